@@ -53,6 +53,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "measure": Place(*_STUDY, "measure judges, agents and evidence"),
         "claim": Place(*_STUDY, "decide which claims are supported; verify certificates"),
         "report": Place(*_STUDY, "write the pages and print the summary"),
+        "label": Place("assaymark.cli.label", "app", "let people grade a random sample of the texts, blind"),
         "plan-calls": Place(*_STUDY, "simulate which further calls would raise a claim"),
         "worker": Place(*_STUDY, "answer calls of a shared ledger from another machine"),
         "verify": Place(*_STUDY, "check every file of a run against its digests"),
@@ -78,7 +79,7 @@ STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 bug in
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
 GUESSES: Final[Mapping[str, str]] = {
-    "agree": "measure", "analyse": "measure", "analyze": "measure", "certify": "claim",
+    "agree": "measure", "annotate": "label", "analyse": "measure", "analyze": "measure", "certify": "claim",
     "compare": "datasheet --compare", "evaluate": "judge", "grade": "judge", "html": "report", "init": "season init",
     "market": "data", "open": "serve", "pipeline": "bench pipeline", "plan": "lock", "preregister": "lock",
     "publish": "season publish", "pull": "data pull", "qa": "bench qa", "resume": "run", "score": "judge",

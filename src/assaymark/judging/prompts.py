@@ -304,6 +304,24 @@ def user_messages(
     return messages
 
 
+def people_blocks(
+    decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]
+) -> tuple[list[Block], dict[str, list[Block]]]:
+    """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences.
+
+    ``decisions`` are all decisions of ``context``, and ``names`` are taken out of every text.
+    """
+    out = hidden(decisions, context, names, keep_names)
+
+    def blinded(blocks: Sequence[Block]) -> list[Block]:
+        texts = out.apply([content for _, content in blocks])
+        return [(label, text) for (label, _), text in zip(blocks, texts, strict=True) if text]
+
+    return blinded(material_blocks(context)), {
+        one.record_id: blinded(decision_blocks(one, out.kept)) for one in decisions
+    }
+
+
 Cell = float | str
 
 

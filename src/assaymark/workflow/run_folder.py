@@ -63,6 +63,7 @@ class RunFolder:
     datasheets = _At("datasheets")
     publications = _At("publications")  # what each day's publication of a season claimed
     report = _At("report")
+    labels = _At("labels")  # what people grade, under which ids, and each label as it was given
 
     @property
     def ledger(self) -> Path | str:

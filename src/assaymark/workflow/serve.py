@@ -1,20 +1,26 @@
-"""`assaymark serve`: the pages of a run folder on this machine, and how far the run is while it goes on."""
+"""What this machine serves to its own browser: the pages of a run folder, and the pages on which people grade."""
 
 from __future__ import annotations
 
+import json
 import re
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
+from assaymark.records import to_json
+from assaymark.report.label import label_page
 from assaymark.report.site import FRONTS, LiveView, Standing, render_call, render_live, render_missing
+from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.run_folder import RunFolder, missing, require_version_2
 
 PORT: Final = 8400
@@ -36,6 +42,8 @@ _SHOWN: Final = ("report", "datasheets", "certificates")
 _KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")
 _FRESH_S: Final = 1.0
 _LATELY_S: Final = 30.0
+_OWN: Final = frozenset({"localhost", HOST})
+_LARGEST: Final = 1 << 20  # bytes of a label, which has one comment
 _EVERYWHERE: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -137,6 +145,10 @@ def _page(html: str, status: int = 200) -> Answer:
     return Answer(status, html.encode("utf-8", "replace"))
 
 
+def _plain(status: int, what: str) -> Answer:
+    return Answer(status, what.encode(), _KINDS[".txt"])
+
+
 def _missing(status: int, what: str) -> Answer:
     return _page(render_missing(what), status)
 
@@ -147,27 +159,96 @@ def _host(name: str) -> str:
     return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Hands requests to a `Served`."""
+class Desk:
+    """The pages on which people grade; each label that they send is on the disk before it is confirmed.
 
-    served: Served
+    ``token`` stands in every address: no other page on this machine knows it, and so none can read or send anything.
+    """
+
+    def __init__(self, labelling: Labelling, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.labelling, self.token, self._clock = labelling, secrets.token_urlsafe(16), clock
+
+    def path(self, grader: str) -> str:
+        """The address of one grader's page."""
+        return f"/{self.token}/{grader}/"
+
+    def answer(self, target: str, host: str | None) -> Answer:
+        """The answer to ``GET target``: a page, with the labels that were given so far."""
+        if host is None or _host(re.sub(r":\d+$", "", host)) not in _OWN:
+            return _missing(421, "This server answers under 127.0.0.1 and localhost only.")
+        grader = self._grader(target, "")
+        if grader is None:
+            return _missing(404, "There is no such page. The address is in the terminal; each start has a new one.")
+        try:
+            return _page(label_page(self.labelling.sheet(grader), labels=self.labelling.labels(grader)))
+        except (AssayError, OSError, ValueError) as exc:
+            return _missing(500, str(exc))
+
+    def take(self, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Keep the label that ``POST target`` brings, if the page that sends it came from here."""
+        host, origin = headers.get("Host", ""), headers.get("Origin")
+        if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
+            return _plain(403, "labels are taken from this server's own page only")
+        grader = self._grader(target, "save")
+        if grader is None or headers.get("Content-Type") != "application/json":
+            return _plain(404, "no such page")
+        try:
+            label: Any = json.loads(body)
+        except ValueError:
+            label = None
+        if (problem := self.labelling.label_problem(grader, label)) is not None:
+            return _plain(400, problem)
+        kept = {name: label.get(name) for name in ("id", "scores", "seconds", "comment")}
+        try:
+            self.labelling.add(grader, kept | {"at": to_json(self._clock())})
+        except OSError as exc:
+            return _plain(500, f"cannot be written: {exc.strerror or exc}")
+        return Answer(204)
+
+    def _grader(self, target: str, name: str) -> str | None:
+        """Whose page an address is, if its token is right."""
+        parts = urlsplit(target).path.split("/")
+        if len(parts) != 4 or not secrets.compare_digest(parts[1].encode(), self.token.encode()) or parts[3] != name:
+            return None
+        return parts[2] if parts[2] in self.labelling.sheets.graders else None
+
+
+class _Shown(Protocol):
+    def answer(self, target: str, host: str | None) -> Answer: ...
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Hands requests to what is served."""
+
+    served: _Shown
     server_version = "assaymark"
     sys_version = ""
     timeout = 30
 
     def do_GET(self) -> None:
         """Answer; to ``HEAD`` without the body."""
-        answer = self.served.answer(self.path, self.headers.get("Host"))
+        self._send(self.served.answer(self.path, self.headers.get("Host")))
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        """Take what a page sends where something is taken."""
+        length = self.headers.get("Content-Length", "")
+        if not isinstance(self.served, Desk):
+            return self.send_error(501, "nothing is taken here")
+        if not (length.isascii() and length.isdigit() and int(length) <= _LARGEST):
+            return self.send_error(413, "too large")
+        return self._send(self.served.take(self.path, dict(self.headers.items()), self.rfile.read(int(length))))
+
+    def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         for name, value in {**_EVERYWHERE, **answer.headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(answer.body)
-
-    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the terminal is for the address."""
@@ -178,7 +259,12 @@ def open_server(
 ) -> ThreadingHTTPServer:
     """A server that shows a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}
-    handler = type("Handler", (_Handler,), {"served": Served(path, frozenset({*named, *allowed}))})
+    return listen(Served(path, frozenset({*named, *allowed})), host, port)
+
+
+def listen(served: Served | Desk, host: str, port: int) -> ThreadingHTTPServer:
+    """A server of what is served, at an address; `InputError`: it is taken."""
+    handler = type("Handler", (_Handler,), {"served": served})
     try:
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:

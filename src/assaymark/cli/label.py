@@ -1,0 +1,122 @@
+"""`assaymark label`: people grade a random sample of a run's texts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assaymark.cli.options import AsJson, Tools, examples, say, say_json, tools_of
+from assaymark.encoding import write_atomic
+from assaymark.errors import InputError, Problem
+from assaymark.report.label import label_files
+from assaymark.workflow.check import OUT, is_table, open_checked
+from assaymark.workflow.check import check as check_table
+from assaymark.workflow.labelling import Labelling, lines, needed_labels, open_labelling, read_labels
+from assaymark.workflow.run_folder import RunFolder, file_sha256
+from assaymark.workflow.serve import HOST, Desk, listen
+
+app = typer.Typer(rich_markup_mode=None)
+
+PORT = 8401
+
+Run = Annotated[Path, typer.Argument(help="Run folder, or a table with a column of texts.", metavar="RUN")]
+Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
+Sample = Annotated[
+    int | None, typer.Option("--sample", min=1, help="Number of cycles to draw; default: 60, or all.", metavar="N")
+]
+Graders = Annotated[
+    str | None, typer.Option("--graders", help="Initials or numbers of the graders, comma-separated.", metavar="NAMES")
+]
+File = Annotated[
+    Path | None, typer.Option("--file", help="Page to write for each grader, in place of serving.", metavar="FILE")
+]
+Read = Annotated[bool, typer.Option("--read", help="Read the FILES that graders sent back.")]
+Gold = Annotated[
+    Path | None, typer.Option("--gold", help="Table of texts with known grades, to mix in.", metavar="FILE")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Random seed of the draw; default: the plan's.", metavar="N")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.", metavar="N")]
+
+
+@app.command(
+    epilog=examples(
+        "assaymark label runs/mine --graders ab,cd",
+        "assaymark label runs/mine --graders ab,cd --file label.html",
+        "assaymark label runs/mine --read labels-ab.csv labels-cd.csv",
+    )
+)
+def label(
+    ctx: typer.Context, run: Run, files: Files = None, sample: Sample = None, graders: Graders = None,
+    file: File = None, read: Read = False, gold: Gold = None, seed: Seed = None, port: Port = PORT,
+    json: AsJson = False,
+) -> None:  # fmt: skip
+    """Draw a random sample of cycles and let people grade its texts, blind, in the browser of this machine.
+
+    The draw is stored before the first grade. Every label is on disk at once; Ctrl-C stops the server, and the same
+    command resumes. Names of agents, makers and judges, and scores, are not on the page.
+    """
+    tools = tools_of(ctx)
+    if files and not read:
+        raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILES")
+    if read and not files:
+        raise typer.BadParameter("names no file", param_hint="--read")
+    names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
+    found = open_labelling(
+        _folder(run), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC).replace(microsecond=0)
+    )
+    if read:
+        new = read_labels(found, files or [])
+        _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
+    elif file is not None:
+        written = _write(found, file)
+        _say(tools, json, found, {"written": written}, [f"wrote {one}" for one in written])
+    else:
+        _serve(tools, json, found, port)
+
+
+def _folder(run: Path) -> RunFolder:
+    """The run folder that is meant; a table is checked into its own first."""
+    if run.is_dir() or not run.exists():
+        return RunFolder(run).require()
+    folder = RunFolder(OUT)
+    if not is_table(folder) or open_checked(folder).read.sha256 != file_sha256(run):
+        check_table(run, out=OUT)
+    return folder
+
+
+def _say(tools: Tools, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
+    needed = needed_labels(found)
+    say(tools, json, {**found.progress(), "needed": needed, **more}, [*lines(found, needed), *said])
+
+
+def _write(found: Labelling, file: Path) -> list[str]:
+    """Write the files of every grader, and return their names."""
+    if file.suffix != ".html":
+        raise InputError("--file", [Problem(str(file), "the name of a page ends in .html")])
+    pages: dict[str, str] = {}
+    for grader in found.sheets.graders:
+        pages |= label_files(found.sheet(grader), file.stem)
+    found.hand_out()
+    for name, text in pages.items():
+        write_atomic(file.parent / name, text)
+    return [str(file.parent / name) for name in pages]
+
+
+def _serve(tools: Tools, json: bool, found: Labelling, port: int) -> None:
+    """Show the pages until Ctrl-C, then take the labels over."""
+    desk = Desk(found)
+    with listen(desk, HOST, port) as server:
+        addresses = {one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders}
+        said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
+        _say(tools, json, found, {"addresses": addresses}, said)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            new = found.store()
+            if json:
+                say_json({**found.progress(), "new": new})
+            else:
+                tools.say_all([f"stopped; {new} new grades are stored"])

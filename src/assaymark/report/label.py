@@ -1,0 +1,143 @@
+"""The page on which a person grades texts: blind, one text at a time, served or as a file that stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from markupsafe import Markup
+
+from assaymark.errors import InputError, Problem
+from assaymark.records import JSON, canonical_json
+from assaymark.report.page import Frame, paged_by
+from assaymark.text import visible
+
+FILE_BYTES: Final = 2_000_000
+"""A file for a grader is no larger than this; more is split into parts."""
+
+Section = tuple[str, str | tuple[tuple[str, ...], ...]]
+"""A headed part of a text: prose, or the rows of a table below their head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One dimension that is graded: its words, and the texts of the points that have one."""
+
+    name: str
+    title: str
+    question: str = ""
+    anchors: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelText:
+    """A text to grade under an id that says nothing; ``check`` has hashes of known answers by dimension."""
+
+    id: str
+    sections: tuple[Section, ...]
+    check: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCycle:
+    """The texts of one cycle, in the order in which they are graded, and the material that they share."""
+
+    material: tuple[Section, ...]
+    texts: tuple[LabelText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSheet:
+    """All that one person grades. ``run`` names the draw, and ``salt`` goes into the hashes of known answers."""
+
+    run: str
+    grader: str
+    scale: tuple[int, int]
+    questions: tuple[Question, ...]
+    instructions: str
+    salt: str
+    cycles: tuple[LabelCycle, ...]
+
+    @property
+    def texts(self) -> int:
+        """How many texts there are."""
+        return sum(len(one.texts) for one in self.cycles)
+
+
+def label_page(
+    sheet: LabelSheet, *, part: tuple[int, int] = (1, 1), name: str = "", labels: Mapping[str, JSON] | None = None
+) -> str:
+    """The page of a sheet. With ``labels``, those that were given, it sends each further one to its server.
+
+    ``part`` is which of how many files it is, and ``name`` what the file of its grades is called.
+    """
+    questions = [
+        {"name": one.name, "title": visible(one.title), "question": visible(one.question),
+         "anchors": [[point, visible(text)] for point, text in one.anchors]}
+        for one in sheet.questions
+    ]  # fmt: skip
+    data = {
+        "run": sheet.run, "grader": sheet.grader, "part": list(part), "file": name or f"labels-{sheet.grader}.csv",
+        "scale": list(sheet.scale), "questions": questions, "instructions": visible(sheet.instructions),
+        "salt": sheet.salt, "cycles": list(map(_cycle, sheet.cycles)), "labels": labels,
+    }  # fmt: skip
+    return Frame("", "", ()).render(
+        "label.html", f"Grading, {sheet.grader}", styles=("label.css",), scripts=("label.js",),
+        connect=labels is not None, data=_json(data),
+    )  # fmt: skip
+
+
+def _cycle(one: LabelCycle) -> JSON:
+    texts = [
+        {"id": text.id, "sections": list(map(_section, text.sections))} | ({"check": text.check} if text.check else {})
+        for text in one.texts
+    ]
+    return {"material": list(map(_section, one.material)), "texts": texts}
+
+
+def _section(one: Section) -> JSON:
+    label, content = one
+    shown = visible(content) if isinstance(content, str) else [list(map(visible, row)) for row in content]
+    return [visible(label), shown]
+
+
+def _json(value: JSON) -> Markup:
+    """A value as JSON in a script element, which none of its texts can end."""
+    escaped = canonical_json(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(escaped)
+
+
+def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dict[str, str]:
+    """The files of a sheet, each at most ``limit`` bytes: ``stem-ab.html``, or ``stem-ab-1.html`` and on.
+
+    A cycle is split only where it fills more than a file; its material is then in each part. `InputError`: a text
+    that no file can hold.
+    """
+    room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
+    parts = paged_by(_pieces(sheet, room), _size, room)
+    made = {}
+    for at, cycles in enumerate(parts, 1):
+        name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
+        made[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")
+    return made
+
+
+def _pieces(sheet: LabelSheet, room: int) -> Iterator[LabelCycle]:
+    """The cycles, in pieces of fewer texts where they do not fit into one file."""
+    for cycle in sheet.cycles:
+        given = _size(replace(cycle, texts=()))
+        if (size := given + max(map(_text_size, cycle.texts))) > room:
+            what = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
+            raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{what} (without --file)")])
+        for texts in paged_by(cycle.texts, _text_size, room - given):
+            yield replace(cycle, texts=texts)
+
+
+def _size(cycle: LabelCycle) -> int:
+    """Bytes that a cycle takes in a page."""
+    return len(_json(_cycle(cycle)).encode()) + 1
+
+
+def _text_size(text: LabelText) -> int:
+    return _size(LabelCycle((), (text,)))

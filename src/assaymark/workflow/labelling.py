@@ -1,0 +1,475 @@
+"""`assaymark label`: the texts that people grade, blind and in random order, who grades which, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any, Final
+
+from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
+from assaymark.judging import anonymise
+from assaymark.metrology.human_anchor import anchor_needed
+from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.report.label import LabelCycle, LabelSheet, LabelText
+from assaymark.rows import read
+from assaymark.workflow.human_labels import (
+    Draw,
+    HumanGrade,
+    draw_sample,
+    moment,
+    store_draw,
+    store_grades,
+    stored_draw,
+    stored_grades,
+)
+from assaymark.workflow.label_texts import Shown, Texts, open_texts
+from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
+from assaymark.workflow.tables import MEASUREMENTS, Store
+
+SAMPLE: Final = 60
+"""Cycles that are drawn where nobody says how many."""
+
+CORRELATION: Final = 0.6
+"""Of the grades of people and judges, before any label can tell."""
+
+FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "comment")
+"""The columns of a file of labels."""
+
+CANNOT_SAY: Final = "cannot say"
+
+LONGEST_COMMENT: Final = 4000
+"""Characters of a comment."""
+
+_GRADER: Final = re.compile(r"[A-Za-z0-9]{1,8}")
+_GRADE: Final = re.compile(r"-?[0-9]{1,6}", re.ASCII)
+_SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
+_FILE: Final = "sheets.json"
+
+# --- who grades which texts -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A text whose grades are known; ``answers`` are their hashes by dimension."""
+
+    text: str
+    material: str
+    answers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """Who grades what of a draw. Ids are random, so that only this file leads from them to texts (cycle, trajectory).
+
+    ``run`` names the draw in files, ``key`` orders the texts of each grader, ``salt`` goes into hashes; ``handed`` says
+    whether files were written.
+    """
+
+    draw: str
+    run: str
+    key: str
+    salt: str
+    graders: tuple[str, ...]
+    cycles: Mapping[str, tuple[str, ...]]
+    ids: Mapping[str, tuple[str, str]]
+    gold: Mapping[str, Gold] = field(default_factory=dict)
+    handed: bool = False
+
+
+def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be.
+
+    >>> draw = Draw(("p", "q", "r"), "", {}, 1, ("r", "p", "q"), {}, ("p",), "")
+    >>> deal(draw, ["ab", "cd"])
+    {'ab': ('r', 'p'), 'cd': ('p', 'q')}
+    """
+    found: dict[str, list[str]] = {one: [] for one in graders}
+    for cycle in draw.units:
+        wanted = min(2 if cycle in draw.twice else 1, len(graders))
+        for one in sorted(graders, key=lambda one: len(found[one]))[:wanted]:
+            found[one].append(cycle)
+    return {one: tuple(cycles) for one, cycles in found.items()}
+
+
+@dataclass(slots=True)
+class Labelling:
+    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once."""
+
+    folder: RunFolder
+    texts: Texts
+    draw: Draw
+    sheets: Sheets
+    _shown: dict[str, Shown] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions that are graded."""
+        return tuple(one.name for one in self.texts.questions)
+
+    def ids_of(self, grader: str) -> list[str]:
+        """The ids of the texts that one person grades."""
+        mine = set(self.sheets.cycles[grader])
+        return [name for name, (cycle, _) in self.sheets.ids.items() if cycle in mine]
+
+    def sheet(self, grader: str) -> LabelSheet:
+        """All that one person grades, in a random order of its own; texts of one cycle follow each other."""
+        with self._lock:
+            if not self._shown:
+                self._shown.update(self.texts.show(self.draw.units))
+        sheets, order = self.sheets, Random(f"{self.sheets.key}/{grader}")
+        named = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
+        units = []
+        for cycle in sheets.cycles[grader]:
+            groups = []
+            for material, texts in self._shown[cycle]:
+                found = [LabelText(named[one], sections) for one, sections in texts.items()]
+                order.shuffle(found)
+                groups.append(LabelCycle(material, tuple(found)))
+            order.shuffle(groups)
+            units.append(groups)
+        for name, one in sheets.gold.items():
+            text = LabelText(name, (("", one.text),), one.answers)
+            units.append([LabelCycle((("", one.material),) if one.material else (), (text,))])
+        order.shuffle(units)
+        cycles = tuple(one for groups in units for one in groups)
+        asked = self.texts
+        return LabelSheet(sheets.run, grader, asked.scale, asked.questions, asked.instructions, sheets.salt, cycles)
+
+    def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
+        """The labels that one person gave, by id, as they are now; what a kill cut off was never confirmed."""
+        path, found = self._log(grader), {}
+        for line in path.read_bytes().split(b"\n") if path.is_file() else ():
+            with suppress(ValueError):
+                one = json.loads(line)
+                found[str(one.pop("id"))] = one
+        return {name: one for name, one in found.items() if name in self.sheets.ids or name in self.sheets.gold}
+
+    def add(self, grader: str, *labels: Mapping[str, JSON]) -> None:
+        """Write labels down, each with its ``id``; they are on the disk when this returns."""
+        path = self._log(grader)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock, path.open("ab") as handle:
+            # A line that was cut off must not take the next one with it.
+            lines = "".join(f"\n{canonical_json(one)}" for one in labels) + "\n"
+            handle.write(lines.encode("utf-8", "replace"))
+            handle.flush()
+            os.fsync(handle.fileno())
+
+    def _log(self, grader: str) -> Path:
+        return self.folder.labels / f"{grader}.jsonl"
+
+    def label_problem(self, grader: str, one: Any) -> str | None:
+        """What is wrong with a label that a page sent; None if nothing is."""
+        low, high = self.texts.scale
+        if not isinstance(one, dict) or not isinstance(one.get("scores"), dict):
+            return "is no label"
+        if one.get("id") not in self.sheets.gold and one.get("id") not in self.ids_of(grader):
+            return f"no text of {grader} has this id"
+        for name, score in one["scores"].items():
+            whole = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
+            if name not in self.dimensions or not (score is None or whole):
+                return f"{name} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
+        seconds, comment = one.get("seconds", 0), one.get("comment", "")
+        if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
+            return f"a comment is text of at most {LONGEST_COMMENT} characters"
+        timed = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
+        return None if timed else "seconds must be a number from 0"
+
+    def store(self) -> int:
+        """Take every label over as grades of the kind *human*; returns how many are new."""
+        held = {(one.trajectory, one.grader, one.dimension): one for one in stored_grades(self.folder)}
+        made = []
+        for grader in self.sheets.graders:
+            for name, label in self.labels(grader).items():
+                if name in self.sheets.gold:
+                    continue
+                cycle, trajectory = self.sheets.ids[name]
+                for dimension, score in label["scores"].items():
+                    made.append(
+                        HumanGrade(
+                            trajectory=trajectory, cycle=cycle, grader=grader, dimension=dimension,
+                            score=None if score is None else float(score), at=label["at"],
+                            seconds=label.get("seconds"), comment=label.get("comment", ""),
+                        )
+                    )  # fmt: skip
+        new = [one for one in made if held.get((one.trajectory, one.grader, one.dimension)) != one]
+        if new:
+            store_grades(self.folder, new)
+        return len(new)
+
+    def hand_out(self) -> None:
+        """Note that files go to the graders: from now on nothing about the sheets changes."""
+        self.sheets = replace(self.sheets, handed=True)
+        write_json(self.folder.labels / _FILE, self.sheets)
+
+    def graded(self, grader: str) -> int:
+        """How many of a person's texts have an answer on every dimension."""
+        labels = self.labels(grader)
+        return sum(
+            set(self.dimensions) <= labels[name]["scores"].keys() for name in self.ids_of(grader) if name in labels
+        )
+
+    def gold_right(self, grader: str) -> tuple[int, int]:
+        """How many known answers a person gave, of how many."""
+        labels, salt = self.labels(grader), self.sheets.salt
+        right = [
+            _hashed(salt, name, dimension, labels.get(name, {"scores": {}})["scores"].get(dimension)) == answer
+            for name, one in self.sheets.gold.items()
+            for dimension, answer in one.answers.items()
+        ]
+        return sum(right), len(right)
+
+    def progress(self) -> dict[str, JSON]:
+        """How far each person is, as numbers."""
+        graders = {}
+        for one in self.sheets.graders:
+            texts, graded = len(self.ids_of(one)), self.graded(one)
+            graders[one] = {"texts": texts, "graded": graded, "missing": texts - graded}
+            if self.sheets.gold:
+                graders[one]["gold_right"], graders[one]["gold"] = self.gold_right(one)
+        once = () if len(self.sheets.graders) > 1 else self.draw.twice
+        return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
+                "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
+                "without_second": len(once)}  # fmt: skip
+
+
+def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
+    """The hash of a grade, as the page makes it too."""
+    return sha256_text("|".join((salt, name, dimension, "null" if score is None else f"{score:g}")))
+
+
+def open_labelling(
+    folder: RunFolder, *, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
+    seed: int | None = None, now: datetime,
+) -> Labelling:  # fmt: skip
+    """The labelling of a run: its stored draw, or a new one, dealt out to the graders.
+
+    The draw stays where neither ``number`` nor ``seed`` asks for another one. `PlanError`: graders or known answers
+    change after labels were given or files were written; a second draw after grades. `InputError`: a name of a
+    grader, everything that is wrong with the known answers, or a table without texts.
+    """
+    texts, draw = open_texts(folder), stored_draw(folder)
+    path = folder.labels / _FILE
+    sheets = parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
+    if sheets is not None and draw is not None and sheets.draw == content_id(draw):
+        Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over
+    if draw is None or number is not None or seed is not None:
+        wanted = min(SAMPLE, len(texts.clusters)) if draw is None else len(draw.units)
+        chosen = texts.study.seed if draw is None else draw.seed
+        made = draw_sample(
+            texts.clusters, number or wanted, seed=chosen if seed is None else seed, at=to_json(now),
+            agents_a_cycle=min(map(len, texts.members.values())),
+        )  # fmt: skip
+        draw = store_draw(folder, made)
+    if sheets is not None and sheets.draw != content_id(draw):
+        sheets = None
+    if sheets is None or graders is not None or gold is not None:
+        sheets = _sheets(folder, texts, draw, sheets, graders, gold)
+        write_json(path, sheets)
+    return Labelling(folder, texts, draw, sheets)
+
+
+def _sheets(
+    folder: RunFolder, texts: Texts, draw: Draw, held: Sheets | None, graders: Sequence[str] | None, gold: Path | None
+) -> Sheets:
+    """New sheets of a draw, or those that are held if they say the same."""
+    names = tuple(graders or (held.graders if held else ("1",)))
+    wrong = [one for one in names if not _GRADER.fullmatch(one)]
+    twice = [one for one, times in Counter(map(str.lower, names)).items() if times > 1]
+    problems = [Problem(one, "a grader is initials or a number: 1 to 8 letters or digits") for one in wrong]
+    problems += [Problem(one, "named twice") for one in twice]
+    if problems:
+        raise InputError("--graders", problems)
+    if held is not None:
+        begun = held.handed or any(Labelling(folder, texts, draw, held).labels(one) for one in held.graders)
+        if begun and (names != held.graders or gold is not None):
+            raise PlanError(
+                f"{folder.path}: graders ({', '.join(held.graders)}) and known answers are fixed, because "
+                f"{'files were written' if held.handed else 'labels were given'}; leave out --graders and --gold"
+            )
+        if begun:
+            return held
+    salt = secrets.token_hex(8)
+    ids = [(cycle, trajectory) for cycle in draw.units for trajectory in texts.members[cycle]]
+    return Sheets(
+        draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
+        cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
+        gold=_gold(gold, texts, salt) if gold else held.gold if held else {},
+    )  # fmt: skip
+
+
+def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
+    """Texts with known answers from a table: ``text``, ``material`` if there is one, a column for each dimension."""
+    if not path.exists():
+        raise missing(path, "table of known answers")
+    rows, (low, high) = read(path), texts.scale
+    header, names = rows.table.column_names, [one.name for one in texts.questions]
+    problems = [
+        Problem("header", f"column {one!r} is no dimension ({', '.join(names)}), and not text or material")
+        for one in header if one not in ("text", "material", *names)
+    ]  # fmt: skip
+    if "text" not in header:
+        problems.append(Problem("header", "no column 'text'"))
+    found = {}
+    for k, row in enumerate(rows.table.to_pylist()):
+        name, answers = secrets.token_hex(6), {}
+        for dimension in names:
+            said = str(row.get(dimension) if row.get(dimension) is not None else "")
+            if said and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
+                problems.append(Problem(f"{rows.where(k)}, {dimension}", _off_scale(texts.scale, said)))
+            elif said:
+                answers[dimension] = _hashed(salt, name, dimension, int(said))
+        if not answers or not row.get("text"):
+            problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
+        text, material = (anonymise(str(row.get(one) or ""), texts.names).text for one in ("text", "material"))
+        found[name] = Gold(text, material, answers)
+    if problems:
+        raise InputError(str(path), problems)
+    return found
+
+
+def _off_scale(scale: tuple[int, int], said: str) -> str:
+    what = f"must be a whole number from {scale[0]} to {scale[1]} in ASCII digits, or {CANNOT_SAY!r}"
+    return f"{what} (got {said!r:.40})"
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
+    """Take files of labels over; returns how many grades are new. The same file again changes nothing.
+
+    `InputError`: everything that is wrong with any of the files, at once; nothing is taken over then.
+    """
+    problems: list[Problem] = []
+    sheets, first = labelling.sheets, moment(labelling.draw.at)
+    given = {one: labelling.labels(one) for one in sheets.graders}
+    seen = {
+        (grader, name, dimension): (score, "before")
+        for grader, labels in given.items() for name, label in labels.items()
+        for dimension, score in label["scores"].items()
+    }  # fmt: skip
+    new: dict[tuple[str, str], dict[str, JSON]] = {}
+    for path in files:
+        try:
+            rows = read(path, str(path))
+        except InputError as exc:
+            problems += [Problem(f"{path}", str(one)) for one in exc.problems]
+            continue
+        header = tuple(rows.table.column_names)
+        if header != FIELDS:
+            what = f"must be {','.join(FIELDS)} (got {','.join(header)[:120]}); download the file again"
+            problems.append(Problem(f"{path}, header", what))
+            continue
+        of_other = [k for k, run in enumerate(rows.table.column("run").to_pylist()) if run != sheets.run]
+        if of_other:
+            what = f"{len(of_other)} rows are of another draw or run (this one is {sheets.run})"
+            problems.append(Problem(f"{path} {rows.where(of_other[0])}, run", what))
+        for k, row in enumerate(rows.table.to_pylist()):
+            if k in of_other:
+                continue
+            where = f"{path} {rows.where(k)}"
+            cells = {name: str(value if value is not None else "") for name, value in row.items()}
+            wrong = list(_row_problems(labelling, cells, first))
+            problems += [Problem(f"{where}, {column}", what) for column, what in wrong]
+            if wrong:
+                continue
+            grader, name, dimension = cells["grader"], cells["id"], cells["dimension"]
+            score = None if cells["grade"] == CANNOT_SAY else int(cells["grade"])
+            other, place = seen.setdefault((grader, name, dimension), (score, where))
+            if other != score:
+                said = [CANNOT_SAY if one is None else str(one) for one in (score, other)]
+                what = f"{grader} grades {name} on {dimension} {said[0]}, and {said[1]} {place}; keep one"
+                problems.append(Problem(f"{where}, grade", what))
+            elif place == where:
+                label = new.setdefault((grader, name), {"id": name, "scores": {}})
+                label["scores"][dimension] = score
+                label |= {"at": cells["at"], "seconds": float(cells["seconds"] or 0), "comment": cells["comment"]}
+    if problems:
+        raise InputError("labels", problems)
+    for (grader, name), label in new.items():
+        earlier = given[grader].get(name, {"scores": {}})["scores"]
+        labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
+    return labelling.store()
+
+
+def _row_problems(labelling: Labelling, row: Mapping[str, str], drawn: datetime | None) -> Iterator[tuple[str, str]]:
+    """What is wrong with one row, by column."""
+    sheets, (low, high) = labelling.sheets, labelling.texts.scale
+    if row["grader"] not in sheets.graders:
+        yield "grader", f"{row['grader']!r:.20} is no grader of this draw ({', '.join(sheets.graders)})"
+    if row["id"] not in sheets.ids and row["id"] not in sheets.gold:
+        yield "id", f"no text of this draw has the id {row['id']!r:.40}"
+    if row["dimension"] not in labelling.dimensions:
+        yield "dimension", str(UnknownNameError("dimension", row["dimension"][:40], labelling.dimensions))
+    said = row["grade"]
+    if said != CANNOT_SAY and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
+        yield "grade", _off_scale(labelling.texts.scale, said)
+    when = moment(row["at"])
+    if when is None:
+        yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
+    elif drawn is not None and when < drawn:
+        yield "at", f"is before the draw of {labelling.draw.at} (got {row['at']}); set the clock of that machine right"
+    if row["seconds"] and not _SECONDS.fullmatch(row["seconds"]):
+        yield "seconds", f"must be a number from 0 (got {row['seconds']!r:.40})"
+    if len(row["comment"]) > LONGEST_COMMENT:
+        yield "comment", f"must have at most {LONGEST_COMMENT} characters (got {len(row['comment'])})"
+
+
+# --- how many are needed ----------------------------------------------------------------------------------------------
+
+
+def needed_labels(labelling: Labelling) -> dict[str, JSON]:
+    """Labelled cycles that the plan's margin as a difference needs, with the judges' spread and r = .6 assumed.
+
+    The spread within a cycle is that of the judges' contrasts where they are measured, else the plan's ``mde_sd``.
+    """
+    study, draw = labelling.texts.study, labelling.draw
+    store, rules = Store(labelling.folder), study.inference
+    found = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
+    spreads = [
+        float(one.detail["se"]) * math.sqrt(one.n) for one in found
+        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.detail.get("se")
+    ]  # fmt: skip
+    sd, effect = median(spreads) if spreads else rules.mde_sd, rules.margin * (study.scale[1] - study.scale[0])
+    cycles, clusters = len(draw.frame), len(set(draw.strata.values()))
+    wanted = anchor_needed(effect, sd, CORRELATION, cycles, clusters, alpha=rules.alpha, power=rules.mde_power)
+    return {
+        "effect": effect, "sd": sd, "sd_from": "judges" if spreads else "plan", "correlation": CORRELATION,
+        "power": rules.mde_power, "cycles": wanted, "assumed": True,
+    }  # fmt: skip
+
+
+def lines(labelling: Labelling, needed: Mapping[str, JSON]) -> Iterator[str]:
+    """How far the labelling is, for the terminal."""
+    found = labelling.progress()
+    yield (
+        f"drawn {found['drawn']}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
+        f"{found['twice']} to be graded by two people"
+    )
+    known = "judges' spread" if needed["sd_from"] == "judges" else "spread of the plan"
+    said = f"a difference of {needed['effect']:.2f} points needs"
+    assumed = f"(assumed: {known} {needed['sd']:.2f}, correlation of people and judges {needed['correlation']:g})"
+    if needed["cycles"] is None:
+        yield f"{said} more clusters or cycles than the {found['of']} that there are {assumed}"
+    else:
+        yield f"{said} {needed['cycles']} labelled cycles {assumed}"
+    for name, one in found["graders"].items():
+        gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
+        missing = f"{one['missing']} missing" if one["missing"] else "complete"
+        yield f"{name}: {one['graded']} of {one['texts']} texts graded, {missing}{gold}"
+    if found["without_second"]:
+        yield f"{found['without_second']} cycles lack a second grader: name two or more with --graders ab,cd"
