@@ -25,6 +25,7 @@ from assaymark.workflow.tables import DECISIONS, Store
 from assaymark.workflow.track import select
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
+_PAIRS: Final = ("situation", "stated")
 _TABLES: Final = ("actions", "constraints", "instruments", "holdings")
 
 Shown = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
@@ -87,8 +88,12 @@ def _of_study(folder: RunFolder) -> Texts:
 
 def _section(label: str, text: str) -> Section:
     """A headed part of a prompt as people read it: what has a head and cells becomes a table."""
-    rows = tuple(tuple(cells(line)) for line in text.split("\n")) if label in _TABLES else ()
-    return _title(label), rows if len(rows) > 1 and len({len(row) for row in rows}) == 1 else text
+    rows = tuple(tuple(cells(line)) for line in text.split("\n")) if label in (*_TABLES, *_PAIRS) else ()
+    if label in _PAIRS:
+        text = "\n".join(": ".join(row[row[0] == "value" :]) for row in rows)
+    elif len(rows) > 1 and len({len(row) for row in rows}) == 1:
+        return _title(label), rows
+    return _title(label), text
 
 
 def _title(name: str) -> str:

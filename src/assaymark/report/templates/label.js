@@ -87,10 +87,10 @@ function count() {
 }
 
 // What is shown.
-function sections(into, found, level) {
+function sections(into, found) {
   into.replaceChildren();
   for (const [name, content] of found) {
-    if (name) into.append(make(level, name));
+    if (name) into.append(make("h2", name));
     if (typeof content == "string") {
       into.append(make("div", content, { className: "prose" }));
       continue;
@@ -123,12 +123,12 @@ function show(index, focus = true) {
   if (label && !(item.text.id in spent)) spent[item.text.id] = 1000 * (label.seconds || 0);
   const fresh = item.number != shown;
   if (fresh) {
-    sections(at("given"), item.cycle.material, "h3");
+    sections(at("given"), item.cycle.material);
     at("material").hidden = !item.cycle.material.length;
     at("given").scrollTop = 0;
     shown = item.number;
   }
-  sections(at("text"), item.text.sections, "h2");
+  sections(at("text"), item.text.sections);
   at("title").textContent = document.title = "Text " + (here + 1) + " of " + items.length;
   at("said").textContent = !item.cycle.material.length ? "" : fresh ? "New material" : "Same material as before";
   at("back").disabled = !here;
