@@ -155,9 +155,10 @@ def _of_table(folder: RunFolder) -> Texts:
             ]
         return shown
 
+    hint = f"{low} is the lowest grade, {high} the highest."
     return Texts(
         checked.study, clusters, {cycle: tuple(texts) for cycle, texts in of_cycle.items()}, (low, high),
-        tuple(Question(one, _title(one), f"{low} is the lowest grade, {high} the highest.") for one in found.dimensions), "", names, show,
+        tuple(Question(one, _title(one), hint) for one in found.dimensions), "", names, show,
     )  # fmt: skip
 
 

@@ -325,14 +325,14 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
         problems.append(Problem("header", "no column 'text'"))
     found = {}
     for k, row in enumerate(rows.table.to_pylist()):
-        name, answers = secrets.token_hex(6), {}
+        name, answers, before = secrets.token_hex(6), {}, len(problems)
         for dimension in names:
             said = str(row.get(dimension) if row.get(dimension) is not None else "")
             if said and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
                 problems.append(Problem(f"{rows.where(k)}, {dimension}", _off_scale(texts.scale, said)))
             elif said:
                 answers[dimension] = _hashed(salt, name, dimension, int(said))
-        if not answers or not row.get("text"):
+        if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
         text, material = (anonymise(str(row.get(one) or ""), texts.names).text for one in ("text", "material"))
         found[name] = Gold(text, material, answers)

@@ -1,0 +1,223 @@
+"""The page on which people grade: by keyboard alone, with every label kept, on any screen, whatever the texts hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hostile_pages import PAYLOADS, unseen
+from labelled import AGENTS, checked, data_of
+from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, visiting
+
+from assaymark.cli import main
+from assaymark.workflow.human_labels import stored_grades
+from assaymark.workflow.labelling import CANNOT_SAY, FIELDS, open_labelling
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.serve import HOST, Desk, listen
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "".join(PAYLOADS.values()).replace("{", "{{").replace("}", "}}").replace("\x00", "").replace("\ud800", "")
+
+
+def page_of(run: RunFolder, *words: str) -> str:
+    """The address of a file for one grader."""
+    assert main(["label", str(run.path), *words, "--file", str(run.path.parent / "label.html"), "--quiet"]) == 0
+    return sorted(run.path.parent.glob("label-*.html"))[0].as_uri()
+
+
+def press(visitor: Visitor, *keys: str) -> None:
+    for key in keys:
+        visitor.page.keyboard.press(key)
+
+
+def title(visitor: Visitor) -> str:
+    return str(visitor.page.text_content("#title"))
+
+
+def downloaded(visitor: Visitor, path: Path, button: str = "#save") -> list[dict[str, str]]:
+    """The rows that a button exports, by keyboard."""
+    visitor.page.focus(button)
+    with visitor.page.expect_download() as found:
+        press(visitor, "Enter")
+    found.value.save_as(path)
+    with path.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+@contextmanager
+def served(run: RunFolder, *graders: str) -> Iterator[tuple[Desk, str]]:
+    """A desk, and where its pages are."""
+    desk = Desk(open_labelling(run, graders=graders or None, now=datetime(2026, 3, 1, tzinfo=UTC)))
+    with listen(desk, HOST, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield desk, f"http://{HOST}:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_everything_is_graded_by_keyboard_and_comes_back(browser, tmp_path, capsys):
+    run = checked(tmp_path, items=3, criteria=("clarity", "risk"), agents=AGENTS[:2])
+    with visiting(browser, accept_downloads=True) as visitor:
+        visitor.open(page_of(run))
+        assert title(visitor) == "Text 1 of 6"
+        press(visitor, "4", "2", "Enter")  # a digit gives a grade and goes to the next question
+        press(visitor, "ArrowRight", "ArrowRight", "ArrowDown", "c", "Enter")  # 3, cannot say
+        assert title(visitor) == "Text 3 of 6"
+        press(visitor, "5", "Enter")  # risk has no grade yet
+        assert title(visitor) == "Text 3 of 6"
+        assert visitor.page.text_content("#said") == "Risk has no grade yet"
+        press(visitor, "1", "b")
+        assert title(visitor) == "Text 2 of 6"
+        press(visitor, "Enter", "Tab", "Tab")
+        visitor.page.keyboard.type('bets "all", 4 of 5')  # digits and letters are text in the comment
+        press(visitor, "Escape", "Enter", *("3", "3", "Enter") * 3)
+        assert title(visitor) == "All 6 texts are graded"
+        rows = downloaded(visitor, tmp_path / "labels.csv", "#take")
+        assert visitor.spoken(visitor.page.url) == []
+    assert tuple(rows[0]) == FIELDS
+    assert [row["grade"] for row in rows[:6]] == ["4", "2", "3", CANNOT_SAY, "5", "1"]
+    assert rows[5]["comment"] == 'bets "all", 4 of 5'
+    assert main(["label", str(run.path), "--read", str(tmp_path / "labels.csv"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["new"] == 12
+    assert sorted(str(one.score) for one in stored_grades(run))[:4] == ["1.0", "2.0", "3.0", "3.0"]
+
+
+def test_pause_undo_and_reload_lose_nothing(browser, tmp_path):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2])
+    with visiting(browser, accept_downloads=True) as visitor:
+        visitor.page.clock.install()
+        visitor.open(page_of(run))
+        visitor.page.clock.run_for(5700)
+        assert visitor.page.text_content("#clock") == "0:05"
+        press(visitor, "p")
+        assert title(visitor) == "Paused"
+        assert not visitor.page.is_visible("#text")
+        visitor.page.clock.run_for(60_000)
+        press(visitor, "Enter")  # on Resume
+        visitor.page.clock.run_for(3000)
+        assert visitor.page.text_content("#clock") == "0:08"
+        press(visitor, "4", "Enter", "2")
+        assert visitor.page.text_content("#count") == "2 of 4 graded"
+        press(visitor, "u")
+        assert visitor.page.text_content("#count") == "1 of 4 graded"
+        press(visitor, "u")  # goes back to the text before
+        assert (title(visitor), visitor.page.locator("#ask :checked[type=radio]").count()) == ("Text 1 of 4", 0)
+        press(visitor, "5", "Enter", "3", "Enter")
+        visitor.page.reload()
+        assert title(visitor) == "Text 3 of 4"
+        rows = downloaded(visitor, tmp_path / "labels.csv")
+        assert [(row["grade"], float(row["seconds"]) >= least) for row, least in zip(rows, (8, 0), strict=True)] == [
+            ("5", True),
+            ("3", True),
+        ]
+        press(visitor, "b")
+        assert visitor.page.input_value("#ask :checked[type=radio]") == "3"
+
+
+@pytest.mark.parametrize(
+    ("scale", "keys", "grades"),
+    [
+        ((0, 1), ["1", "Enter", "0", "Enter", "c"], ["1", "0", CANNOT_SAY]),
+        ((1, 10), ["1", "0", "Enter", "0", "Enter", "1", "Enter", "7"], ["10", "10", "1", "7"]),
+        ((0, 10), ["1", "0", "Enter", "0", "Enter", "9", "ArrowRight"], ["10", "0", "10"]),
+        ((0, 100), ["7", "3", "Enter", "1", "0", "1", "Enter", "Backspace", "Enter", "c"], ["73", "10", CANNOT_SAY]),
+    ],
+)
+def test_any_scale_has_its_control(browser, tmp_path, scale, keys, grades):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2], scale=scale)
+    with visiting(browser, accept_downloads=True) as visitor:
+        visitor.open(page_of(run))
+        press(visitor, *keys)
+        assert [row["grade"] for row in downloaded(visitor, tmp_path / "labels.csv")] == grades
+        visitor.page.wait_for_timeout(20)
+
+
+def test_the_page_fits_any_screen_and_is_open_to_everybody(browser, tmp_path, pictures):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2], text="{agent} {item} " + HOSTILE + " gold" * 40_000)
+    with served(run) as (desk, address), visiting(browser, pictures) as visitor:
+        url = f"{address}{desk.path('1')}"
+        visitor.open(url)
+        assert title(visitor) == "Text 1 of 4"
+        assert len(str(visitor.page.text_content("#text"))) > 200_000
+        press(visitor, "4")
+        visitor.page.wait_for_function("document.querySelector('#count').textContent == '1 of 4 graded'")
+        problems = visitor.spoken(url, f"{url}save")
+        for setting in ALL_SETTINGS:
+            visitor.picture("label/label.html", setting)
+        problems += visitor.overflow(390, 320)
+        problems += sorted(unseen(str(visitor.page.text_content("main"))))
+        visitor.unfold()
+        problems += visitor.barriers(TWO_SETTINGS)
+        assert not visitor.page.evaluate("window.__canary")
+    assert not problems, said(problems)
+
+
+def test_a_killed_server_loses_no_label(browser, tmp_path):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2])
+    command = [sys.executable, "-m", "assaymark", "label", str(run.path), "--graders", "ab", "--json", "--port"]
+
+    def begun(server: subprocess.Popen[str]) -> str:
+        assert server.stdout is not None
+        return str(json.loads(server.stdout.readline())["addresses"]["ab"])
+
+    with visiting(browser) as visitor:
+        with subprocess.Popen([*command, "0"], stdout=subprocess.PIPE, text=True) as server:
+            url = begun(server)
+            visitor.open(url)
+            press(visitor, "4", "Enter", "3")
+            visitor.page.wait_for_function("!Object.keys(unsent).length")
+            server.kill()
+        press(visitor, "Enter", "2")  # nobody takes this one
+        visitor.page.wait_for_selector("#warn:not([hidden])")
+        assert "Not on disk yet" in str(visitor.page.text_content("#warn"))
+        port = url.split(":")[2].partition("/")[0]
+        with subprocess.Popen([*command, port], stdout=subprocess.PIPE, text=True) as server:
+            visitor.page.goto(begun(server))  # its address is new, and the browser kept the label
+            assert title(visitor) == "Text 4 of 4"
+            press(visitor, "1", "Enter")
+            visitor.page.wait_for_function("!Object.keys(unsent).length")
+            assert title(visitor) == "All 4 texts are graded"
+            server.send_signal(signal.SIGINT)
+            out, _ = server.communicate()
+    assert server.returncode == 0
+    assert json.loads(out.splitlines()[-1])["graders"]["ab"]["missing"] == 0
+    assert sorted(one.score for one in stored_grades(run)) == [1, 2, 3, 4]
+
+
+def test_another_page_of_this_machine_can_send_nothing(browser, tmp_path):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2])
+    with served(run) as (desk, address), served(run) as (_, other), visiting(browser) as visitor:
+        visitor.open(f"{other}/")
+        name = desk.labelling.ids_of("1")[0]
+        body = json.dumps({"id": name, "scores": {"score": 1}})
+        send = (
+            "([to, body, kind]) => fetch(to, {method: 'POST', mode: 'no-cors', body, headers: {'Content-Type': kind}})"
+        )
+        visitor.page.evaluate(
+            f"x => ({send})(x).catch(() => 0)", [f"{address}{desk.path('1')}save", body, "text/plain"]
+        )
+        assert desk.labelling.labels("1") == {}
+
+
+def test_known_answers_are_counted_at_the_end(browser, tmp_path):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2])
+    (tmp_path / "gold.csv").write_text("text,score\nPlainly bad.,1\nPlainly good.,4\n")
+    with visiting(browser) as visitor:
+        visitor.open(page_of(run, "--gold", str(tmp_path / "gold.csv")))
+        assert data_of(visitor.page.content())["salt"]
+        press(visitor, *("4", "Enter") * 6)
+        visitor.page.wait_for_function("document.querySelector('#gold').textContent")
+        assert visitor.page.text_content("#gold") == "1 of 2 questions with a known answer were answered as expected."

@@ -1,0 +1,364 @@
+"""People grade a random sample of texts: blind, each label kept at once, and what comes back is checked."""
+
+from __future__ import annotations
+
+import html
+import http.client
+import json
+import re
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from labelled import AGENTS, NAMES, checked, data_of, graded, ids_of
+
+from assaymark.cli import main
+from assaymark.errors import InputError
+from assaymark.workflow.human_labels import stored_draw, stored_grades
+from assaymark.workflow.labelling import open_labelling, read_labels
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.serve import HOST, Desk, listen
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checked table, not to be changed."""
+    folder = tmp_path_factory.mktemp("labelled")
+    checked(folder)
+    return folder
+
+
+@pytest.fixture
+def run(table: Path, own_copy) -> RunFolder:
+    return RunFolder(own_copy("labelled-run", lambda folder: checked(folder)) / "run")
+
+
+def label(run: RunFolder, *words: str | Path, status: int = 0, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command says."""
+    assert main(["label", str(run.path), *map(str, words)]) == status
+    out, err = capsys.readouterr()
+    return err if status else out
+
+
+@pytest.fixture
+def files(run: RunFolder, capsys) -> tuple[Path, Path]:
+    """The pages of two graders, beside their run folder."""
+    folder = run.path.parent
+    label(run, "--sample", "10", "--graders", "ab,cd", "--file", folder / "label.html", capsys=capsys)
+    return folder / "label-ab.html", folder / "label-cd.html"
+
+
+def test_pages_are_blind_and_load_nothing(files):
+    for path in files:
+        page = path.read_text(encoding="utf-8")
+        assert [name for name in NAMES if re.search(rf"\b{name}\b", page, re.IGNORECASE)] == []
+        said = json.dumps(data_of(page))
+        assert "[agent A]" in said
+        assert re.findall(r"q\d\d", said) == []  # nor ids of records
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+        assert "default-src 'none'" in html.unescape(policy[1])
+        assert "connect-src" not in policy[1]
+        assert re.findall(r'(?:src|href)="?(?!["#])', page.partition("<script")[0]) == []
+
+
+def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
+    draw = stored_draw(run)
+    first, second = (ids_of(path.read_text()) for path in files)
+    sheets = json.loads((run.labels / "sheets.json").read_text())["ids"]
+    for cycles in (first, second):
+        assert all(len(ids) == 4 == len(set(ids)) for ids in cycles)
+        assert all(len({sheets[name][0] for name in ids}) == 1 for ids in cycles)
+    both = {frozenset(ids) for ids in first} & {frozenset(ids) for ids in second}
+    assert len(both) == len(draw.twice) == 5
+    assert Counter(map(len, (first, second))) in ({7: 1, 8: 1},)
+    agents = [[sheets[name][1].partition(" / ")[2] for name in ids] for ids in (*first, *second)]
+    assert len(set(map(tuple, agents))) > 5  # not the order of the table
+    assert len({tuple(ids) for ids in (*first, *second) if frozenset(ids) in both}) > len(both)
+
+
+def test_what_comes_back_is_stored_once_with_time_and_duration(run, files, tmp_path, capsys):
+    names = [graded(path.read_text(), tmp_path / f"{path.stem}.csv") for path in files]
+    said = label(run, "--read", *names, capsys=capsys)
+    assert "60 new grades are stored" in said
+    assert "ab: 32 of 32 texts graded, complete" in said or "cd: 32 of 32 texts graded, complete" in said
+    stored = stored_grades(run)
+    assert len(stored) == 60
+    one = stored[0]
+    assert (one.score, one.seconds, one.at, one.comment) == (4.0, 7.5, "2100-01-02T03:04:05Z", 'well, "so"')
+    assert one.trajectory.startswith(one.cycle)
+    assert {grade.grader for grade in stored} == {"ab", "cd"}
+    doubled = Counter(grade.trajectory for grade in stored)
+    assert Counter(doubled.values()) == {1: 20, 2: 20}
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    found = json.loads(label(run, "--read", *names, names[0], "--json", capsys=capsys))
+    assert found["new"] == 0
+    assert found["graders"]["ab"]["missing"] == 0
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
+WRONG = [
+    ({"grader": "zz"}, "line 2, grader: 'zz' is no grader of this draw (ab, cd)"),
+    ({"grade": "6"}, "line 2, grade: must be a whole number from 1 to 5 in ASCII digits, or 'cannot say' (got '6')"),
+    ({"grade": "４"}, "(got '４')"),
+    ({"grade": "4.0"}, "(got '4.0')"),
+    ({"grade": ""}, "(got '')"),
+    ({"id": "deadbeef0000"}, "line 2, id: no text of this draw has the id 'deadbeef0000'"),
+    ({"run": "0123456789ab"}, "line 2, run: 1 rows are of another draw or run"),
+    ({"dimension": "scroe"}, "Did you mean 'score'?"),
+    ({"at": "yesterday"}, "line 2, at: must be a time with its zone"),
+    ({"at": "1999-01-01T00:00:00Z"}, "line 2, at: is before the draw of"),
+    ({"seconds": "١٢"}, "line 2, seconds: must be a number from 0"),
+    ({"comment": "x" * 4001}, "line 2, comment: must have at most 4000 characters (got 4001)"),
+]
+
+
+def test_a_wrong_cell_is_said_and_nothing_taken(run, files, tmp_path):
+    found = open_labelling(run, now=NOW)
+    good = graded(files[0].read_text(), tmp_path / "good.csv")
+    for number, (changed, told) in enumerate(WRONG):
+        bad = graded(files[1].read_text(), tmp_path / f"{number}.csv", **changed)
+        with pytest.raises(InputError) as caught:
+            read_labels(found, [good, bad])
+        assert told in str(caught.value), changed
+    assert stored_grades(run) == ()
+    assert not list(run.labels.glob("*.jsonl"))
+
+
+def test_all_problems_of_all_files_are_said_at_once(run, files, tmp_path, capsys):
+    good = graded(files[0].read_text(), tmp_path / "good.csv")
+    two = graded(files[0].read_text(), tmp_path / "two.csv", grade="2")
+    edited = tmp_path / "edited.csv"
+    edited.write_text(good.read_text().replace("seconds", "time", 1))
+    broken = tmp_path / "broken.csv"
+    broken.write_text("a,b\n1\n")
+    said = label(run, "--read", good, two, edited, broken, tmp_path / "none.csv", status=1, capsys=capsys)
+    assert said.startswith("assaymark: labels: 4 problems")
+    assert re.search(r"two.csv line 2, grade: ab grades \w{12} on score 2, and 4 .*good.csv line 2; keep one", said)
+    assert "edited.csv, header: must be run,id,grader,dimension,grade,at,seconds,comment (got " in said
+    assert "broken.csv" in said
+    assert "none.csv" in said
+    label(run, "--read", good, capsys=capsys)
+    assert "and 4 before; keep one" in label(run, "--read", two, status=1, capsys=capsys)
+
+
+def test_the_sample_and_the_graders_are_fixed_once_people_work(run, files, tmp_path, capsys):
+    said = label(run, "--graders", "ab,ef", status=1, capsys=capsys)
+    assert "graders (ab, cd) and known answers are fixed, because files were written" in said
+    label(run, "--read", graded(files[0].read_text(), tmp_path / "ab.csv"), capsys=capsys)
+    assert "a second draw" in label(run, "--sample", "5", "--file", "x.html", status=1, capsys=capsys)
+    assert "a second draw" in label(run, "--seed", "9", "--file", "x.html", status=1, capsys=capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--sample", "11"], "--sample: must be 1 to 10"),
+        (["--graders", "ab,A B,AB"], "--graders: 2 problems"),
+        (["--file", "label.txt"], "the name of a page ends in .html"),
+        (["--gold", "nothing.csv"], "no such table of known answers"),
+    ],
+)
+def test_what_cannot_be_is_said(run, capsys, words, told):
+    if "--file" not in words:
+        words = [*words, "--file", "x.html"]
+    assert told in label(run, *words, status=1, capsys=capsys)
+
+
+def test_files_without_the_option_are_misuse(run, capsys):
+    assert "is read only with --read" in label(run, "x.csv", status=2, capsys=capsys)
+    assert "names no file" in label(run, "--read", status=2, capsys=capsys)
+
+
+def test_a_table_without_texts_names_the_way_without_them(tmp_path, capsys):
+    run = checked(tmp_path)
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(line.rpartition(",")[0] for line in path.read_text().splitlines()))
+    main(["check", str(path), "--out", str(run.path), "--scale", "1..5", "--quiet"])
+    capsys.readouterr()
+    said = label(run, status=1, capsys=capsys)
+    assert "no column holds the texts of single answers" in said
+    assert f"assaymark draw {run.path}" in said
+
+
+def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["label", str(table / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["cycles"], found["of"], found["without_second"]) == (10, 10, 5)
+    assert found["needed"]["assumed"] is True
+    assert (tmp_path / "assaymark-check" / "draw.json").is_file()
+    assert found["written"] == ["label-1.html"]
+
+
+def test_a_changed_table_is_refused(table, tmp_path, capsys):
+    run = checked(tmp_path)
+    with (tmp_path / "scores.csv").open("a") as handle:
+        handle.write("\n")
+    assert "changed since it was checked; run: assaymark check" in label(run, status=1, capsys=capsys)
+
+
+def test_long_material_is_split_into_files_of_less_than_two_megabytes(tmp_path, capsys):
+    run = checked(tmp_path, items=3, text="{agent} {item}. " + "gold " * 40_000)
+    label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    parts = sorted(tmp_path.glob("label-1-*.html"))
+    assert len(parts) == 2
+    assert all(path.stat().st_size <= 2_000_000 for path in parts)
+    every = [name for path in parts for ids in ids_of(path.read_text()) for name in ids]
+    assert len(every) == len(set(every)) == 12
+    for path in parts:
+        label(run, "--read", graded(path.read_text(), path.with_suffix(".csv")), capsys=capsys)
+    assert len(stored_grades(run)) == 12
+
+
+def test_a_text_that_no_file_holds_is_said(tmp_path, capsys):
+    run = checked(tmp_path, items=2, text="{agent} {item}. " + "gold " * 400_000, agents=AGENTS[:2])
+    assert "grade it on the local page" in label(run, "--file", tmp_path / "x.html", status=1, capsys=capsys)
+
+
+def test_hostile_texts_stay_text(tmp_path, capsys):
+    run = checked(
+        tmp_path, items=2, text="{agent} {item} </script><script>alert(1)</script><!-- \u202egold\u2028 &amp;"
+    )
+    label(run, "--file", tmp_path / "x.html", capsys=capsys)
+    page = (tmp_path / "x-1.html").read_text()
+    assert page.count("</script>") == 2
+    assert "\u202e" not in page
+    [shown] = {text["sections"][0][1].rpartition("</script>")[2] for text in data_of(page)["cycles"][0]["texts"]}
+    assert shown == "<!-- [U+202E]gold\u2028 &amp;"
+
+
+def test_known_answers_are_hashed_and_counted_for_each_grader(run, tmp_path, capsys):
+    gold = tmp_path / "gold.csv"
+    gold.write_text("text,material,score\nPlainly bad by zorblax.,Any.,1\nPlainly good.,,4\n")
+    label(run, "--graders", "ab,cd", "--gold", gold, "--file", tmp_path / "l.html", capsys=capsys)
+    page = (tmp_path / "l-ab.html").read_text()
+    assert "zorblax" not in page
+    assert len(re.findall(r'"check":\{"score":"[0-9a-f]{64}"\}', page)) == 2
+    said = label(run, "--read", graded(page, tmp_path / "ab.csv"), capsys=capsys)
+    assert "1 of 2 known answers right" in said
+    assert all(one.trajectory.startswith("q") for one in stored_grades(run))  # the known texts are no records
+    gold.write_text("text,scroe,score\nBad.,1,9\n,,\n")
+    fresh = checked(tmp_path, items=2)
+    said = label(fresh, "--gold", gold, "--file", tmp_path / "l.html", status=1, capsys=capsys)
+    assert "3 problems" in said
+    assert "line 2, score: must be a whole number from 1 to 5" in said
+
+
+def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_path, capsys):
+    run = RunFolder(own_copy("labelled-demo", lambda folder: shutil.copytree(demo, folder / "run")) / "run")
+    plan = (run.path / "study.lock").read_bytes()
+    label(run, "--sample", "6", "--file", tmp_path / "l.html", capsys=capsys)
+    page = (tmp_path / "l-1.html").read_text()
+    names = "alder birch cedar dogwood maple rowan reader auditor allocator outsider"
+    assert re.findall(rf"\b({names.replace(' ', '|')})\b", page, re.IGNORECASE) == []
+    data = data_of(page)
+    assert [one["name"] for one in data["questions"]][:2] == ["action_coherence", "risk_alignment"]
+    assert all(len(one["anchors"]) == 5 for one in data["questions"])
+    assert data["cycles"][0]["texts"][0]["sections"][0][0] == "Actions"
+    label(run, "--read", graded(page, tmp_path / "1.csv"), capsys=capsys)
+    assert len(stored_grades(run)) == 6 * 4 * 6
+    assert (run.path / "study.lock").read_bytes() == plan
+
+
+# --- the local page ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def desk(run: RunFolder) -> Iterator[tuple[Desk, int]]:
+    found = Desk(open_labelling(run, graders=["ab", "cd"], now=NOW))
+    with listen(found, HOST, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield found, server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def asked(port: int, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    named = {"Host": f"{HOST}:{port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, None if body is None else body.encode(), named)
+    found = connection.getresponse()
+    text = found.read().decode()
+    connection.close()
+    return found.status, text
+
+
+def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
+    found, port = desk
+    address = found.path("ab")
+    status, page = asked(port, "GET", address)
+    assert status == 200
+    assert "connect-src 'self'" in html.unescape(page)
+    name = ids_of(page)[0][0]
+    own = {"Origin": f"http://{HOST}:{port}", "Content_Type": "application/json"}
+    label = {"id": name, "scores": {"score": 3}, "seconds": 2.5, "comment": "\ud800 so", "at": "1990-01-01T00:00:00Z"}
+    assert asked(port, "POST", f"{address}save", json.dumps(label), **own) == (204, "")
+    [line] = (run.labels / "ab.jsonl").read_text().split("\n")[1:-1]
+    assert json.loads(line)["scores"] == {"score": 3}
+    assert json.loads(line)["at"] > "2026-03-01"  # the clock of this machine, not the page's
+    with (run.labels / "ab.jsonl").open("a") as handle:  # a kill in the middle of the next
+        handle.write('{"id": "')
+    label["scores"] = {"score": None}
+    assert asked(port, "POST", f"{address}save", json.dumps(label), **own)[0] == 204
+    assert data_of(asked(port, "GET", address)[1])["labels"][name]["scores"] == {"score": None}
+    assert found.labelling.store() == 1
+    [grade] = stored_grades(run)
+    assert (grade.grader, grade.score, grade.seconds) == ("ab", None, 2.5)
+
+
+TAKEN_FROM_ELSEWHERE = [
+    ({"Origin": "http://127.0.0.1:1"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Origin": None}, 403),
+    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403),
+    ({"Content-Type": "text/plain"}, 404),
+    ({"path": "/guessed/ab/save"}, 404),
+    ({"path": "/{token}/zz/save"}, 404),
+    ({"body": "[]"}, 400),
+    ({"body": "no json"}, 400),
+    ({"score": 9}, 400),
+    ({"score": True}, 400),
+    ({"score": 3.5}, 400),
+    ({"dimension": "other"}, 400),
+    ({"id": "deadbeef0000"}, 400),
+    ({"comment": "x" * 5000}, 400),
+    ({"seconds": -1}, 400),
+    ({"length": "-1"}, 413),
+    ({"length": "9999999"}, 413),
+]
+
+
+def test_nothing_is_taken_from_elsewhere(run, desk):
+    found, port = desk
+    name = found.labelling.ids_of("ab")[0]
+    for change, status in TAKEN_FROM_ELSEWHERE:
+        label = {"id": change.get("id", name), "scores": {change.get("dimension", "score"): change.get("score", 3)}}
+        label |= {key: change[key] for key in ("comment", "seconds") if key in change}
+        path = change.get("path", "/{token}/ab/save").format(token=found.token)
+        headers = {"Origin": f"http://{HOST}:{port}", "Content-Type": "application/json", "Host": f"{HOST}:{port}"}
+        headers |= {key: value for key, value in change.items() if key in headers}
+        body = change.get("body", json.dumps(label)).encode()
+        connection = http.client.HTTPConnection(HOST, port, timeout=10)
+        connection.putrequest("POST", path, skip_host=True)
+        for key, value in headers.items():
+            if value is not None:
+                connection.putheader(key, value)
+        connection.putheader("Content-Length", change.get("length", str(len(body))))
+        connection.endheaders(body)
+        assert connection.getresponse().status == status, change
+        connection.close()
+    assert not list(run.labels.glob("*.jsonl"))
+
+
+def test_pages_are_for_those_who_know_the_address(desk):
+    found, port = desk
+    assert [asked(port, "GET", path)[0] for path in ("/", "/guessed/ab/", f"/{found.token}/zz/")] == [404] * 3
+    assert asked(port, "GET", found.path("ab"), Host="evil.example")[0] == 421
+    assert asked(port, "HEAD", found.path("ab")) == (200, "")
