@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from imported_records import store_imported
+from labelled import graded
 from made_capitalbench import context, packed, record
 from made_records import OWN, STUDY, generic_records
 from season_runs import market, season_text, stored
@@ -144,7 +145,7 @@ def of_check(scratch):
     (scratch / "wide.csv").write_text("\n".join(["item,agent,gpt-4o,claude", *wide]), encoding="utf-8")
 
 
-FINISHED = ("judge", "measure", "claim", "report", "plan-calls", "worker", "export", "serve", "verify")
+FINISHED = ("judge", "measure", "claim", "report", "plan-calls", "worker", "export", "serve", "verify", "label")
 
 
 @pytest.mark.parametrize("words", [one for one in COMMANDS_IN_FULL if one[0] not in ("season", "bench")], ids=" ".join)
@@ -181,7 +182,7 @@ def test_the_examples_of_a_command_run(words, scratch, request, monkeypatch, cap
             study(scratch, request.getfixturevalue("finished"))
     if words == ("measure",):
         of_measure(scratch)
-    if words == ("serve",):
+    if words in (("serve",), ("label",)):
         monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", stopped)
         monkeypatch.setattr("webbrowser.open", lambda _url: True)
     if words == ("report",):
@@ -193,6 +194,8 @@ def test_the_examples_of_a_command_run(words, scratch, request, monkeypatch, cap
     if words == ("worker",):
         lines = [line.replace("postgresql://host/assay", planned(request)) for line in lines]
     for line in lines:
+        for page in scratch.glob("label-*.html"):
+            graded(page.read_text(), scratch / f"labels{page.stem.removeprefix('label')}.csv")
         typed(line, scratch, capsys)
 
 

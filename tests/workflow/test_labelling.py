@@ -112,7 +112,7 @@ WRONG = [
     ({"run": "0123456789ab"}, "line 2, run: 1 rows are of another draw or run"),
     ({"dimension": "scroe"}, "Did you mean 'score'?"),
     ({"at": "yesterday"}, "line 2, at: must be a time with its zone"),
-    ({"at": "1999-01-01T00:00:00Z"}, "line 2, at: is before the draw of"),
+    ({"at": "1999-01-01T00:00:00Z"}, "line 2, at: is not later than the draw of"),
     ({"seconds": "١٢"}, "line 2, seconds: must be a number from 0"),
     ({"comment": "x" * 4001}, "line 2, comment: must have at most 4000 characters (got 4001)"),
 ]

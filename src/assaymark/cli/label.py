@@ -25,7 +25,7 @@ PORT = 8401
 Run = Annotated[Path, typer.Argument(help="Run folder, or a table with a column of texts.", metavar="RUN")]
 Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
 Sample = Annotated[
-    int | None, typer.Option("--sample", min=1, help="Number of cycles to draw; default: 60, or all.", metavar="N")
+    int | None, typer.Option("--sample", min=1, help="Number of cycles to draw; default: the plan's, 40", metavar="N")
 ]
 Graders = Annotated[
     str | None, typer.Option("--graders", help="Initials or numbers of the graders, comma-separated.", metavar="NAMES")

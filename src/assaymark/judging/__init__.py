@@ -16,15 +16,7 @@ if TYPE_CHECKING:
     from assaymark.judging.arithmetic_oracle import Reconciliation, reconcile
     from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
     from assaymark.judging.evidence import numeric_ledger
-    from assaymark.judging.prompts import (
-        PlannedCall,
-        eligible,
-        left_out,
-        people_blocks,
-        plan_calls,
-        plan_texts,
-        user_messages,
-    )
+    from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
     from assaymark.judging.reference import (
         ORACLE,
         PLANTED,
@@ -132,7 +124,6 @@ __all__ = [
     "parse_reply",
     "parse_rubric",
     "parse_scoring",
-    "people_blocks",
     "plan_calls",
     "plan_texts",
     "probe_calls",

@@ -12,7 +12,8 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted
 from assaymark.importers.scores import read_scores
 from assaymark.importers.tables import read_rows
-from assaymark.judging import anonymise, blinding_names, people_blocks
+from assaymark.judging import anonymise, blinding_names
+from assaymark.judging.prompts import people_blocks
 from assaymark.prompting.fences import cells
 from assaymark.protocol import Study
 from assaymark.records import Agent, Decision
@@ -58,6 +59,8 @@ def _of_study(folder: RunFolder) -> Texts:
     names = blinding_names([*(one.agent for one in every), *judges])
     of_cycle: defaultdict[str, list[Decision]] = defaultdict(list)
     for one in select(every, study).honest:
+        if one.replicate > 1:  # the first counts
+            continue
         of_cycle[one.cycle].append(one)
 
     def show(cycles: Collection[str]) -> Mapping[str, Shown]:

@@ -38,9 +38,6 @@ from assaymark.workflow.label_texts import Shown, Texts, open_texts
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
-SAMPLE: Final = 60
-"""Cycles that are drawn where nobody says how many."""
-
 CORRELATION: Final = 0.6
 """Of the grades of people and judges, before any label can tell."""
 
@@ -267,11 +264,12 @@ def open_labelling(
     if sheets is not None and draw is not None and sheets.draw == content_id(draw):
         Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over
     if draw is None or number is not None or seed is not None:
-        wanted = min(SAMPLE, len(texts.clusters)) if draw is None else len(draw.units)
+        plan = texts.study.human
+        wanted = min(plan.sample, len(texts.clusters)) if draw is None else len(draw.units)
         chosen = texts.study.seed if draw is None else draw.seed
         made = draw_sample(
             texts.clusters, number or wanted, seed=chosen if seed is None else seed, at=to_json(now),
-            agents_a_cycle=min(map(len, texts.members.values())),
+            twice=plan.double, agents_a_cycle=min(map(len, texts.members.values())),
         )  # fmt: skip
         draw = store_draw(folder, made)
     if sheets is not None and sheets.draw != content_id(draw):
@@ -421,8 +419,11 @@ def _row_problems(labelling: Labelling, row: Mapping[str, str], drawn: datetime 
     when = moment(row["at"])
     if when is None:
         yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
-    elif drawn is not None and when < drawn:
-        yield "at", f"is before the draw of {labelling.draw.at} (got {row['at']}); set the clock of that machine right"
+    elif drawn is not None and when <= drawn:
+        yield (
+            "at",
+            f"is not later than the draw of {labelling.draw.at} (got {row['at']}); set the clock of that machine right",
+        )
     if row["seconds"] and not _SECONDS.fullmatch(row["seconds"]):
         yield "seconds", f"must be a number from 0 (got {row['seconds']!r:.40})"
     if len(row["comment"]) > LONGEST_COMMENT:
