@@ -10,7 +10,13 @@ from looking import said, visiting
 pytestmark = pytest.mark.browser
 
 PAGES = {
-    "demo": ("report/index.html", "report/search.html", "report/claims.html", "report/ledger/page-001.html", "report/measurements.html"),
+    "demo": (
+        "report/index.html",
+        "report/search.html",
+        "report/claims.html",
+        "report/ledger/page-001.html",
+        "report/measurements.html",
+    ),
     "season": ("index.html", "claims.html", "de/agents/one.html"),
     "datasheets": ("report/datasheets.html", "report/datasheet/slot-biased.html"),
     "portbench": ("report/index.html", "report/questions.html"),

@@ -391,7 +391,7 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         picture=f"{run.url.rstrip('/')}/{edition.folder}{CARD}" if run.url else CARD,
         feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
         styles=("season-tables.css", "brush.css"),
-        scripts=("page.js+sort.js", "brush.js"),
+        scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
     )
     yield "index.html", edition.page(page)
     if data:
@@ -403,7 +403,8 @@ def _moments(edition: Edition) -> Iterator[Inline]:
     run, words = edition.book.run, edition.words
     for key, moment in (("next", run.next_decision), ("decided", run.decided_at)):
         if moment:
-            yield bold(words(f"index.{key}")), f" {words.day(moment)}"
+            at = Markup('<time datetime="{}">{}</time>').format(clean(moment, 40), words.day(moment))
+            yield bold(words(f"index.{key}")), " ", at
     feeds = [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
     feeds += [Linked(words("index.calendar"), CALENDAR)] if run.next_decision else []
     ends = [f"{words('index.closes')} {words.day(run.closes)}"] if run.planned > run.days else []
