@@ -68,7 +68,7 @@ def rows(page: Any) -> Iterator[str]:
         if picture.stat().st_size > SMALL:
             sys.exit(f"{picture} is larger than {SMALL:,} bytes")
         found.append(page.evaluate(
-            "[...document.querySelectorAll('select')].forEach(e => e.remove()) ||"
+            "[...document.querySelectorAll('select, .log')].forEach(e => e.remove()) ||"
             " document.querySelector('main').innerText.split(/\\s+/).length"
         ))  # fmt: skip
         cells = [f"{one:,} of {limit:,}" if limit else "" for one, limit in zip(found, most, strict=True)]

@@ -21,6 +21,10 @@ _SMALL = """() => [...document.querySelectorAll('svg text')].filter(e => e.getCl
   return parseFloat(getComputedStyle(e).fontSize) * scale < 11.9;
 }).map(e => e.textContent)"""
 
+_WORDS = """[...document.querySelectorAll('select, .log')].forEach(e => e.remove()) ||
+  document.querySelector('main').innerText.split(/\\s+/).length"""
+"""Words of a page, without the choices of a form and without the scale of a figure that is not shown."""
+
 
 def test_the_first_page_keeps_its_budgets(browser, example):
     path = example("demo") / "report/index.html"
@@ -43,13 +47,23 @@ def test_the_first_page_keeps_its_budgets(browser, example):
                     problems += [f"{name} end at {end}, at most {below}"] if end > below else []
                 chart = page.evaluate("document.querySelector('#ahead svg.fig').getBoundingClientRect().top")
                 problems += [f"first chart at {chart}"] if chart > 1000 else []
-                words = page.evaluate(
-                    "[...document.querySelectorAll('select')].forEach(e => e.remove()) ||"
-                    " document.querySelector('main').innerText.split(/\\s+/).length"
-                )
+                words = page.evaluate(_WORDS)
                 problems += [f"{words} words, at most {WORDS}"] if words > WORDS else []
         problems += visitor.overflow(320)
     assert not problems, said(problems)
+
+
+@pytest.mark.parametrize(
+    ("path", "heights", "words"),
+    [("eight/index.html", (3_000, 6_000), 750), ("eight/agents/Alder.html", (2_600, 4_800), 650)],
+)
+def test_the_pages_of_a_season_of_eight_keep_their_budgets(browser, example, path, heights, words):
+    page = (example("made seasons") / path).as_uri()
+    with visiting(browser) as visitor:
+        for width, most in zip((1440, 390), heights, strict=True):
+            visitor.open(page, ("light", width))
+            assert visitor.page.evaluate("document.documentElement.scrollHeight") <= most
+        assert visitor.page.evaluate(_WORDS) <= words
 
 
 def test_everything_of_the_first_page_is_there_for_everybody(browser, example):

@@ -10,7 +10,13 @@ from looking import said, visiting
 pytestmark = pytest.mark.browser
 
 PAGES = {
-    "demo": ("report/index.html", "report/claims.html", "report/ledger/page-001.html", "report/measurements.html"),
+    "demo": (
+        "report/index.html",
+        "report/search.html",
+        "report/claims.html",
+        "report/ledger/page-001.html",
+        "report/measurements.html",
+    ),
     "season": ("index.html", "claims.html", "de/agents/one.html"),
     "datasheets": ("report/datasheets.html", "report/datasheet/slot-biased.html"),
     "portbench": ("report/index.html", "report/questions.html"),
@@ -120,3 +126,22 @@ def test_a_page_becomes_a_document_of_paper(browser, example, tmp_path, pictures
         data = path.read_bytes()
     assert data.startswith(b"%PDF-")
     assert data.count(b"/Type /Page\n") + data.count(b"/Type /Page ") + data.count(b"/Type /Page/") >= 1
+
+
+def test_a_call_is_found_over_all_parts_and_arrow_keys_lead_to_its_neighbours(browser, example):
+    with visiting(browser) as visitor:
+        visitor.open((example("demo") / "report/search.html").as_uri())
+        page = visitor.page
+        page.fill("#s-box", "auditor birch trial 3")
+        assert page.locator("#s-list li").count() == 50  # so many are shown
+        page.locator("#s-list a", has_text="call").nth(1).click()
+        heading = page.locator(".call:target h2")
+        first = heading.inner_text()
+        assert first.startswith("auditor on ")
+        assert page.locator(".call:visible").count() == 1
+        assert page.locator(".call:target .up a", has_text="reader").count() == 1
+        for key, moved in (("ArrowRight", True), ("ArrowLeft", False)):
+            page.keyboard.press(key)
+            page.wait_for_function("was => (document.querySelector('.call:target h2').innerText != was[0]) == was[1]",
+                                   arg=[first, moved])  # fmt: skip
+        assert visitor.noise == []

@@ -146,7 +146,7 @@ def test_a_total_is_printed_only_for_a_single_rank(name):
         total = totals[place.agent]
         if total is not None:
             assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
-            ends = re.search(r"cannot be ranked .*?(\d+)–(\d+) .* tier (\d+)–(\d+) ", found[place.agent])
+            ends = re.search(r" (\d+)–(\d+) .* tier (\d+)–(\d+) .*cannot be ranked", found[place.agent])
             assert (ends is None) == place.shown
             if ends is not None:
                 low, least, most, high = (int(ends[at]) for at in (3, 1, 2, 4))
@@ -257,7 +257,8 @@ def test_one_tier_of_all_agents_leaves_every_rank_open():
     run = SEASONS["single"]()
     graded = sum(one.first is not None for one in run.decided.places)
     text = rows_of(site("single")["index.html"])[0]
-    assert f" 1 to {graded} cannot be ranked" in text
+    assert f" 1 to {graded} " in text
+    assert "cannot be ranked" in text
 
 
 def test_every_state_has_its_word():
@@ -266,13 +267,13 @@ def test_every_state_has_its_word():
         "no timing",
         "unresolved",
         "not graded",
-        "mixed or strong: contested",
+        "mixed or strong",
         "not judged",
     ):
         assert word in text, word
     assert "single observation" in words(site("eight")["panel.html"])
     german = words(site("eight")["de/index.html"]) + words(site("eight")["de/panel.html"])
-    for word in ("keine Zeit", "ungeklärt", "nicht bewertet", "gemischt oder stark: umstritten", "Einzelbeobachtung"):
+    for word in ("keine Zeit", "ungeklärt", "nicht bewertet", "gemischt oder stark", "Einzelbeobachtung"):
         assert word in german, word
 
 

@@ -103,8 +103,10 @@ def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
     pages, places = made(calls, uses)
     page = pages["calls/page-001.html"]
     first, second, third = (page.partition(f'id="c{one.key[:16]}"')[2].partition("</section>")[0] for one in calls)
+    assert 'rel="next" href="#' in first
+    assert 'rel="prev"' not in first
     anchors = [place.partition("#")[2] for place in places.values()]
-    for part, ways in ((first, {1}), (second, {0, 2}), (third, {1})):
+    for part, ways in ((first, {0, 1}), (second, {0, 1, 2}), (third, {1, 2})):  # its own is that of its heading
         assert {at for at, anchor in enumerate(anchors) if f'href="#{anchor}"' in part} == ways
         assert 'Up: <a href="../judgments/auditor.html#j1">auditor on d1</a>' in part
         assert part.index("first xxx") < part.index("last</pre>") < part.index("whole text, 911 characters")

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from markupsafe import Markup
@@ -24,13 +25,14 @@ from assaymark.report.blocks import (
     Text,
     bold,
     code,
+    inline,
     row_bytes,
     row_filters,
     spaced,
 )
 from assaymark.report.page import Frame
 from assaymark.report.records.judgments import OVERVIEW, JudgeGroup, Part, Shelf, Subject, subject, subject_of
-from assaymark.report.records.texts import BELOW, DECISIONS, ShownText, shown_text
+from assaymark.report.records.texts import BELOW, DECISIONS, SEARCH, ShownText, shown_text
 from assaymark.report.study.plan import money
 from assaymark.report.text import counted
 from assaymark.text import clean, count
@@ -89,6 +91,7 @@ class _Pages:
     stem: str
     done: int = 0
     size: int = 0
+    end: str = ""
     rows: list[Group] = field(default_factory=list)
 
     def name(self, at: int) -> str:
@@ -118,8 +121,13 @@ def call_pages(
     places: MutableMapping[str, str],
     *,
     folder: str = FOLDER,
+    same: Mapping[str, Sequence[tuple[str, Linked]]] = MappingProxyType({}),
 ) -> Iterator[tuple[str, str]]:
-    """The pages of calls and of their texts, one at a time, as path and HTML."""
+    """The pages of calls and of their texts, one at a time, as path and HTML.
+
+    ``same`` are by key the calls of other judges and trials on the same answer, each with its key and the place of its
+    judgment, which is linked where the call stands on another page.
+    """
     texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
     found: dict[str, _Shown] = {}
     for one in calls:
@@ -137,19 +145,23 @@ def call_pages(
                 place = Linked(f"whole text, {words}", f"{folder}/{texts.here}#{anchor}")
                 found[text.sha256] = _Shown(shown_text(text.text, _EXCERPT), place)
                 if full:
-                    yield _page(texts, texts.done, full, frame, last=False)
+                    yield _page(texts, texts.done, full, frame, row.id)
         card, size = _card(one, uses.get(one.key, ()), found)
         ready = cards.add(card, size)
         places[one.key] = f"{folder}/{cards.here}#{card.id}"
         if ready:
-            yield _page(cards, cards.done, ready, frame, last=False)
+            yield _page(cards, cards.done, ready, frame, card.id, same)
     for pages in (texts, cards):
         if pages.rows:
-            yield _page(pages, pages.done + 1, tuple(pages.rows), frame, last=True)
+            yield _page(pages, pages.done + 1, tuple(pages.rows), frame, "", same)
 
 
-def _page(pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, *, last: bool) -> tuple[str, str]:
-    """A page of calls or of texts, with links to the parts before and after: how many come is not known yet."""
+def _page(
+    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str,
+    same: Mapping[str, Sequence[tuple[str, Linked]]] = MappingProxyType({}),
+) -> tuple[str, str]:  # fmt: skip
+    """A page of calls or of texts, with links to the parts before and after; ``then`` is the first row after it."""
+    last, ids = not then, {row.id: place for place, row in enumerate(rows)}
     links = [Markup('<a href="{}">{}</a>').format(pages.name(at - 1), f"Part {at - 1}")] if at > 1 else []
     links.append(Markup('<b aria-current="page">{}</b>').format(f"Part {at}"))
     links += [] if last else [Markup('<a href="{}">{}</a>').format(pages.name(at + 1), f"Part {at + 1}")]
@@ -160,20 +172,35 @@ def _page(pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, *, last
             "Each text that calls showed, once, by its sha256. A message is its texts in the order that the call names."
         )
         return path, frame.page(Page(path, f"Prompt texts, part {at}", lead, blocks=rows, parts=parts, **BELOW))
-    lead = (
+    search = (" ", Linked("Search all parts", SEARCH)) if same else ()
+    said = (
         "Each call as a conversation: what was asked, the reply exactly as it came, and its fields where it is JSON. "
         "Invisible characters show as code points. The key of a call covers everything that can change its answer."
     )
+    lead = (
+        said,
+        *search,
+    )
     turned = []
     for place, row in enumerate(rows):
-        before = f"#{rows[place - 1].id}" if place else f"{pages.name(at - 1)}" if at > 1 else ""
-        after = f"#{rows[place + 1].id}" if place + 1 < len(rows) else "" if last else pages.name(at + 1)
-        ways = ((word, href) for word, href in (("‹ Previous", before), ("Next ›", after)) if href)
-        nav = Markup(" ").join(Markup('<a href="{}">{}</a>').format(href, word) for word, href in ways)
-        turned.append(replace(row, blocks=(Markup('<p class="turn">{}</p>').format(nav), *row.blocks)) if nav else row)
-    rows = tuple(turned)
+        before = f"#{rows[place - 1].id}" if place else f"{pages.name(at - 1)}#{pages.end}" if at > 1 else ""
+        after = f"#{rows[place + 1].id}" if place + 1 < len(rows) else "" if last else f"{pages.name(at + 1)}#{then}"
+        ways = (("prev", before, "‹ Previous"), ("next", after, "Next ›"), ("up", "#calls", "All calls of this part"))
+        nav = Markup(" ").join(Markup('<a rel="{}" href="{}">{}</a>').format(*way) for way in ways if way[1])
+        others = [
+            Markup('<a href="#{}">{}</a>').format(other, str(ref)) if (other := f"c{key[:16]}") in ids else
+            inline(ref, "../") for key, ref in same.get(row.id, ())
+        ]  # fmt: skip
+        turn = [Markup('<p class="turn">{}</p>').format(nav)]
+        turn += [Text(("The same answer: ", spaced(others)), "up")] if others else []
+        title = Markup('<a href="#{}">{}</a>').format(row.id, str(row.heading))
+        turned.append(replace(row, heading=title, blocks=(*turn, *row.blocks)))
+    pages.end, rows = rows[-1].id, tuple(turned)
     listing = Listing(rows, row_filters(sorted(row.key for row in rows)), "calls", "calls")
-    return path, frame.page(Page(path, f"Calls, part {at}", lead, blocks=(listing,), parts=parts, **BELOW))
+    scripts = ("page.js+tools.js+turn.js",)
+    return path, frame.page(
+        Page(path, f"Calls, part {at}", lead, blocks=(listing,), parts=parts, scripts=scripts, **BELOW)
+    )
 
 
 def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:

@@ -28,7 +28,7 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.page import Frame, beside, file_stems, paged_by
-from assaymark.report.records.texts import BELOW
+from assaymark.report.records.texts import BELOW, SEARCH
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
 
@@ -261,7 +261,8 @@ def judgment_pages(
                 what="judgments",
             )
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
-            lead = (_RECORD, _FIRST, rubric, Linked("All judges", OVERVIEW))
+            lead = (_RECORD, _FIRST, rubric, Linked("All judges", OVERVIEW), ", ",
+                    Linked("search all parts", SEARCH))  # fmt: skip
             title = f"Judgments of {group.title}"
             yield path, frame.page(Page(path, title, lead, blocks=(table,), parts=parts, **BELOW))
 
@@ -348,7 +349,8 @@ def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
         (
             _RECORD,
             _FIRST,
-            f". {counted(total, 'judgment')} of {counted(len(shelf.decisions), 'decision')}; each links to its call.",
+            f". {counted(total, 'judgment')} of {counted(len(shelf.decisions), 'decision')}; each links to its call. ",
+            Linked("Search all parts", SEARCH),
         ),
         (
             Section(

@@ -24,6 +24,10 @@ DECISIONS: Final = "decisions/page-001.html"
 """Where the decisions of a run begin."""
 
 
+SEARCH: Final = "search.html"
+"""The search over all judgments and calls of a study."""
+
+
 class Below(TypedDict):
     """What the pages of records share."""
 

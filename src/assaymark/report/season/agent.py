@@ -12,7 +12,6 @@ from assaymark.judging.season.plans import TEMPORAL
 from assaymark.judging.season.table import AgreementRow, SeasonRow
 from assaymark.records import Measurement
 from assaymark.report.blocks import (
-    Beside,
     Block,
     Facts,
     Group,
@@ -51,7 +50,7 @@ from assaymark.report.season.index import ModelBook, ModelWords
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.ledger import ledger_answer, ledger_counts, ledger_notes, ledger_parts
 from assaymark.report.season.ledger import ledger_table as checked
-from assaymark.report.season.levels import agent_levels
+from assaymark.report.season.levels import agent_levels, level_blocks
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
@@ -82,13 +81,12 @@ def agent_pages(edition: Edition) -> Iterator[tuple[str, str]]:
 
 
 def _main(book: ModelBook, earned: Section, places: Mapping[int, str], up: Inline) -> Page:
-    words, levels = book.words, agent_levels(book)
+    words = book.words
     place = book.run.decided.place(book.agent.name)
     stand = level_words(place.level, words(f"level.{place.level}.tag")), " ", _place(book, place)
     why = clean(words.text(place.why), 300)
     head: list[Block] = [Text((*stand, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
-    sides = tuple(tuple(one for one in levels if (one.level == "no-claim") == hidden) for hidden in (False, True))
-    head.append(Beside(sides, "trio") if all(sides) else Group("", levels))
+    head.append(level_blocks(agent_levels(book)))
     if book.agent.strategy:
         head.append(Passage(clean(book.agent.strategy, _ROOM), book.say("head.strategy")))
     return Page(
@@ -101,7 +99,7 @@ def _main(book: ModelBook, earned: Section, places: Mapping[int, str], up: Inlin
         notice=book.say("head.reference") if book.agent.reference else "",
         aside=tuple(_account(book)),
         styles=("season-agent.css", "judges.css", "brush.css"),
-        scripts=("page.js+sort.js", "brush.js"),
+        scripts=("page.js", "brush.js"),
     )
 
 

@@ -42,7 +42,8 @@ WRONG: Final = "mismatch"
 FILTERS: Final = (TRADED, REFUSED, SILENT, QUIET, WRONG)
 
 _TEXT, _LINES, _SHOWN = 6_000, 120, 420
-_ORDERS, _ORDER, _REASON, _FIRST = 40, 160, 400, 160
+_ORDERS, _ORDER, _REASON, _FIRST = 40, 160, 400, 110
+_END: Final = re.compile(r"(?<=[.!?])\s")
 _TRADES: Final = 4
 _CARD_BYTES, _ITEM_BYTES = 900, 130
 _NO_ORDER: Final = ("hold", "no_trade")
@@ -138,8 +139,8 @@ def decision_row(book: ModelBook, step: SeasonStep, place: str) -> tuple[Inline,
 
 
 def reason_words(words: ModelWords, step: SeasonStep) -> Inline:
-    """The beginning of the reasons of a decision; empty where it gave none."""
-    first = clean(next((text for _, text in step.texts if text.strip()), ""), _FIRST)
+    """The first sentence of the reasons of a decision; empty where it gave none."""
+    first = clean(_END.split(next((text for _, text in step.texts if text.strip()), "").strip())[0], _FIRST)
     return written(words.quoted(first)) if first else ""
 
 

@@ -19,7 +19,6 @@ NAV: Final = ("index", "claims", "panel", "measurements", "rules", "method", "ar
 """The pages of the menu, by name."""
 
 _STYLES: Final = ("page.css", "season.css")
-TABLES: Final = ("season-tables.css", "judges.css")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -86,7 +86,7 @@ def _figure(book: ModelBook, axis: Axis, usable: Sequence[SeasonGradeView]) -> F
         )
         if (at := book.lookup.judge_place(one.judge)) is not None:
             judges.append(JudgeWords(at, clean(one.judge, 60), given))
-    return Figure(title, "", wide, narrow, tuple(judges))
+    return Figure(title, "", wide, narrow, tuple(judges), values=_parts_table(book, usable, (axis,)))
 
 
 def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[SeasonGradeView]) -> PartRow:
@@ -104,7 +104,7 @@ def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[Seaso
     )
 
 
-def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Table:
+def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView], axes: Sequence[Axis] = _AXES) -> Table:
     """Points of every judge, with what a judge gave in brackets where the fact check lowered it."""
     rows: tuple[tuple[Inline, ...], ...] = tuple(
         (
@@ -112,7 +112,7 @@ def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Table:
             _weight(book, part),
             *(book.to_grade(one.judge, _cell(book, one, axis, part.name)) for one in usable),
         )
-        for axis in _AXES
+        for axis in axes
         for part in _parts(book, axis)
     )
     heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(g.judge, 40) for g in usable))

@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Final
 from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
-from assaymark.report.blocks import Block, Card, Group, Inline, Items, Linked, Quote, Styled, Text, bold, notes, spaced
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Card,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Quote,
+    Styled,
+    Text,
+    bold,
+    notes,
+    spaced,
+)
 from assaymark.report.blocks import Said as Part
 from assaymark.report.levels import LEVELS, WithheldGroup
 from assaymark.report.season.words import Words
@@ -65,8 +79,6 @@ class SaidLevel:
 
     level: Level
     title: str
-    tag: str
-    empty: str
     shown: tuple[SaidClaim, ...]
     more: tuple[SaidClaim, ...]
     groups: tuple[WithheldGroup, ...]
@@ -85,7 +97,7 @@ class SaidLevel:
         key = "index.more_withheld" if self.level == "no-claim" else "index.more"
         rest: Inline = Linked(words("index.rest", n=self.rest), "claims.html") if self.rest else ""
         folded = words(key, n=len(more)) if more else ""
-        return Part(self.level, self.title, self.tag, shown, more, self.empty, folded, rest)
+        return Part(self.level, self.title, "", shown, more, folded=folded, rest=rest)
 
 
 def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:
@@ -110,8 +122,6 @@ def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
             SaidLevel(
                 level=level,
                 title=words(f"level.{level}.title"),
-                tag=words(f"level.{level}.tag"),
-                empty="" if seen[level] else words(f"level.{level}.empty"),
                 shown=tuple(said[:first]),
                 more=tuple(said[first:]),
                 groups=groups[:_GROUPS],
@@ -288,6 +298,13 @@ def value_words(item: Measurement, value: float, words: Words) -> str:
     return words.number(value, _DIGITS.get(item.name, 1), sign=sign)
 
 
+def level_blocks(parts: Sequence[Part]) -> Block:
+    """Levels that hold claims: what is supported beside what is not, or one of the two alone."""
+    held = [one for one in parts if one.claims]
+    sides = tuple(tuple(one for one in held if (one.level == "no-claim") == hidden) for hidden in (False, True))
+    return Beside(sides, "trio") if all(sides) else Group("", tuple(held))
+
+
 _LEFT_OUT: Final = ("above", "within")
 _MOST: Final = 4
 
@@ -314,7 +331,8 @@ def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> Part
         lines += [Quote(level, one.quote, one.condition, one.copy) for one in claims]
     more = len(lines) - _MOST
     rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
-    title, tag = words(f"level.{level}.title"), words(f"level.{level}.tag")
-    shown, others = tuple(lines[:_GROUPS]), tuple(lines[_GROUPS:_MOST])
+    title = words(f"level.{level}.title")
+    first = 1 if level == "no-claim" else _GROUPS
+    shown, others = tuple(lines[:first]), tuple(lines[first:_MOST])
     folded = words("index.more_withheld" if level == "no-claim" else "index.more", n=len(others)) if others else ""
-    return Part(level, title, tag, shown, others, folded=folded, rest=rest)
+    return Part(level, title, "", shown, others, folded=folded, rest=rest)

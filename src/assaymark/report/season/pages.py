@@ -43,12 +43,12 @@ from assaymark.report.portbench.records import block
 from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.card import CARD, share_card
-from assaymark.report.season.edition import TABLES, Edition, editions
+from assaymark.report.season.edition import Edition, editions
 from assaymark.report.season.feeds import CALENDAR, DECISIONS, JSON_FEED, RSS, STANDINGS, VERDICTS, handed_on
 from assaymark.report.season.index import ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import Cell, board_view, formula
-from assaymark.report.season.levels import claim_cards, said_levels, tally
+from assaymark.report.season.levels import claim_cards, level_blocks, said_levels, tally
 from assaymark.report.season.measurements import worded_rows
 from assaymark.report.season.panel import panel_page
 from assaymark.report.season.records import OVERVIEW
@@ -342,7 +342,6 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
     book, words = edition.book, ModelWords(edition.words.catalogue)
     run = book.run
     accounts, data = accounts_section(book, words)
-    levels = [one.block(words) for one in said_levels(book, words)]
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
     counts = ", ".join(f"{n} {what}" for _, n, what in tally(book, words))
     everything = words("index.reasons", all=words("index.all", n=len(run.decided.verdicts)))
@@ -380,7 +379,7 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         tuple(sections),
         (
             *notes((_state(edition), _reference(edition), source), "notice"),
-            Beside(((levels[0], levels[1]), (levels[2],)), "trio"),
+            level_blocks([one.block(words) for one in said_levels(book, words)]),
             Text((f"{counts}. ", Linked(everything, "claims.html"), " · ", Linked(words("index.share"), CARD))),
         ),
         aside=tuple(_moments(edition)),
@@ -391,8 +390,8 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         description=next((one.copy for level in said_levels(book, words) for one in level.shown), season_lede(edition)),
         picture=f"{run.url.rstrip('/')}/{edition.folder}{CARD}" if run.url else CARD,
         feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
-        styles=(*TABLES, "brush.css"),
-        scripts=("page.js+sort.js", "brush.js"),
+        styles=("season-tables.css", "brush.css"),
+        scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
     )
     yield "index.html", edition.page(page)
     if data:
@@ -404,7 +403,8 @@ def _moments(edition: Edition) -> Iterator[Inline]:
     run, words = edition.book.run, edition.words
     for key, moment in (("next", run.next_decision), ("decided", run.decided_at)):
         if moment:
-            yield bold(words(f"index.{key}")), f" {words.day(moment)}"
+            at = Markup('<time datetime="{}">{}</time>').format(clean(moment, 40), words.day(moment))
+            yield bold(words(f"index.{key}")), " ", at
     feeds = [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
     feeds += [Linked(words("index.calendar"), CALENDAR)] if run.next_decision else []
     ends = [f"{words('index.closes')} {words.day(run.closes)}"] if run.planned > run.days else []
@@ -447,7 +447,11 @@ def _board(book: SeasonLookup, words: ModelWords) -> Section:
     view = board_view(book, words)
     rows: list[Row] = []
     for one in view.rows:
-        ranks: Inline = Styled(one.band, "un") if not one.places else (bold(one.places), small(one.note))
+        ranks: Inline = (
+            Styled(one.band, "un")
+            if not one.places
+            else (bold(one.places), *((small(one.note),) if one.note != one.why else ()))
+        )
         total: Inline = (
             one.total if one.note else strong_link(one.total),
             small("; ".join(filter(None, (one.band, one.tier)))),

@@ -439,9 +439,20 @@ def bench(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = Tr
             scores=[(d, score_words(d)) for d in pages], tags=TAGS, rules=data["rules"], tallies=TALLY,
             copy=copied(one.sentence, condition, study.title or study.name, book.run.locked_at, book.run.plan_hash)
             if copying and one.sentence else "",
-            data=Markup(packed), claims=count(len(book.run.verdicts)),
+            data=Markup(packed), claims=count(len(book.run.verdicts)), every=list(_every(book)),
         )
     )  # fmt: skip
+
+
+def _every(book: Book) -> Iterator[tuple[str, list[tuple[Level, str, str]]]]:
+    """Every sentence by score, as level, words and its card, for readers without script; of pairs both directions."""
+    for dimension in dict.fromkeys(v.claim.dimension for v in about_agents(book)):
+        found: list[tuple[Level, str, str]] = []
+        for verdict in (v for v in about_agents(book) if v.claim.dimension == dimension):
+            said = verdict.publication_level != "no-claim"
+            words = verdict.claim.statement if said else suppressed_phrase(verdict.claim)
+            found.append((verdict.publication_level, prose(words, 400), book.claims.get(verdict.claim.id, "")))
+        yield score_words(dimension), found
 
 
 def _defaults(book: Book) -> Iterator[Verdict]:

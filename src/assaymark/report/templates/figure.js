@@ -14,6 +14,6 @@ for (const el of all("[data-png]")) {
       el.onclick = null;
       el.click();
     };
-    image.src = "data:image/svg+xml," + encodeURIComponent(new XMLSerializer().serializeToString(svg));
+    image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(svg))}`;
   };
 }

@@ -3,13 +3,12 @@ for (const head of all("[data-sort]")) {
   const button = document.createElement("button"), body = head.closest("table").tBodies[0], rows = [...body.rows];
   button.append(...head.childNodes);
   head.append(button);
-  const sign = lang == "en" ? /,/g : /\./g;
-  const number = text => parseFloat(text.replace("−", "-").replace(sign, "").replace(",", ".")) || 0;
-  const value = row => head.cellIndex && number(row.cells[head.cellIndex].textContent);
+  const text = row => row.cells[head.cellIndex].textContent.replace("−", "-").replace(lang == "en" ? /,/g : /\./g, "");
+  const value = row => head.cellIndex && parseFloat(text(row).replace(",", ".")) || 0;
   button.onclick = () => {
-    const down = head.ariaSort != "descending";
+    const way = head.ariaSort == "descending" ? 1 : -1;
     for (const other of head.parentNode.cells) other.ariaSort = null;
-    head.ariaSort = down ? "descending" : "ascending";
-    body.append(...[...rows].sort((a, b) => down ? value(b) - value(a) : value(a) - value(b)));
+    head.ariaSort = way < 0 ? "descending" : "ascending";
+    body.append(...[...rows].sort((a, b) => way * (value(a) - value(b))));
   };
 }
