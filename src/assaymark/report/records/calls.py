@@ -172,14 +172,9 @@ def _page(
             "Each text that calls showed, once, by its sha256. A message is its texts in the order that the call names."
         )
         return path, frame.page(Page(path, f"Prompt texts, part {at}", lead, blocks=rows, parts=parts, **BELOW))
-    search = (" ", Linked("Search all parts", SEARCH)) if same else ()
     said = (
         "Each call as a conversation: what was asked, the reply exactly as it came, and its fields where it is JSON. "
         "Invisible characters show as code points. The key of a call covers everything that can change its answer."
-    )
-    lead = (
-        said,
-        *search,
     )
     turned = []
     for place, row in enumerate(rows):
@@ -191,7 +186,7 @@ def _page(
             Markup('<a href="#{}">{}</a>').format(other, str(ref)) if (other := f"c{key[:16]}") in ids else
             inline(ref, "../") for key, ref in same.get(row.id, ())
         ]  # fmt: skip
-        turn = [Markup('<p class="turn">{}</p>').format(nav)]
+        turn: list[Block] = [Markup('<p class="turn">{}</p>').format(nav)]
         turn += [Text(("The same answer: ", spaced(others)), "up")] if others else []
         title = Markup('<a href="#{}">{}</a>').format(row.id, str(row.heading))
         turned.append(replace(row, heading=title, blocks=(*turn, *row.blocks)))
@@ -199,7 +194,15 @@ def _page(
     listing = Listing(rows, row_filters(sorted(row.key for row in rows)), "calls", "calls")
     scripts = ("page.js+tools.js+turn.js",)
     return path, frame.page(
-        Page(path, f"Calls, part {at}", lead, blocks=(listing,), parts=parts, scripts=scripts, **BELOW)
+        Page(
+            path,
+            f"Calls, part {at}",
+            (said, *((" ", Linked("Search all parts", SEARCH)) if same else ())),
+            blocks=(listing,),
+            parts=parts,
+            scripts=scripts,
+            **BELOW,
+        )
     )
 
 
