@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -172,6 +173,12 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     assert one["human_anchor"] == "confirms"
     assert "as the 2 human graders of this study would" in " ".join(said.split())
     assert one["publication_level"] == "qualified"
+    page = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "run/report/agreement.html").read_text()).split())
+    assert (
+        "Two people graded 30 of 30 drawn cycles. Of the orders that the judges support they have 3 confirmed." in page
+    )
+    assert re.search(r"ash above birch on overall score \+0\.\d\d \+0\.\d\d \(0\.\d\d to 0\.\d\d\) birch by 0\.1", page)
+    assert "two people 0.77 (0.68 to 0.86)" in page  # what a judge can reach, in the same table
     (certificate,) = (tmp_path / "run" / "certificates").glob("above-dimension-aggregate-high-ash-low-birch*")
     assert main(["claim", "--verify", str(certificate)]) == 0
     assert main(["gate", str(tmp_path / "run"), "--claim", "ash > birch", "--at-least", "qualified"]) == 0
@@ -206,6 +213,9 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
         "no-claim",
         ["human_anchor"],
     )
+    page = (folder.path / "report" / "agreement.html").read_text()
+    assert "3 contradicted" in page
+    assert "Supported orders as people see them" not in page  # no number of what is not supported
     assert main(["gate", str(folder.path), "--claim", "ash > birch", "--at-least", "qualified"]) == 1
     assert "human graders" in " ".join(capsys.readouterr().out.split())
     assert main(["draw", str(folder.path), "--seed", "7"]) == 1

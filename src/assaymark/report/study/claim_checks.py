@@ -17,6 +17,7 @@ from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.blocks import Block, Group, Section, Table, notes
 from assaymark.report.lookup import Book
 from assaymark.report.study.controls import Control, against, controls, gate_words
+from assaymark.report.study.people import favour_words
 from assaymark.report.text import (
     alpha,
     counted,
@@ -154,12 +155,22 @@ def _further(book: Book, verdict: Verdict) -> Iterator[Row]:
     yield "Control texts", "adversarial", _control_words(book, verdict)
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     yield "Judges’ own tests", "datasheets", "a judge misses a limit of the plan" if failing else "no limit missed"
-    yield "People", "human_anchor", _ANCHORS[verdict.human_anchor]
+    yield "People", "human_anchor", _people(book, verdict)
     said = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
     yield "Preregistered", "preregistration", said
     for cap in verdict.caps:
         if cap.field not in _CAPS:
             yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
+
+
+def _people(book: Book, verdict: Verdict) -> str:
+    """What people's grades say of a claim; with numbers where they may be shown."""
+    said = _ANCHORS[verdict.human_anchor]
+    item = None if kind_of(verdict.claim) != "pair" else book.pair("human.contrast", verdict)
+    if item is None or item.value is None or verdict.publication_level == "no-claim":
+        return said
+    return book.to(item, f"{said}: {gap_words(item, 1)}, {plural(item.n, 'graded cycle')}; judges favour "
+                         f"{favour_words(item)}")  # fmt: skip
 
 
 def _cell(book: Book, verdict: Verdict) -> list[Row]:

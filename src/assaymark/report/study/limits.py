@@ -150,7 +150,7 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
         which = listing(failing) if failing else "the judge"
         return f"Replace {which} with a judge that passes the test: {calls_of(book, decided, max(len(failing), 1))}."
     if field == "human_anchor":
-        return f"Have two people grade {count(min(100, decided))} more texts and settle the differences."
+        return "Find out in which texts judges and people differ most; another panel, or another rubric, may not."
     if field == "preregistration":
         return "Lock the plan before new decisions are scored."
     return "Complete what is missing and judge it again."
@@ -285,7 +285,7 @@ def _named(book: Book, field: str) -> tuple[str, str]:
         cut = number(run.study.claims.distinct)
         return "Some dimensions repeat the overall impression", f"correlation below {cut} needed"
     if field == "human_anchor":
-        return "People’s grades disagree or are open", "people’s grades have to confirm the order"
+        return "People’s grades contradict it", "people see less than half of the difference that the judges see"
     if field == "preregistration":
         if run.table is not None:
             return "The scores came before a plan", "these scores were analysed after they were seen"

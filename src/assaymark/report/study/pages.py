@@ -29,6 +29,7 @@ from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.outside import outside_group
 from assaymark.report.study.overview import first_scores, overview, sentence_pages
+from assaymark.report.study.people import people_section
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
@@ -108,7 +109,8 @@ def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[
     yield _page("agents", "Agents", "How the agents rank, and what they were shown and did.",
                 board_section(book), ranks_section(book), agents_section(book))  # fmt: skip
     yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
-                agreement_section(book), single_section(book), noise_section(book), styles=("judges.css",))  # fmt: skip
+                agreement_section(book), people_section(book), single_section(book), noise_section(book),
+                styles=("judges.css",))  # fmt: skip
     yield _page("stability", "Stability of the orders", "What an order needs beside a significant difference.",
                 stability_section(book, outside_group(book)), explanations_section(book),
                 rules_section(book))  # fmt: skip
