@@ -35,6 +35,8 @@ if __name__ == "__main__":
 import numpy as np  # noqa: E402
 from validation_commands import COMMANDS, COUNTS, command  # noqa: E402
 from validation_intervals import KINDS, LEVEL, ranks  # noqa: E402
+from validation_people import COUNTS as ANCHORED  # noqa: E402
+from validation_people import EFFECTS, LABELS, NEEDED, WORLDS, cells, needed  # noqa: E402
 from validation_sentences import UNSEEN, count_sentences  # noqa: E402
 from validation_worlds import ALPHA, SHARE, Drawn, World, decide  # noqa: E402
 
@@ -227,6 +229,8 @@ CELLS: Mapping[str, tuple[int, Mapping[str, Cell]]] = {
     "power": (1_000, _power_cells()),
     "intervals": (2_000, _interval_cells()),
     "looks": (10_000, {name: partial(looks, name, World(clusters=g)) for name, g in LOOKS.items()}),
+    "people": (2_000, dict(cells())),
+    "labels": (2_000, {f"lead of {effect}": partial(needed, effect) for effect in EFFECTS}),
     "commands": (100, {name: partial(_counted, command, name, world) for name, world in COMMANDS.items()}),
 }
 """Of every table, how many studies a cell has, and its cells."""
@@ -285,6 +289,8 @@ def _columns(table: str) -> list[str]:
         "intervals": ("made", "covered"),
         "looks": ("first", "either"),
         "commands": COUNTS,
+        "people": ANCHORED,
+        "labels": NEEDED,
     }
     return ["cell", "seed", "studies", *counts.get(table, (*STAGES, *(f"{stage} on dimensions" for stage in STAGES)))]
 
@@ -388,6 +394,45 @@ def _look_part(folder: Path) -> Iterator[str]:
         yield f"| {name} | {' | '.join(f'{x:.1f}' for x in _count(rows, name, 'first', 'either'))} |"
 
 
+def _people_part(folder: Path) -> Iterator[str]:
+    """Coverage of people's intervals, corrected by judges and alone."""
+    rows = read("people", folder)
+    yield from _head(["judges", "interval"], [f"{n} cycles" for n in LABELS])
+    for world, (column, words) in product(WORLDS, (("covered", "corrected"), ("covered alone", "people alone"))):
+        found = [rows[f"{world}, {n} labels", SEED] for n in LABELS]
+        shares = [100 * int(row[column]) / int(row["made"]) for row in found]
+        yield f"| {world} | {words} | {' | '.join(f'{x:.1f}' for x in shares)} |"
+
+
+def _confirmed_part(folder: Path) -> Iterator[str]:
+    """False orders that judges publish and people confirm, and true ones that people confirm."""
+    rows = read("people", folder)
+    yield from _head(["judges", "order"], [f"{n} cycles" for n in LABELS])
+    for world in WORLDS:
+        true = WORLDS[world].gap > 0
+        kinds = (("true", "published", "confirmed"),) if true else ()
+        for order, before, after in (*kinds, ("false", "false", "wrong")):
+            shares = [_count(rows, f"{world}, {n} labels", before, after) for n in LABELS]
+            yield f"| {world} | {order} | {' | '.join(' → '.join(f'{x:.1f}' for x in row) for row in shares)} |"
+
+
+def _label_part(folder: Path) -> Iterator[str]:
+    """Labels that planning asks for, and how often so many confirm the order."""
+    yield from _head(["lead"], ["with judges", "people alone", "saved", "confirmed with judges", "confirmed alone"])
+    for (name, _), row in read("labels", folder).items():
+        of, labels, alone = int(row["studies"]), int(row["labels"]), int(row["labels alone"])
+        shares = [f"{100 * int(row[column]) / of:.0f} %" for column in ("confirmed", "confirmed alone")]
+        saved = f"{100 - 100 * labels / alone:.0f} %" if alone else ""
+        reached = [
+            str(labels or "not reached"),
+            str(alone or "not reached"),
+            saved,
+            shares[0],
+            shares[1] if alone else "",
+        ]
+        yield f"| {name.removeprefix('lead of ')} | {' | '.join(reached)} |"
+
+
 def _sentence_part(folder: Path) -> Iterator[str]:
     with (folder / "sentences.csv").open(newline="", encoding="utf-8") as handle:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(handle)]
@@ -411,6 +456,9 @@ PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "power": _power_part,
     "intervals": _interval_part,
     "looks": _look_part,
+    "people": _people_part,
+    "confirmed": _confirmed_part,
+    "labels": _label_part,
     "sentences": _sentence_part,
 }
 

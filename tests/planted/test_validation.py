@@ -61,6 +61,16 @@ def test_biases_above_their_level_are_those_that_the_page_says_are_not_covered()
     assert all(line.startswith(tuple(f"| {name}" for name in validate.NOT_COVERED)) for line in marked)
 
 
+def test_people_cover_what_they_say_and_rarely_confirm_what_is_false():
+    cells = [{name: int(row[name]) for name in validate.ANCHORED} for row in validate.read("people").values()]
+    assert all(0.93 <= cell["covered"] / cell["made"] <= 0.97 for cell in cells)
+    assert max(cell["wrong"] for cell in cells) <= 0.04 * 2000
+    favoured = rates("people", "false")
+    assert min(rate for name, rate in favoured.items() if "lead" not in name) > 0.99  # what judges alone would publish
+    labels = [[int(row[name]) for name in ("labels", "labels alone")] for row in validate.read("labels").values()]
+    assert all(few < many for few, many in labels if many)
+
+
 def test_the_command_decided_as_the_batch():
     assert {row["differ"] for row in validate.read("commands").values()} == {"0"}
 
@@ -78,6 +88,7 @@ def test_the_command_decided_as_the_batch():
         ("intervals", "difference of two agents, 12 clusters"),
         ("intervals", "kappa, 12 clusters"),
         ("looks", "5 clusters, then 10"),
+        ("people", "judges favour one of equal agents by .5, 40 labels"),
     ],
 )
 def test_a_cell_counted_again_agrees_with_its_table(table, cell):

@@ -255,3 +255,27 @@ def test_other_columns_of_people_are_named(tmp_path: Path, capsys) -> None:
     assert "people = expert_ab, expert_cd" in json.loads(capsys.readouterr().out)["read"]["read"]
     assert main(["check", str(path), "--judges", judges, "--human", "expert"]) == 1
     assert "unknown column 'expert'" in capsys.readouterr().err
+
+
+# --- what labels are worth --------------------------------------------------------------------------------------------
+
+
+def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, capsys) -> None:
+    asked = ["plan-calls", str(finished), "--effect", "1", "--price", "call=.01"]
+    assert main([*asked, "--price", "human=2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    best, agents = found["design"]["cheapest"], 3
+    calls = best["G"] * best["C"] * best["J"] * best["T"]
+    assert best["labelled"] >= 20
+    assert best["cost"] == pytest.approx(agents * (0.01 * calls + 2 * best["labelled"]))
+    assert found["options"] == []  # no budget, no simulated ways to spend it
+    assert main(asked) == 0
+    said = capsys.readouterr().out
+    assert "labelled cycles (assuming r = .6 with the judges)" in said or "No number of labels" in said
+    assert "Assumed:" not in said
+    assert main(["plan-calls", str(finished), "--effect", "9", "--price", "cal=1"]) == 1
+    said = capsys.readouterr().err
+    assert "--effect: must be above 0 and at most 4 points (got 9)" in said
+    assert "--price: must be record, call or human, from 0 (got cal=1)" in said
+    assert main(["plan-calls", str(finished)]) == 2
+    assert "--budget or --effect is needed" in capsys.readouterr().err

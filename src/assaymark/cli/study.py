@@ -42,6 +42,7 @@ from assaymark.workflow.controls import make_controls
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.partitions import computing_of
+from assaymark.workflow.plan_calls import PRICES
 from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
 from assaymark.workflow.score_files import measure_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
@@ -378,20 +379,44 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
 
 
-@app.command("plan-calls", epilog=examples("assaymark plan-calls runs/mine --budget 500"))
+@app.command(
+    "plan-calls",
+    epilog=examples(
+        "assaymark plan-calls runs/mine --budget 500",
+        "assaymark plan-calls runs/mine --effect .3 --price call=.01 --price human=2",
+    ),
+)
 def plan_calls(
     ctx: typer.Context, run: Run,
-    budget: Annotated[int, typer.Option("--budget", min=1, help="Number of further judge calls.", metavar="CALLS")],
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, help="Number of further judge calls.", metavar="CALLS")
+    ] = None,
+    effect: Annotated[
+        float | None, typer.Option("--effect", help="Difference to find; default: the claim's.", metavar="POINTS")
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option("--price", help="Price of a record, call or human grade; repeatable.", metavar="WHAT=USD"),
+    ] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Simulate which further judge calls would most likely raise a claim to the next level.
 
     Also run a D-study: from the variance components of the run, the extension with the fewest calls (judges, trials,
     cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
+    With a price of human grades, the cheapest design is one that people confirm.
     """
-    tools = tools_of(ctx)
+    tools, given = tools_of(ctx), dict(PRICES if not price else {})
+    if budget is None and effect is None:
+        raise typer.BadParameter("--budget or --effect is needed", ctx=ctx)
+    for one in price or ():
+        name, _, value = one.partition("=")
+        try:
+            given[name.strip()] = float(value)
+        except ValueError:
+            raise typer.BadParameter(f"--price must be written call=0.01 (got {one!r})", ctx=ctx) from None
     with tools.progress(NOTHING) as progress:
-        plan = verbs.plan_calls(RunFolder(run), budget, progress=progress)
+        plan = verbs.plan_calls(RunFolder(run), budget, effect=effect, prices=given, progress=progress)
     say(tools, json, plan.document, verbs.plan_calls_lines(plan))
 
 

@@ -189,10 +189,11 @@ def _contrast(
     if one.judge_only is not None and one.estimate is not None:
         seen = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
-        effect = one.judge_only.estimate or 0.0
-        detail["needed"] = None if effect <= 0 else needed_labels(
-            effect, judged, seen, found.cluster[both], alpha=alpha, power=power
-        )  # fmt: skip
+        effect, there = one.judge_only.estimate or 0.0, ~np.isnan(seen)
+        sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
+        r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
+        needed = needed_labels(effect, judged, (sd, r), found.cluster[both], alpha=alpha, power=power)
+        detail |= {"sd": sd, "r": r, "needed": needed}
     rest = both.copy()
     rest[list(people.rows.values())] = False
     detail["rest"] = {
@@ -218,12 +219,16 @@ def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
 
 
 def needed_labels(
-    effect: float, judged: Floats, seen: Floats | None, cluster: Ints, *, alpha: float = 0.05, power: float = 0.8
-) -> int | None:
-    """Labelled cycles to confirm ``effect``, from within-cycle differences of judges [N] and of people (NaN: no label).
+    effect: float, judged: Floats, people: tuple[float, float] | None, cluster: Ints, *, alpha: float = 0.05,
+    power: float = 0.8,
+) -> int | None:  # fmt: skip
+    """Labelled cycles to confirm ``effect``, from the judges' differences within cycles [N]; None: no number does.
 
-    Without labels the judges' differences stand in for people's, with a correlation of `ASSUMED_R`.
+    ``people`` are the standard deviation of people's differences and their correlation with the judges'; without
+    labels the judges' stand in, with a correlation of `ASSUMED_R`.
     """
+    if effect <= 0:
+        return None
     groups, codes = np.unique(cluster, return_inverse=True)
     sd_cluster = 0.0
     if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
@@ -231,12 +236,7 @@ def needed_labels(
         means = np.bincount(codes, judged) / size
         inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
         sd_cluster = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
-    sd, r = float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R
-    if seen is not None:
-        there = ~np.isnan(seen)
-        sd = float(seen[there].std(ddof=1))
-        flat = sd <= 0 or float(judged[there].std()) <= 0
-        r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
+    sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
     inside_sd = math.sqrt(max(0.0, sd**2 - sd_cluster**2))
     return anchor_needed(
         effect, inside_sd, r, judged.size, groups.size, sd_cluster=sd_cluster, alpha=alpha, power=power

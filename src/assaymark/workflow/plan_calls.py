@@ -26,7 +26,9 @@ from assaymark.metrology.design import (
     with_judge,
     with_trials,
 )
+from assaymark.metrology.human_anchor import FEWEST_LABELLED
 from assaymark.metrology.kappa import gated
+from assaymark.metrology.measure_people import needed_labels
 from assaymark.metrology.reliability import (
     MOST_CLUSTERS,
     MOST_CYCLES,
@@ -65,13 +67,21 @@ class ClaimDesign:
     per_call: Mapping[str, float | None] = field(default_factory=dict)
     cheapest: DStudy | None = None
     more_calls: int | None = None
+    labels: int | None = None
+    labels_assumed: bool = True
+    prices: Mapping[str, float] = field(default_factory=dict)
+
+
+PRICES: Final[Mapping[str, float]] = {"record": 0.0, "call": 1.0}
+"""What a record and a judge call cost where no prices are given: calls are counted. ``human`` is that of a grade."""
 
 
 def claim_design(
     table: ScoreTable, study: Study, components: Components, trials: float, claim: Claim,
-    measurements: Sequence[Measurement],
+    measurements: Sequence[Measurement], effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> ClaimDesign:  # fmt: skip
-    """The cheapest extension of the present design that finds the smallest difference which a claim rests on."""
+    """The cheapest extension of the present design that finds the smallest difference which a claim rests on, or an
+    ``effect``; with a price of grades also one that people confirm."""
     if len(set(table.families)) < 2:
         return ClaimDesign("one judge family, needs two")
     found = Comparisons.of_table(table, study)
@@ -90,7 +100,7 @@ def claim_design(
         and {high, *low} <= {item.labels["high"], item.labels["low"]}
     ]
     positive = [gap for gap in gaps if gap is not None]
-    gap = min(positive) if positive and len(positive) == len(gaps) else None
+    gap = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
     if known is None or math.isnan(known.v["residual"][scale]) or gap is None:
         if known is not None:
             state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
@@ -109,18 +119,43 @@ def claim_design(
     v |= {"disagreement": max(0.0, v["disagreement"] - trial / asked), "trial": trial}
     now = {"G": round(known.clusters), "C": max(1, round(known.cycles)), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
-    price = {"record": 0.0, "call": 1.0}
+    price = {**PRICES, **prices}
     best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,
                   most_clusters=max(MOST_CLUSTERS, now["G"]))  # fmt: skip
+    labels, assumed = _labels(found, scale, [high, *low], gap, study, measurements)
+    calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
         power_now=design_power(v, gap, level, now, random), variance=dstudy_variance(v, **now, random=random),
-        per_call=variance_per_cost(v, agents, price, random, **now), cheapest=best,
-        more_calls=None if best is None else round(best.cost) - agents * math.prod(now.values()),
+        per_call=variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
+        labels=labels, labels_assumed=assumed, prices=price,
     )  # fmt: skip
 
 
-def design_lines(design: ClaimDesign, budget: int, *, withheld: bool) -> Iterator[str]:
+def _labels(
+    found: Comparisons, scale: int, agents: Sequence[str], gap: float, study: Study,
+    measurements: Sequence[Measurement],
+) -> tuple[int | None, bool]:  # fmt: skip
+    """The most labelled cycles that people need to confirm a gap of the pairs of a claim, and whether that rests on
+    assumptions; None where no number does."""
+    rules, others = study.inference, agents[1:] or [one for one in found.agents if one != agents[0]]
+    measured = {frozenset((item.labels["high"], item.labels["low"])): item.detail for item in measurements
+                if item.name == "human.contrast" and item.labels["dimension"] == found.names[scale]
+                and item.value is not None}  # fmt: skip
+    needed: list[int | None] = []
+    for other in others:
+        one, two = (found.panel[:, found.agents.index(name), scale] for name in (agents[0], other))
+        judged = (one - two)[~np.isnan(one - two)]
+        spread = measured.get(frozenset((agents[0], other)), {})
+        people = (float(spread["sd"]), float(spread["r"])) if "sd" in spread else None
+        if judged.size:
+            needed.append(needed_labels(gap, judged, people, found.cluster[~np.isnan(one - two)], alpha=rules.alpha,
+                                        power=rules.mde_power))  # fmt: skip
+    known = [one for one in needed if one is not None]
+    return max(known) if known and len(known) == len(needed) else None, not measured
+
+
+def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> Iterator[str]:
     """The D-study in lines of at most 80 characters; the size of a difference that is withheld is not said."""
     if design.state != "ok":
         yield f"D-study: not computed: {design.state}."
@@ -128,15 +163,22 @@ def design_lines(design: ClaimDesign, budget: int, *, withheld: bool) -> Iterato
     gap = "the gap" if withheld else f"a gap of {design.gap:.2f}"
     yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
     yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
+    known = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
+    if design.labels is None:
+        yield f"  No number of labels lets people confirm it ({known}): it needs clusters."
+    else:
+        yield f"  People confirm it on {max(design.labels, FEWEST_LABELLED)} labelled cycles ({known})."
     if (best := design.cheapest) is None:
         most = f"{MOST_JUDGES} judges, {MOST_STUDY_TRIALS} trials, {MOST_CYCLES} cycles, {MOST_CLUSTERS} clusters"
         yield f"  No design up to {most} has power {design.power:g}."
     elif not design.more_calls:
         yield f"  That has power {design.power:g} for this gap: more calls are not what is missing."
     else:
-        within = "" if design.more_calls <= budget else f", beyond the budget of {budget}"
+        within = "" if budget is None or design.more_calls <= budget else f", beyond the budget of {budget}"
         yield f"  Cheapest with power {design.power:g}: {design.more_calls} more calls{within}:"
         yield f"    {_sizes({'G': best.G, 'C': best.C, 'J': best.J, 'T': best.T})}; power {best.power:.2f}."
+    if (best := design.cheapest) is not None and best.labelled is not None:
+        yield f"    {best.labelled} of {best.G * best.C} cycles graded by people; cost {best.cost:,.2f} in all."
     yield f"  Variance of the gap: {design.variance:.2g}. One more call spent on each takes off"
     parts = {"judges": "J", "trials": "T", "cycles": "C", "clusters": "G"}
     bought = [
@@ -223,7 +265,7 @@ class Prospect:
 class CallPlan(Result):
     """What each option would do for each claim."""
 
-    budget: int
+    budget: int | None
     seed: int
     focus: Target | None
     targets: tuple[Target, ...]
@@ -263,12 +305,22 @@ class CallPlan(Result):
 
 def plan_calls_report(
     table: ScoreTable, study: Study, verdicts: Sequence[Verdict], measurements: Sequence[Measurement], *,
-    budget_calls: int, seed: int, claim: str | None = None, studies: int = STUDIES,
+    budget_calls: int | None, seed: int, claim: str | None = None, studies: int = STUDIES,
+    effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> CallPlan:  # fmt: skip
-    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
+    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline.
+
+    Without a budget nothing is simulated, and the D-study alone says what the cheapest design is, for a wanted
+    ``effect`` (default: the claim's own gap) and at ``prices`` of a record, a call and a grade (``human``).
+    """
     below = {one.claim.id: one for one in verdicts if one.claim.asserts_order and one.publication_level in NEXT}
-    least = (("budget_calls", budget_calls), ("studies", studies))
+    least = (("budget_calls", 1 if budget_calls is None else budget_calls), ("studies", studies))
     problems = [Problem(name, f"must be at least 1 (got {value})") for name, value in least if value < 1]
+    if effect is not None and not 0 < effect <= study.points:
+        problems.append(Problem("--effect", f"must be above 0 and at most {study.points:g} points (got {effect:g})"))
+    for name, price in prices.items():
+        if name not in ("record", "call", "human") or not (math.isfinite(price) and price >= 0):
+            problems.append(Problem("--price", f"must be record, call or human, from 0 (got {name}={price:g})"))
     if claim is not None and claim not in below:
         known = f"must be the id of an order claim of this study below headline (got {claim!r})"
         problems.append(Problem("claim", known))
@@ -302,7 +354,7 @@ def plan_calls_report(
     prospects: dict[tuple[str, str], Prospect] = {}
     rising: dict[str, float] = {}
     basis = _Basis.of(table, study)
-    ways = _ways(basis, budget_calls, cells)
+    ways = [] if budget_calls is None else _ways(basis, budget_calls, cells)
     for place, way in enumerate(ways):
         if way.option.state == "ok":
             # The control cells alone change no score: one study shows what follows, and is no sample.
@@ -313,7 +365,7 @@ def plan_calls_report(
                 ends = wilson(count, repeats) if repeats > 1 else (float(count), float(count))
                 prospects[name, way.option.name] = Prospect(count, repeats, *ends)
     trials = basis.trials / len(table.judges)
-    design = claim_design(basis.table, study, basis.components, trials, focus.claim, measurements)
+    design = claim_design(basis.table, study, basis.components, trials, focus.claim, measurements, effect, prices)
     options = tuple(way.option for way in ways)
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 
@@ -343,7 +395,9 @@ def lines(plan: CallPlan) -> list[str]:
                 chance = f"{'reaches' if made.reached else 'does not reach'} {target.aim} if the panel passes"
             chance = f"{option.calls} calls; {chance}; lifts {plan.rising[option.name]:.1f} claims on average"
         found.append(f"  {option.name}: {option.words}; {chance}")
-    if (chosen := plan.recommended()) is None:
+    if not plan.options:
+        pass  # no budget was given
+    elif (chosen := plan.recommended()) is None:
         found.append("No option reached it in any simulated study.")
     else:
         unlikely = plan.prospects[claim.id, chosen.name].probability < 0.5
@@ -351,7 +405,7 @@ def lines(plan: CallPlan) -> list[str]:
         found.append(f"Cheapest of the best: {chosen.name}, {chosen.calls} calls.{doubt}")
     if plan.design is not None:
         found += design_lines(plan.design, plan.budget, withheld=target.level == "no-claim")
-    return [*found, *(f"Assumed: {line}" for line in plan.assumptions)]
+    return [*found, *(f"Assumed: {line}" for line in plan.assumptions if plan.options)]
 
 
 Extend = Callable[[np.random.Generator], ScoreTable]

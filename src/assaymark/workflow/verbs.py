@@ -18,7 +18,7 @@ from assaymark.workflow.claim import claim, verification_lines, verify_certifica
 from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measure import measure
-from assaymark.workflow.plan_calls import CallPlan, plan_calls_report
+from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import Reported, asked, report
@@ -90,14 +90,18 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
     return list(asked(open_locked(folder).study))
 
 
-def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> CallPlan:
+def plan_calls(
+    folder: RunFolder, budget: int | None, *, effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    progress: Progress = silent,
+) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
     progress("simulating studies", 0, 1)
     found = plan_calls_report(
-        honest_table(store, locked), locked.study, verdicts, measurements, budget_calls=budget, seed=locked.study.seed
-    )
+        honest_table(store, locked), locked.study, verdicts, measurements, budget_calls=budget, seed=locked.study.seed,
+        effect=effect, prices=prices,
+    )  # fmt: skip
     progress("simulating studies", 1, 1)
     return found
 
