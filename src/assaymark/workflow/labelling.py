@@ -21,19 +21,18 @@ from typing import Any, Final
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.judging import anonymise
 from assaymark.metrology.human_anchor import anchor_needed
-from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText
 from assaymark.rows import read
 from assaymark.workflow.human_labels import (
     Draw,
     HumanGrade,
-    draw_sample,
     moment,
-    store_draw,
     store_grades,
     stored_draw,
     stored_grades,
 )
+from assaymark.workflow.human_labels import draw as draw_cycles
 from assaymark.workflow.label_texts import Shown, Texts, open_texts
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
 from assaymark.workflow.tables import MEASUREMENTS, Store
@@ -125,7 +124,8 @@ class Labelling:
         """All that one person grades, in a random order of its own; texts of one cycle follow each other."""
         with self._lock:
             if not self._shown:
-                self._shown.update(self.texts.show(self.draw.units))
+                members = self.texts.members()
+                self._shown.update(self.texts.show({cycle: members[cycle] for cycle in self.draw.units}))
         sheets, order = self.sheets, Random(f"{self.sheets.key}/{grader}")
         named = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
         units = []
@@ -263,15 +263,12 @@ def open_labelling(
     sheets = parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
     if sheets is not None and draw is not None and sheets.draw == content_id(draw):
         Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over
-    if draw is None or number is not None or seed is not None:
-        plan = texts.study.human
-        wanted = min(plan.sample, len(texts.clusters)) if draw is None else len(draw.units)
-        chosen = texts.study.seed if draw is None else draw.seed
-        made = draw_sample(
-            texts.clusters, number or wanted, seed=chosen if seed is None else seed, at=to_json(now),
-            twice=plan.double, agents_a_cycle=min(map(len, texts.members.values())),
-        )  # fmt: skip
-        draw = store_draw(folder, made)
+    asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
+    if asked and sheets is not None and sheets.handed:
+        raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")
+    if draw is None or asked:
+        size = len(draw.units) if draw is not None and number is None else number
+        draw = draw_cycles(folder, size, now=now, seed=draw.seed if draw is not None and seed is None else seed)
     if sheets is not None and sheets.draw != content_id(draw):
         sheets = None
     if sheets is None or graders is not None or gold is not None:
@@ -301,7 +298,8 @@ def _sheets(
         if begun:
             return held
     salt = secrets.token_hex(8)
-    ids = [(cycle, trajectory) for cycle in draw.units for trajectory in texts.members[cycle]]
+    members = texts.members()
+    ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
     return Sheets(
         draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
         cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
@@ -314,20 +312,21 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
     if not path.exists():
         raise missing(path, "table of known answers")
     rows, (low, high) = read(path), texts.scale
-    header, names = rows.table.column_names, [one.name for one in texts.questions]
+    header = rows.table.column_names
+    columns = {one.name if one.name in header else one.title.lower(): one.name for one in texts.questions}
     problems = [
-        Problem("header", f"column {one!r} is no dimension ({', '.join(names)}), and not text or material")
-        for one in header if one not in ("text", "material", *names)
+        Problem("header", f"column {one!r} is no dimension ({', '.join(columns)}), and not text or material")
+        for one in header if one not in ("text", "material", *columns)
     ]  # fmt: skip
     if "text" not in header:
         problems.append(Problem("header", "no column 'text'"))
     found = {}
     for k, row in enumerate(rows.table.to_pylist()):
         name, answers, before = secrets.token_hex(6), {}, len(problems)
-        for dimension in names:
-            said = str(row.get(dimension) if row.get(dimension) is not None else "")
+        for column, dimension in columns.items():
+            said = str(row.get(column) if row.get(column) is not None else "")
             if said and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
-                problems.append(Problem(f"{rows.where(k)}, {dimension}", _off_scale(texts.scale, said)))
+                problems.append(Problem(f"{rows.where(k)}, {column}", _off_scale(texts.scale, said)))
             elif said:
                 answers[dimension] = _hashed(salt, name, dimension, int(said))
         if len(problems) == before and not (answers and row.get("text")):
@@ -438,14 +437,14 @@ def needed_labels(labelling: Labelling) -> dict[str, JSON]:
 
     The spread within a cycle is that of the judges' contrasts where they are measured, else the plan's ``mde_sd``.
     """
-    study, draw = labelling.texts.study, labelling.draw
-    store, rules = Store(labelling.folder), study.inference
+    draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
+    low, high = labelling.texts.scale
     found = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
     spreads = [
         float(one.detail["se"]) * math.sqrt(one.n) for one in found
         if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.detail.get("se")
     ]  # fmt: skip
-    sd, effect = median(spreads) if spreads else rules.mde_sd, rules.margin * (study.scale[1] - study.scale[0])
+    sd, effect = median(spreads) if spreads else rules.mde_sd, rules.margin * (high - low)
     cycles, clusters = len(draw.frame), len(set(draw.strata.values()))
     wanted = anchor_needed(effect, sd, CORRELATION, cycles, clusters, alpha=rules.alpha, power=rules.mde_power)
     return {
