@@ -193,7 +193,7 @@ def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
     assert main(["label", str(table / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["cycles"], found["of"], found["without_second"]) == (10, 10, 5)
-    assert found["needed"]["assumed"] is True
+    assert [one["assumed"] for one in found["needed"]] == [True, True]
     assert (tmp_path / "assaymark-check" / "draw.json").is_file()
     assert found["written"] == ["label-1.html"]
 
@@ -336,6 +336,7 @@ TAKEN_FROM_ELSEWHERE = [
     ({"score": 3.5}, 400),
     ({"dimension": "other"}, 400),
     ({"id": "deadbeef0000"}, 400),
+    ({"id": []}, 400),
     ({"comment": "x" * 5000}, 400),
     ({"seconds": -1}, 400),
     ({"length": "-1"}, 413),

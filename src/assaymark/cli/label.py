@@ -86,8 +86,7 @@ def _folder(run: Path) -> RunFolder:
 
 
 def _say(tools: Tools, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
-    needed = needed_labels(found)
-    say(tools, json, {**found.progress(), "needed": needed, **more}, [*lines(found, needed), *said])
+    say(tools, json, {**found.progress(), "needed": needed_labels(found), **more}, [*lines(found), *said])
 
 
 def _write(found: Labelling, file: Path) -> list[str]:

@@ -23,6 +23,7 @@ from assaymark.judging import anonymise
 from assaymark.metrology.human_anchor import anchor_needed
 from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText
+from assaymark.report.text import moment as when
 from assaymark.rows import read
 from assaymark.workflow.human_labels import (
     Draw,
@@ -173,12 +174,13 @@ class Labelling:
         low, high = self.texts.scale
         if not isinstance(one, dict) or not isinstance(one.get("scores"), dict):
             return "is no label"
-        if one.get("id") not in self.sheets.gold and one.get("id") not in self.ids_of(grader):
+        name = one.get("id")
+        if not isinstance(name, str) or not (name in self.sheets.gold or name in self.ids_of(grader)):
             return f"no text of {grader} has this id"
-        for name, score in one["scores"].items():
+        for dimension, score in one["scores"].items():
             whole = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
-            if name not in self.dimensions or not (score is None or whole):
-                return f"{name} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
+            if dimension not in self.dimensions or not (score is None or whole):
+                return f"{dimension:.40} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
         seconds, comment = one.get("seconds", 0), one.get("comment", "")
         if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
             return f"a comment is text of at most {LONGEST_COMMENT} characters"
@@ -432,41 +434,46 @@ def _row_problems(labelling: Labelling, row: Mapping[str, str], drawn: datetime 
 # --- how many are needed ----------------------------------------------------------------------------------------------
 
 
-def needed_labels(labelling: Labelling) -> dict[str, JSON]:
-    """Labelled cycles that the plan's margin as a difference needs, with the judges' spread and r = .6 assumed.
+def needed_labels(labelling: Labelling) -> list[dict[str, JSON]]:
+    """Labelled cycles for differences of interest: the plan's margin, and the largest that the judges see.
 
-    The spread within a cycle is that of the judges' contrasts where they are measured, else the plan's ``mde_sd``.
+    The spread within a cycle (``sd``) is that of the judges' contrasts where they are measured, else the plan's
+    ``mde_sd``; it and the correlation of people and judges are assumed. ``cycles`` is None where no number is enough.
     """
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
-    found = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    spreads = [
-        float(one.detail["se"]) * math.sqrt(one.n) for one in found
-        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.detail.get("se")
+    measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
+    found = [
+        (abs(one.value), float(one.detail["se"]) * math.sqrt(one.n)) for one in measured
+        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value and one.detail.get("se")
     ]  # fmt: skip
-    sd, effect = median(spreads) if spreads else rules.mde_sd, rules.margin * (high - low)
-    cycles, clusters = len(draw.frame), len(set(draw.strata.values()))
-    wanted = anchor_needed(effect, sd, CORRELATION, cycles, clusters, alpha=rules.alpha, power=rules.mde_power)
-    return {
-        "effect": effect, "sd": sd, "sd_from": "judges" if spreads else "plan", "correlation": CORRELATION,
-        "power": rules.mde_power, "cycles": wanted, "assumed": True,
-    }  # fmt: skip
+    sd = median(spread for _, spread in found) if found else rules.mde_sd
+    size, clusters, power = len(draw.frame), len(set(draw.strata.values())), rules.mde_power
+    return [
+        {
+            "effect": effect, "sd": sd, "sd_from": "judges" if found else "plan", "correlation": CORRELATION,
+            "power": power, "assumed": True,
+            "cycles": anchor_needed(effect, sd, CORRELATION, size, clusters, alpha=rules.alpha, power=power),
+        }
+        for effect in (rules.margin * (high - low), *([max(found)[0]] if found else []))
+    ]  # fmt: skip
 
 
-def lines(labelling: Labelling, needed: Mapping[str, JSON]) -> Iterator[str]:
+def lines(labelling: Labelling) -> Iterator[str]:
     """How far the labelling is, for the terminal."""
     found = labelling.progress()
     yield (
-        f"drawn {found['drawn']}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
+        f"drawn {when(found['drawn'])}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
         f"{found['twice']} to be graded by two people"
     )
-    known = "judges' spread" if needed["sd_from"] == "judges" else "spread of the plan"
-    said = f"a difference of {needed['effect']:.2f} points needs"
-    assumed = f"(assumed: {known} {needed['sd']:.2f}, correlation of people and judges {needed['correlation']:g})"
-    if needed["cycles"] is None:
-        yield f"{said} more clusters or cycles than the {found['of']} that there are {assumed}"
-    else:
-        yield f"{said} {needed['cycles']} labelled cycles {assumed}"
+    for one in needed_labels(labelling):
+        enough = f"more labelled cycles than the {found['of']} that there are"
+        known = "judges' spread" if one["sd_from"] == "judges" else "spread of the plan"
+        yield (
+            f"a difference of {one['effect']:.2f} points needs "
+            f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
+            f"(assumed: {known} {one['sd']:.2f}, correlation of people and judges {one['correlation']:g})"
+        )
     for name, one in found["graders"].items():
         gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
         missing = f"{one['missing']} missing" if one["missing"] else "complete"
