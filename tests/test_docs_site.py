@@ -13,19 +13,22 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 import pytest
+from looking import visiting
 
 from assaymark.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-HOW_TO = sorted([*(DOCS / "how-to").glob("*.md"), DOCS / "check.md", DOCS / "scale.md"])
+PEOPLE = DOCS / "how-to" / "human-graders.md"
+HOW_TO = sorted({*(DOCS / "how-to").glob("*.md"), DOCS / "check.md", DOCS / "scale.md"} - {PEOPLE})
 CHECKER = doctest.OutputChecker()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -52,8 +55,11 @@ def steps(path: Path) -> Iterator[Step]:
         yield Step(found["kind"], found["text"], found["title"] or "", found["note"] or "")
 
 
-def follow(path: Path, folder: Path) -> None:
-    """Do what a page says, in an empty folder, and hold what is printed against what it shows."""
+def follow(path: Path, folder: Path, people: Callable[[], None] | None = None) -> None:
+    """Do what a page says, in an empty folder, and hold what is printed against what it shows.
+
+    ``people`` grade before what they send back is read.
+    """
     printed = ""
     with chdir(folder):
         for step in steps(path):
@@ -63,6 +69,8 @@ def follow(path: Path, folder: Path) -> None:
             elif step.kind == "text":
                 assert CHECKER.check_output(step.text, printed, OPTIONS), f"{path.name}: printed was\n{printed}"
             elif not step.note.startswith("not run: "):
+                if people is not None and " --read " in step.text:
+                    people()
                 printed = ran(step)
 
 
@@ -90,6 +98,26 @@ def arguments(line: str) -> list[str]:
 @pytest.mark.parametrize("path", HOW_TO, ids=[path.stem for path in HOW_TO])
 def test_a_how_to_works_as_written(path: Path, tmp_path: Path) -> None:
     follow(path, tmp_path)
+
+
+@pytest.mark.browser
+def test_two_people_grade_and_the_verdict_says_so(browser: Any, tmp_path: Path) -> None:
+    """Each text has one to five reasons, and is graded by their number, by keyboard alone."""
+
+    def people() -> None:
+        for grader in ("ab", "cd"):
+            with visiting(browser, accept_downloads=True) as visitor:
+                visitor.open((tmp_path / f"label-{grader}.html").as_uri())
+                for _ in range(60):
+                    reasons = str(visitor.page.text_content("#text")).count("Because")
+                    visitor.page.keyboard.press(str(reasons))
+                    visitor.page.keyboard.press("Enter")
+                visitor.page.focus("#take")
+                with visitor.page.expect_download() as found:
+                    visitor.page.keyboard.press("Enter")
+                found.value.save_as(tmp_path / found.value.suggested_filename)
+
+    follow(PEOPLE, tmp_path, people)
 
 
 # --- every statistic ------------------------------------------------------------------------------------------------

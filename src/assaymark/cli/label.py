@@ -64,9 +64,7 @@ def label(
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
-    found = open_labelling(
-        _folder(run), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC).replace(microsecond=0)
-    )
+    found = open_labelling(_folder(run), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC))
     if read:
         new = read_labels(found, files or [])
         _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
@@ -88,8 +86,7 @@ def _folder(run: Path) -> RunFolder:
 
 
 def _say(tools: Tools, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
-    needed = needed_labels(found)
-    say(tools, json, {**found.progress(), "needed": needed, **more}, [*lines(found, needed), *said])
+    say(tools, json, {**found.progress(), "needed": needed_labels(found), **more}, [*lines(found), *said])
 
 
 def _write(found: Labelling, file: Path) -> list[str]:

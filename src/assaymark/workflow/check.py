@@ -164,18 +164,25 @@ def open_checked(folder: RunFolder) -> Checked:
     return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
-def table_frame(folder: RunFolder) -> Frame:
-    """What people can grade of the table that was checked into a run folder, read again as it was."""
+def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
+    """The table that was checked into a run folder, read as it was then. `PlanError`: it changed since."""
     held = open_checked(folder)
-    view, study = held.read, held.study
-    rows = _rows(Path(view.source))
+    view, rows = held.read, _rows(Path(held.read.source))
+    if rows.sha256 != view.sha256:
+        raise PlanError(f"{view.source} changed since; run: assaymark check {view.source} --out {folder.path}")
     named = view.dimensions if "dimension" in view.roles or view.shape == "one column a criterion" else None
-    columns = tuple(one.name for one in study.judges) if view.shape == "one column a judge" else None
+    columns = tuple(one.name for one in held.study.judges) if view.shape == "one column a judge" else None
     read = read_scores(rows, Wanted(roles=view.roles, scale=view.scale, dimensions=named, judges=columns))
     if view.shape.startswith("pairs"):
         raise InputError(view.source, [Problem("", "holds comparisons; people grade single answers")])
+    return held, rows, read
+
+
+def table_frame(folder: RunFolder) -> Frame:
+    """What people can grade of the table that was checked into a run folder."""
+    held, _, read = read_again(folder)
     names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
-    return Frame(*_records(read), names, view.scale, study.seed, study.human, graded=bool(read.people))
+    return Frame(*_records(read), names, read.scale, held.study.seed, held.study.human, graded=bool(read.people))
 
 
 def _records(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

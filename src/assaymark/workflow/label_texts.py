@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
-from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import Wanted
-from assaymark.importers.scores import read_scores
-from assaymark.importers.tables import read_rows
-from assaymark.judging import anonymise, blinding_names
+from assaymark.errors import InputError, Problem
+from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
 from assaymark.prompting.fences import cells
-from assaymark.protocol import Study
-from assaymark.records import Agent, Decision
+from assaymark.protocol import Inference
+from assaymark.records import Agent
 from assaymark.report.label import Question, Section
 from assaymark.rows import Rows
-from assaymark.workflow.check import is_table, open_checked
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder, missing
+from assaymark.workflow.check import is_table, read_again
+from assaymark.workflow.human_labels import Frame, frame_of
+from assaymark.workflow.lock import STUDY, open_locked
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
-from assaymark.workflow.track import select
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
 _PAIRS: Final = ("situation", "stated")
@@ -32,61 +28,73 @@ _TABLES: Final = ("actions", "constraints", "instruments", "holdings")
 Shown = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
 """A cycle as people see it: material, and the texts that belong to it by trajectory."""
 
+Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
+"""How cycles, each with its trajectories, are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What people can grade: the cluster and the texts of each cycle, the questions, and how cycles are shown."""
+    """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests.
 
-    study: Study
-    clusters: Mapping[str, str]
-    members: Mapping[str, tuple[str, ...]]
+    ``names`` are those that no text shows.
+    """
+
+    frame: Frame
     scale: tuple[int, int]
     questions: tuple[Question, ...]
     instructions: str
     names: tuple[str, ...]
-    show: Callable[[Collection[str]], Mapping[str, Shown]]
+    show: Show
+    rules: Inference
+
+    def members(self) -> dict[str, list[str]]:
+        """The trajectories of each cycle."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for trajectory, (cycle, _) in self.frame.records.items():
+            found[cycle].append(trajectory)
+        return found
 
 
 def open_texts(folder: RunFolder) -> Texts:
-    """The texts of a locked run, from its records, or of a checked table, from its text column."""
-    return _of_table(folder) if is_table(folder) else _of_study(folder)
+    """The texts of a run or of imported records, or of a checked table from its text column.
+
+    `InputError`: the table has no texts, two texts for one answer, or a scale without whole points.
+    """
+    return _of_table(folder) if is_table(folder) else _of_records(folder)
 
 
-def _of_study(folder: RunFolder) -> Texts:
-    locked, store = open_locked(folder), Store(folder)
-    study, rubric, every = locked.study, locked.rubric, store.read(DECISIONS)
-    judges = (Agent(id=one.name, family=one.family, model=one.model.partition("/")[2]) for one in study.judges)
+def _of_records(folder: RunFolder) -> Texts:
+    frame, store = frame_of(folder), Store(folder)
+    every, judges, keep, rules = store.read(DECISIONS), list[Agent](), tuple[str, ...](), Inference()
+    rubric: Rubric = find_rubric("v1.0")
+    if STUDY.holds(folder):
+        locked = open_locked(folder)
+        study, rubric = locked.study, locked.rubric
+        judges = [Agent(id=one.name, family=one.family, model=one.model.partition("/")[2]) for one in study.judges]
+        keep, rules = study.records.keep_names, study.inference
     names = blinding_names([*(one.agent for one in every), *judges])
-    of_cycle: defaultdict[str, list[Decision]] = defaultdict(list)
-    for one in select(every, study).honest:
-        if one.replicate > 1:  # the first counts
-            continue
-        of_cycle[one.cycle].append(one)
+    context_of = {one.record_id: one.context_id for one in every}
 
-    def show(cycles: Collection[str]) -> Mapping[str, Shown]:
-        wanted = {one.context_id for cycle in cycles for one in of_cycle[cycle]}
+    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
+        wanted: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for cycle, members in cycles.items():
+            for one in members:
+                wanted[context_of[one]][cycle].append(one)
         found: defaultdict[str, Shown] = defaultdict(list)
         for context_id, context in store.each_context():
-            if context_id not in wanted:
-                continue
-            members = [one for one in every if one.context_id == context_id]
-            material, texts = people_blocks(members, context, names, study.records.keep_names)
-            sections = {name: tuple(_section(*block) for block in blocks) for name, blocks in texts.items()}
-            for cycle in cycles:
-                here = [one.record_id for one in of_cycle[cycle] if one.context_id == context_id]
-                if here:
-                    found[cycle].append(
-                        (tuple(_section(*one) for one in material), {one: sections[one] for one in here})
-                    )
+            if context_id in wanted:
+                of_context = [one for one in every if one.context_id == context_id]
+                material, texts = people_blocks(of_context, context, names, keep)
+                given = tuple(_section(*block) for block in material)
+                for cycle, members in wanted[context_id].items():
+                    found[cycle].append((given, {one: tuple(_section(*b) for b in texts[one]) for one in members}))
         return found
 
-    return Texts(
-        study, {cycle: ones[0].cluster for cycle, ones in of_cycle.items()},
-        {cycle: tuple(one.record_id for one in ones) for cycle, ones in of_cycle.items()}, rubric.scale,
-        tuple(Question(one.name, one.title or _title(one.name), one.question,
-                       tuple(zip(one.at, one.anchors, strict=True))) for one in rubric.dimensions),
-        rubric.instructions or "", names, show,
-    )  # fmt: skip
+    questions = tuple(
+        Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
+        for one in rubric.dimensions
+    )
+    return Texts(frame, rubric.scale, questions, rubric.instructions or "", names, show, rules)
 
 
 def _section(label: str, text: str) -> Section:
@@ -104,65 +112,52 @@ def _title(name: str) -> str:
 
 
 def _of_table(folder: RunFolder) -> Texts:
-    checked = open_checked(folder)
-    view, path = checked.read, Path(checked.read.source)
-    if "text" not in view.roles or view.shape.startswith("pairs"):
+    frame = frame_of(folder)
+    held, rows, read = read_again(folder)
+    source, low, high = held.read.source, round(frame.scale[0]), round(frame.scale[1])
+    if "text" not in read.roles:
         what = "no column holds the texts of single answers (text, response, answer, output, completion are known)"
-        remedy = f"name it with: assaymark check {view.source} --map text=COLUMN --out {folder.path}"
-        elsewhere = f"or draw the sample with: assaymark draw {folder.path}, and grade elsewhere"
-        raise InputError(view.source, [Problem("header", f"{what}; {remedy}, {elsewhere}")])
-    if not path.exists():
-        raise missing(path, "score table", "the texts to grade are in it")
-    rows = read_rows(path)
-    if rows.sha256 != view.sha256:
-        raise PlanError(f"{path} changed since it was checked; run: assaymark check {path} --out {folder.path}")
-    low, high = (round(one) for one in view.scale)
-    if (low, high) != view.scale:
-        what = f"people grade in whole points, and the scale is {view.scale[0]:g}..{view.scale[1]:g}"
-        raise InputError(view.source, [Problem("scale", what)])
-    named = view.dimensions if "dimension" in view.roles or view.shape == "one column a criterion" else None
-    columns = tuple(one.name for one in checked.study.judges) if view.shape == "one column a judge" else None
-    found = read_scores(rows, Wanted(roles=view.roles, scale=view.scale, dimensions=named, judges=columns))
-    table = found.table.to_pydict() | {"text": _cells(rows, view.roles["text"], found.row)}
-    material = _material(rows, view.roles, found.row)
-    trajectories, cycles = table["trajectory"], table.get("cycle") or table["trajectory"]
-    clusters: dict[str, str] = {}
-    of_cycle: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
+        remedy = f"name it with: assaymark check {source} --map text=COLUMN --out {folder.path}"
+        elsewhere = f"or draw the sample with: assaymark draw {source} --out {folder.path}, and grade elsewhere"
+        raise InputError(source, [Problem("header", f"{what}; {remedy}, {elsewhere}")])
+    if (low, high) != frame.scale:
+        what = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
+        raise InputError(source, [Problem("scale", what)])
+    table = read.table.to_pydict()
+    given = _material(rows, read.roles, read.row)
+    found: dict[str, tuple[str, str]] = {}
     problems = []
-    for k, (name, cycle, text) in enumerate(zip(trajectories, cycles, table["text"], strict=True)):
-        if table.get("derivation", ("honest",) * len(trajectories))[k] != "honest":
-            continue
-        clusters[cycle] = table["cluster"][k]
-        earlier = of_cycle[cycle].setdefault(name, (text, material[k]))[0]
+    for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
+        name = table["trajectory"][k]
+        earlier = found.get(name, ("", ""))[0]
         if text and earlier and text != earlier:
-            problems.append(
-                Problem(rows.where(int(found.row[k])), f"another text for {name!r:.80} than in a row before")
-            )
-        if text and not earlier:
-            of_cycle[cycle][name] = (text, material[k])
+            place = rows.where(int(read.row[k]))
+            problems.append(Problem(place, f"another text for {name!r:.80} than in a row before"))
+        if not earlier:
+            found[name] = (text, given[k])
     if problems:
-        raise InputError(view.source, problems)
-    judges = [Agent(id=name, family=family) for name, family in found.families.items()]
-    made = table.get("agent_family") or table["agent"]
-    agents = [Agent(id=name, family=maker) for name, maker in sorted({*zip(table["agent"], made, strict=True)})]
-    names = blinding_names([*agents, *judges])
+        raise InputError(source, problems)
+    makers = sorted({*zip(table["agent"], table.get("agent_family", table["agent"]), strict=True)})
+    people = [Agent(id=name, family=maker) for name, maker in (*makers, *read.families.items())]
+    names = blinding_names(people)
 
-    def show(cycles: Collection[str]) -> Mapping[str, Shown]:
+    def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
         shown: dict[str, Shown] = {}
-        for cycle in cycles:
+        for cycle, members in cycles.items():
             groups: defaultdict[str, dict[str, tuple[Section, ...]]] = defaultdict(dict)
-            for name, (text, given) in of_cycle[cycle].items():
-                groups[given][name] = (("", anonymise(text, names).text or "(no text)"),)
+            for name in members:
+                text, material = found[name]
+                groups[material][name] = (("", anonymise(text, names).text or "(no text)"),)
             shown[cycle] = [
-                ((("", anonymise(given, names).text),) if given else (), texts) for given, texts in groups.items()
+                ((("", anonymise(material, names).text),) if material else (), texts)
+                for material, texts in groups.items()
             ]
         return shown
 
     hint = f"{low} is the lowest grade, {high} the highest."
-    return Texts(
-        checked.study, clusters, {cycle: tuple(texts) for cycle, texts in of_cycle.items()}, (low, high),
-        tuple(Question(one, _title(one), hint) for one in found.dimensions), "", names, show,
-    )  # fmt: skip
+    titles = zip(frame.dimensions, read.dimensions, strict=True)
+    questions = tuple(Question(name, _title(title), hint) for name, title in titles)
+    return Texts(frame, (low, high), questions, "", names, show, held.study.inference)
 
 
 def _cells(rows: Rows, column: str, row: Any) -> list[str]:

@@ -21,19 +21,19 @@ from typing import Any, Final
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.judging import anonymise
 from assaymark.metrology.human_anchor import anchor_needed
-from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText
+from assaymark.report.text import moment as when
 from assaymark.rows import read
 from assaymark.workflow.human_labels import (
     Draw,
     HumanGrade,
-    draw_sample,
     moment,
-    store_draw,
     store_grades,
     stored_draw,
     stored_grades,
 )
+from assaymark.workflow.human_labels import draw as draw_cycles
 from assaymark.workflow.label_texts import Shown, Texts, open_texts
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
 from assaymark.workflow.tables import MEASUREMENTS, Store
@@ -125,7 +125,8 @@ class Labelling:
         """All that one person grades, in a random order of its own; texts of one cycle follow each other."""
         with self._lock:
             if not self._shown:
-                self._shown.update(self.texts.show(self.draw.units))
+                members = self.texts.members()
+                self._shown.update(self.texts.show({cycle: members[cycle] for cycle in self.draw.units}))
         sheets, order = self.sheets, Random(f"{self.sheets.key}/{grader}")
         named = {trajectory: name for name, (_, trajectory) in sheets.ids.items()}
         units = []
@@ -173,12 +174,13 @@ class Labelling:
         low, high = self.texts.scale
         if not isinstance(one, dict) or not isinstance(one.get("scores"), dict):
             return "is no label"
-        if one.get("id") not in self.sheets.gold and one.get("id") not in self.ids_of(grader):
+        name = one.get("id")
+        if not isinstance(name, str) or not (name in self.sheets.gold or name in self.ids_of(grader)):
             return f"no text of {grader} has this id"
-        for name, score in one["scores"].items():
+        for dimension, score in one["scores"].items():
             whole = isinstance(score, int) and not isinstance(score, bool) and low <= score <= high
-            if name not in self.dimensions or not (score is None or whole):
-                return f"{name} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
+            if dimension not in self.dimensions or not (score is None or whole):
+                return f"{dimension:.40} must be a dimension, and its grade {low} to {high} or null (got {score!r:.20})"
         seconds, comment = one.get("seconds", 0), one.get("comment", "")
         if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT:
             return f"a comment is text of at most {LONGEST_COMMENT} characters"
@@ -263,15 +265,12 @@ def open_labelling(
     sheets = parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
     if sheets is not None and draw is not None and sheets.draw == content_id(draw):
         Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over
-    if draw is None or number is not None or seed is not None:
-        plan = texts.study.human
-        wanted = min(plan.sample, len(texts.clusters)) if draw is None else len(draw.units)
-        chosen = texts.study.seed if draw is None else draw.seed
-        made = draw_sample(
-            texts.clusters, number or wanted, seed=chosen if seed is None else seed, at=to_json(now),
-            twice=plan.double, agents_a_cycle=min(map(len, texts.members.values())),
-        )  # fmt: skip
-        draw = store_draw(folder, made)
+    asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
+    if asked and sheets is not None and sheets.handed:
+        raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")
+    if draw is None or asked:
+        size = len(draw.units) if draw is not None and number is None else number
+        draw = draw_cycles(folder, size, now=now, seed=draw.seed if draw is not None and seed is None else seed)
     if sheets is not None and sheets.draw != content_id(draw):
         sheets = None
     if sheets is None or graders is not None or gold is not None:
@@ -301,7 +300,8 @@ def _sheets(
         if begun:
             return held
     salt = secrets.token_hex(8)
-    ids = [(cycle, trajectory) for cycle in draw.units for trajectory in texts.members[cycle]]
+    members = texts.members()
+    ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
     return Sheets(
         draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
         cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
@@ -314,20 +314,21 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
     if not path.exists():
         raise missing(path, "table of known answers")
     rows, (low, high) = read(path), texts.scale
-    header, names = rows.table.column_names, [one.name for one in texts.questions]
+    header = rows.table.column_names
+    columns = {one.name if one.name in header else one.title.lower(): one.name for one in texts.questions}
     problems = [
-        Problem("header", f"column {one!r} is no dimension ({', '.join(names)}), and not text or material")
-        for one in header if one not in ("text", "material", *names)
+        Problem("header", f"column {one!r} is no dimension ({', '.join(columns)}), and not text or material")
+        for one in header if one not in ("text", "material", *columns)
     ]  # fmt: skip
     if "text" not in header:
         problems.append(Problem("header", "no column 'text'"))
     found = {}
     for k, row in enumerate(rows.table.to_pylist()):
         name, answers, before = secrets.token_hex(6), {}, len(problems)
-        for dimension in names:
-            said = str(row.get(dimension) if row.get(dimension) is not None else "")
+        for column, dimension in columns.items():
+            said = str(row.get(column) if row.get(column) is not None else "")
             if said and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
-                problems.append(Problem(f"{rows.where(k)}, {dimension}", _off_scale(texts.scale, said)))
+                problems.append(Problem(f"{rows.where(k)}, {column}", _off_scale(texts.scale, said)))
             elif said:
                 answers[dimension] = _hashed(salt, name, dimension, int(said))
         if len(problems) == before and not (answers and row.get("text")):
@@ -433,41 +434,46 @@ def _row_problems(labelling: Labelling, row: Mapping[str, str], drawn: datetime 
 # --- how many are needed ----------------------------------------------------------------------------------------------
 
 
-def needed_labels(labelling: Labelling) -> dict[str, JSON]:
-    """Labelled cycles that the plan's margin as a difference needs, with the judges' spread and r = .6 assumed.
+def needed_labels(labelling: Labelling) -> list[dict[str, JSON]]:
+    """Labelled cycles for differences of interest: the plan's margin, and the largest that the judges see.
 
-    The spread within a cycle is that of the judges' contrasts where they are measured, else the plan's ``mde_sd``.
+    The spread within a cycle (``sd``) is that of the judges' contrasts where they are measured, else the plan's
+    ``mde_sd``; it and the correlation of people and judges are assumed. ``cycles`` is None where no number is enough.
     """
-    study, draw = labelling.texts.study, labelling.draw
-    store, rules = Store(labelling.folder), study.inference
-    found = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    spreads = [
-        float(one.detail["se"]) * math.sqrt(one.n) for one in found
-        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.detail.get("se")
+    draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
+    low, high = labelling.texts.scale
+    measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
+    found = [
+        (abs(one.value), float(one.detail["se"]) * math.sqrt(one.n)) for one in measured
+        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value and one.detail.get("se")
     ]  # fmt: skip
-    sd, effect = median(spreads) if spreads else rules.mde_sd, rules.margin * (study.scale[1] - study.scale[0])
-    cycles, clusters = len(draw.frame), len(set(draw.strata.values()))
-    wanted = anchor_needed(effect, sd, CORRELATION, cycles, clusters, alpha=rules.alpha, power=rules.mde_power)
-    return {
-        "effect": effect, "sd": sd, "sd_from": "judges" if spreads else "plan", "correlation": CORRELATION,
-        "power": rules.mde_power, "cycles": wanted, "assumed": True,
-    }  # fmt: skip
+    sd = median(spread for _, spread in found) if found else rules.mde_sd
+    size, clusters, power = len(draw.frame), len(set(draw.strata.values())), rules.mde_power
+    return [
+        {
+            "effect": effect, "sd": sd, "sd_from": "judges" if found else "plan", "correlation": CORRELATION,
+            "power": power, "assumed": True,
+            "cycles": anchor_needed(effect, sd, CORRELATION, size, clusters, alpha=rules.alpha, power=power),
+        }
+        for effect in (rules.margin * (high - low), *([max(found)[0]] if found else []))
+    ]  # fmt: skip
 
 
-def lines(labelling: Labelling, needed: Mapping[str, JSON]) -> Iterator[str]:
+def lines(labelling: Labelling) -> Iterator[str]:
     """How far the labelling is, for the terminal."""
     found = labelling.progress()
     yield (
-        f"drawn {found['drawn']}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
+        f"drawn {when(found['drawn'])}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
         f"{found['twice']} to be graded by two people"
     )
-    known = "judges' spread" if needed["sd_from"] == "judges" else "spread of the plan"
-    said = f"a difference of {needed['effect']:.2f} points needs"
-    assumed = f"(assumed: {known} {needed['sd']:.2f}, correlation of people and judges {needed['correlation']:g})"
-    if needed["cycles"] is None:
-        yield f"{said} more clusters or cycles than the {found['of']} that there are {assumed}"
-    else:
-        yield f"{said} {needed['cycles']} labelled cycles {assumed}"
+    for one in needed_labels(labelling):
+        enough = f"more labelled cycles than the {found['of']} that there are"
+        known = "judges' spread" if one["sd_from"] == "judges" else "spread of the plan"
+        yield (
+            f"a difference of {one['effect']:.2f} points needs "
+            f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
+            f"(assumed: {known} {one['sd']:.2f}, correlation of people and judges {one['correlation']:g})"
+        )
     for name, one in found["graders"].items():
         gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
         missing = f"{one['missing']} missing" if one["missing"] else "complete"

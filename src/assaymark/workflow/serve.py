@@ -184,13 +184,12 @@ class Desk:
         except (AssayError, OSError, ValueError) as exc:
             return _missing(500, str(exc))
 
-    def take(self, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Answer:
         """Keep the label that ``POST target`` brings, if the page that sends it came from here."""
-        host, origin = headers.get("Host", ""), headers.get("Origin")
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
             return _plain(403, "labels are taken from this server's own page only")
         grader = self._grader(target, "save")
-        if grader is None or headers.get("Content-Type") != "application/json":
+        if grader is None or kind != "application/json":
             return _plain(404, "no such page")
         try:
             label: Any = json.loads(body)
@@ -198,9 +197,9 @@ class Desk:
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
             return _plain(400, problem)
-        kept = {name: label.get(name) for name in ("id", "scores", "seconds", "comment")}
+        kept = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
         try:
-            self.labelling.add(grader, kept | {"at": to_json(self._clock())})
+            self.labelling.add(grader, kept | {name: label[name] for name in ("seconds", "comment") if name in label})
         except OSError as exc:
             return _plain(500, f"cannot be written: {exc.strerror or exc}")
         return Answer(204)
@@ -238,7 +237,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self.send_error(501, "nothing is taken here")
         if not (length.isascii() and length.isdigit() and int(length) <= _LARGEST):
             return self.send_error(413, "too large")
-        return self._send(self.served.take(self.path, dict(self.headers.items()), self.rfile.read(int(length))))
+        host, origin, kind = (self.headers.get(name) for name in ("Host", "Origin", "Content-Type"))
+        body = self.rfile.read(int(length))
+        return self._send(self.served.take(self.path, body, host=host or "", origin=origin, kind=kind))
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)

@@ -26,10 +26,10 @@ function keep() {
   }
 }
 try {
-  const kept = JSON.parse(localStorage.getItem(key) || "{}");
-  for (const { text } of items) if (kept[text.id]) {
-    labels[text.id] = kept[text.id];
-    if (served) unsent[text.id] = kept[text.id];
+  const found = JSON.parse(localStorage.getItem(key) || "{}");
+  for (const { text } of items) if (found[text.id]) {
+    labels[text.id] = found[text.id];
+    if (served) unsent[text.id] = found[text.id];
   }
 } catch {
   keep();
@@ -46,11 +46,15 @@ async function send() {
       keep();
       warn("");
     }
+    kept();
   } catch {
     warn("Not on disk yet: the server does not answer. This browser keeps " + Object.keys(unsent).length + " unsent; run the same command again and open its new address.");
     setTimeout(send, 2000);
   }
   sending = false;
+}
+function kept() {
+  if (served && !Object.keys(unsent).length) at("ended").textContent = "Every grade is on disk. You can close this page.";
 }
 function put(id, label) {
   tick();
@@ -146,8 +150,9 @@ function end() {
   at("title").textContent = document.title = "All " + items.length + " texts are graded";
   at("said").textContent = cannot ? cannot + " times you could not say" : "";
   const [part, parts] = data.part;
-  at("ended").textContent = served ? "Every grade is on disk. You can close this page." : "Download the CSV and send it back." + (part < parts ? " Part " + (part + 1) + " of " + parts + " is a file of its own." : "");
+  at("ended").textContent = served ? "" : "Download the CSV and send it back." + (part < parts ? " Part " + (part + 1) + " of " + parts + " is a file of its own." : "");
   at("take").hidden = served;
+  kept();
   at("title").focus();
   known();
 }
