@@ -1,6 +1,6 @@
-"""What the demo and `assaymark check` show: pictures and screens for the README and the documentation.
+"""What the demo and `assaymark check` show: screens for the README and the documentation.
 
-python docs/demo_shown.py          makes all anew; the pictures need Chromium and Playwright (extra: test)
+python docs/demo_shown.py          makes all anew
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from assaymark.workflow.run_folder import RunFolder
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 SCORES = DOCS.parent / "examples" / "scores.csv"
-PICTURE = DOCS / "assets" / "verdicts-{}.png"
-CHROMIUM = Path("/usr/bin/chromium")
-WIDE, HIGH = 1240, 950
 
 
 def show_demo() -> None:
@@ -36,10 +33,6 @@ def show_demo() -> None:
         if main(["demo", "--quiet", "--out", str(folder)]) != 0:
             sys.exit("the demo failed")
         text = screen(folder)
-        if CHROMIUM.exists():
-            take_pictures(folder / "report" / "index.html")
-        else:
-            sys.stderr.write(f"no picture: {CHROMIUM} does not exist\n")
     SCORES.write_text(scores())
     fill(DOCS / "index.md", "screen", f"```text\n{screen_head(text)}\n```")
     fill(README, "screen", f"```text\n{check_head()}\n```")
@@ -88,20 +81,6 @@ def printed(summary: RenderableType, width: int = 80) -> str:
 def screen_head(text: str) -> str:
     """The screen down to who is ahead."""
     return text.split("\nDo planted texts")[0].rstrip()
-
-
-def take_pictures(page: Path) -> None:
-    """The first screen of a page, light and dark, as wide as a reader's window."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        for scheme in ("light", "dark"):
-            opened = browser.new_page(color_scheme=scheme, viewport={"width": WIDE, "height": HIGH})
-            opened.goto(page.resolve().as_uri())
-            opened.screenshot(path=str(PICTURE).format(scheme))
-            opened.close()
-        browser.close()
 
 
 if __name__ == "__main__":

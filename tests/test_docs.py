@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import struct
 import tomllib
 import typing
 from collections.abc import Iterator
@@ -217,16 +216,6 @@ def test_the_screen_of_the_readme_is_that_of_its_table(demo_shown):
 def test_the_columns_and_makers_of_a_table_are_those_of_the_code(generate):
     assert block(DOCS / "check.md", "roles") == generate.roles()
     assert block(DOCS / "check.md", "makers") == generate.makers()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_readme_has_a_picture_of_the_demos_page(demo_shown, scheme):
-    path = Path(str(demo_shown.PICTURE).format(scheme))
-    assert str(path.relative_to(ROOT)) in (ROOT / "README.md").read_text(encoding="utf-8")
-    head = path.read_bytes()[:24]
-    assert head.startswith(b"\x89PNG")
-    assert struct.unpack(">II", head[16:24]) == (demo_shown.WIDE, demo_shown.HIGH)
-    assert path.stat().st_size < 300_000
 
 
 # --- form -------------------------------------------------------------------------------------------------------------
