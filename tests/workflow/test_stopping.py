@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made_records import STUDY
 from terminals import CTRL_C, Terminal, stop
 
 from assaymark.cli import main
@@ -61,3 +63,16 @@ def test_processes_end_with_the_command_that_started_them(tmp_path):
         assert terminal.left(10) == []
     assert "nothing was written" in terminal.shown.splitlines()[-1]
     assert "Traceback" not in terminal.shown
+
+
+def test_a_study_without_verdicts_has_a_page_of_how_far_it_is(imported, capsys):
+    """No name of an agent, no agreement and no difference is on it, and the command that it names finishes the run."""
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    capsys.readouterr()
+    assert main(["report", str(imported), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdicts"] is None
+    page = (imported / "report/index.html").read_text(encoding="utf-8")
+    assert "Not decided yet" in page
+    assert f"<code>assaymark run {imported}/plan.toml --out {imported}</code>" in page
+    assert not re.search("κ|kappa|scores above|ranks first", page)

@@ -43,6 +43,7 @@ from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.partitions import computing_of
 from assaymark.workflow.plan_calls import PRICES
+from assaymark.workflow.publish import report_unfinished
 from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
 from assaymark.workflow.score_files import measure_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
@@ -476,6 +477,10 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> No
             value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
             say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
         case "study":
+            if not Store(folder).rows(VERDICTS):
+                page, view = report_unfinished(folder)
+                say(tools, json, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
+                return
             _finish(tools, json, folder, verbs.report(folder, calls=calls))
 
 

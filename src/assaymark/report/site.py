@@ -13,10 +13,10 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline
+from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.comparison import comparison_lead, judge_line
-from assaymark.report.datasheet.reading import opened
+from assaymark.report.datasheet.reading import datasheet_path, opened
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, TITLES, level_views
 from assaymark.report.lookup import Book
@@ -263,8 +263,12 @@ class LiveView:
 
     def to_json(self) -> str:
         """What the page asks for again and again."""
+        return json.dumps(self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Calls by model, the state in a sentence, and whether every planned call has a reply."""
         rows = [asdict(one) for one in self.models]
-        return json.dumps({"rows": rows, "said": self.said(), "done": self.planned == self.answered})
+        return {"rows": rows, "said": self.said(), "done": self.planned == self.answered}
 
     def said(self) -> str:
         """The state in one sentence.
@@ -306,6 +310,21 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
         "call.html", "One call", scripts=(), key=call.key, asked=asked,
         facts=[(name, clean(value, 400)) for name, value in facts],
         reply=None if reply is None else _cut(reply.text), raw=_cut(reply.raw) if reply and reply.raw else None,
+    )  # fmt: skip
+
+
+def render_unfinished(view: LiveView, frame: Frame, spent: str, command: str, judges: Sequence[str]) -> str:
+    """The first page of a study before its last call: how far it is, and nothing that a later call could change."""
+    said = view.said() + (f" {spent} USD are spent." if spent else "")
+    rows = [(clean(one.model, 80), count(one.planned), count(one.answered)) for one in view.models]
+    table = Table(("Model", "Planned", "Answered"), tuple(rows), frozenset((1, 2)), "", stacked=True)
+    tested = Items(tuple(Linked(clean(name, 60), datasheet_path(name)) for name in judges))
+    known = (Section("known", "What is known already?", "The judges’ own tests.", (tested,)),) if judges else ()
+    lead = "No difference, agreement or order of agents is shown before the last call."
+    return frame.page(
+        Page("index.html", frame.study, lead, (Section("calls", "How far is it?", said, (table,)), *known),
+             heading=(Mark("no-claim"), " ", "Not decided yet"), here="overview",
+             notice=(bold("Partial."), " Continue with ", code(command)))
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.console import RenderableType
 
 from assaymark.agents.reference import planted_words
+from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import PLANTED
 from assaymark.market.cycles import CycleKey
@@ -28,15 +29,20 @@ from assaymark.report import (
     RubricView,
     Site,
     each_page,
+    money,
     study_frame,
     terminal_summary,
 )
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
 from assaymark.report.notebook import study_parts
+from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Judged
 from assaymark.report.records.study import Calls
+from assaymark.report.site import LiveView, Standing, render_unfinished
+from assaymark.report.text import short_hash
+from assaymark.text import clean
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.raw_calls import calls_of, paid_views, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files
@@ -131,6 +137,29 @@ def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
     shown = study_shown(folder)
     replace_files(folder.report, study_pages(shown, calls=calls))
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
+
+
+def standing_of(folder: RunFolder) -> tuple[Standing, ...]:
+    """How far each model of a run is, by its ledger; nothing where it has none."""
+    if not folder.has_ledger:
+        return ()
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        return tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
+
+
+def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
+    """Write ``report/`` of a locked study without verdicts: how far it is, and the judges' own tests."""
+    locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
+    view = LiveView(folder.path.resolve().name, standing_of(folder))
+    judges = (Link(JUDGES, "datasheets.html", "Judges"),) if sheets else ()
+    frame = Frame(study=clean(locked.study.title or locked.study.name, 120), mark=short_hash(locked.plan_hash),
+                  nav=(Link("overview", "index.html", "Overview"), *judges))  # fmt: skip
+    spent = sum(one.usd for one in paid_views(folder)) if folder.has_ledger else 0.0
+    resume = f"assaymark run {folder.plan} --out {folder.path}"
+    page = render_unfinished(view, frame, money(spent) if spent else "", resume, [sheet.judge for sheet in sheets])
+    own = datasheet_pages(sheets, frame=frame, answers=stored_answers(folder)) if sheets else ()
+    replace_files(folder.report, [("index.html", page), *own])
+    return folder.report / "index.html", view
 
 
 @dataclass(frozen=True, slots=True, eq=False)

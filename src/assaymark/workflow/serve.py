@@ -19,8 +19,9 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.records import to_json
 from assaymark.report.label import label_page
-from assaymark.report.site import FRONTS, LiveView, Standing, render_call, render_live, render_missing
+from assaymark.report.site import FRONTS, LiveView, render_call, render_live, render_missing
 from assaymark.workflow.labelling import Labelling
+from assaymark.workflow.publish import standing_of
 from assaymark.workflow.run_folder import RunFolder, missing, require_version_2
 
 PORT: Final = 8400
@@ -118,10 +119,7 @@ class Served:
         with self._lock:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
-                models: tuple[Standing, ...] = ()
-                if self.folder.has_ledger:
-                    with Ledger.open(self.folder.ledger, create=False) as ledger:
-                        models = tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
+                models = standing_of(self.folder)
                 answered = sum(one.answered for one in models)
                 # Replies a second since the oldest look that is not too old.
                 self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S]
