@@ -14,15 +14,14 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.solver import guess, solve
-from assaymark.benchmark.replies import FORMS, reply_text
-from assaymark.benchmark.stage_prompts import ABSENT
-from assaymark.benchmark.stages import SIGNALS, Stage
+from assaymark.benchmark.questions.render import guess, solve
+from assaymark.benchmark.replies import ABSENT, FORMS, reply_text
+from assaymark.benchmark.scores import SIGNALS, Stage
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.errors import AssayError, InputError, ModelError
 from assaymark.portfolio import max_sharpe
-from assaymark.portfolio.qp import Bools, Floats
-from assaymark.prompting.fences import cells, sections
+from assaymark.portfolio.optimisers import Bools, Floats
+from assaymark.prompting.context import cells, sections
 
 Values = Mapping[str, float | str]
 """What is meant, by ticker."""

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final, Literal
 
-from assaymark.claims.words import count_words
+from assaymark.claims.messages import count_words
 from assaymark.records import AGGREGATE
 
 RelationKind = Literal["above", "first", "last", "rank", "level", "differ"]

@@ -14,11 +14,23 @@ from assaymark.benchmark.questions.answers import (
     score_answer,
     tabulate,
 )
-from assaymark.benchmark.questions.generate import COUNTS, QuestionSet, generate_questions
-from assaymark.benchmark.questions.payloads import (
+from assaymark.benchmark.questions.published import (
+    COUNTS,
+    QuestionSet,
+    answer_text,
+    dataset_card,
+    generate_questions,
+    manifest,
+    question_line,
+    questions_digest,
+    read_questions,
+    write_questions,
+)
+from assaymark.benchmark.questions.render import (
     ABLATED,
     CONDITIONS,
     LEVELS,
+    PROMPT_VERSION,
     SPLITS,
     TEMPLATES,
     Answer,
@@ -28,18 +40,10 @@ from assaymark.benchmark.questions.payloads import (
     Regime,
     Split,
     Template,
+    guess,
+    solve,
+    template_digest,
 )
-from assaymark.benchmark.questions.published import (
-    answer_text,
-    dataset_card,
-    manifest,
-    question_line,
-    questions_digest,
-    read_questions,
-    write_questions,
-)
-from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.solver import guess, solve
 from assaymark.benchmark.questions.templates import Question
 
 __all__ = [

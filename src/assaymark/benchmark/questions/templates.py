@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.payloads import (
+from assaymark.benchmark.questions.render import (
     LEVELS,
     Answer,
     Change,
@@ -33,8 +33,8 @@ from assaymark.benchmark.questions.payloads import (
     Trade,
     Way,
     Weights,
+    prompt_text,
 )
-from assaymark.benchmark.questions.render import prompt_text
 from assaymark.errors import NotMeasurableError
 from assaymark.market import (
     CLASS_NAMES,
@@ -49,7 +49,7 @@ from assaymark.market import (
     simple_returns,
 )
 from assaymark.portfolio import max_sharpe, value_at_risk
-from assaymark.portfolio.qp import Floats
+from assaymark.portfolio.optimisers import Floats
 from assaymark.records import JSON, to_json
 
 

@@ -23,8 +23,7 @@ from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, re
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
 from assaymark.judging.reference.features import Features, notice, planted_tables
 from assaymark.judging.rubric import Rubric, load_rubric
-from assaymark.prompting.context import read_material
-from assaymark.prompting.fences import sections
+from assaymark.prompting.context import read_material, sections
 from assaymark.prompting.texts import SIGNATURES
 
 if TYPE_CHECKING:
