@@ -631,13 +631,19 @@ def _drive(
     """Connect, run the tasks, and say over the pipe how each ended. SIGTERM, and the end of the parent, end it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     watch_parent(signal.SIGTERM, _END_S)
-    _be_quiet()
+    # What Ray prints about every lost worker goes nowhere; its own logs have it, and we say it in one line
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     ray: Any = None
     try:
         ray = importlib.import_module("ray")
-        _connect(ray, address, workers)
+        named = address or os.environ.get("RAY_ADDRESS")
+        options = {"address": named} if named else {"address": "local", "num_cpus": workers, "include_dashboard": False}
+        ray.init(**options, log_to_driver=False, logging_level="ERROR")
         pipe.send(_Connected())
         for ended in _ends(ray, Turns(tasks, attempts), workers, deadline_s):
             pipe.send(ended)
@@ -653,20 +659,6 @@ def _drive(
         if ray is not None:
             ray.shutdown()
     pipe.send(over)
-
-
-def _be_quiet() -> None:
-    """What Ray prints about every lost worker goes nowhere; its own logs have it, and we say it in one line."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
-
-
-def _connect(ray: Any, address: str | None, workers: int | None) -> None:
-    named = address or os.environ.get("RAY_ADDRESS")
-    options = {"address": named} if named else {"address": "local", "num_cpus": workers, "include_dashboard": False}
-    ray.init(**options, log_to_driver=False, logging_level="ERROR")
 
 
 def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Iterator[Ended]:

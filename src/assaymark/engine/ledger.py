@@ -120,7 +120,15 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
                 checks[table](row)
             except LedgerError as exc:
                 found.append(str(exc))
-    found += _gone(connection, {raw for raw in raws if raw is not None})
+    # The response bodies that replies name and that are not there; no foreign key says so
+    digests = {raw for raw in raws if raw is not None}
+    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW)))
+    gone = [
+        f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
+        for digest in sorted(digests - held)
+        if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest)) is None
+    ]
+    found += gone
     try:
         sealed = _sealed(connection)
     except LedgerError:  # named above
@@ -189,16 +197,6 @@ def _changed(connection: sa.Connection, table: sa.Table, sealed: _Sum) -> list[s
     row = connection.exec_driver_sql(f"SELECT {key} FROM {table.name} WHERE rowid = ?", (number,)).first()
     what = "is gone" if row is None else f"({key} {row[0]}) has changed"
     return [f"row {number:,} of {table.name} {what} since it was sealed; restore the ledger from a copy"]
-
-
-def _gone(connection: sa.Connection, digests: set[str]) -> list[str]:
-    """The response bodies that replies name and that are not there; no foreign key says so."""
-    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW)))
-    return [
-        f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
-        for digest in sorted(digests - held)
-        if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest)) is None
-    ]
 
 
 _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
@@ -346,7 +344,9 @@ class Ledger:
             if not planned:
                 return new
             planned.sort(key=itemgetter("key"))
-            packed = [pack_text(text) for text in self._missing(unseen.take())]
+            texts = unseen.take()
+            held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
+            packed = [pack_text(text) for text in [text for digest, text in texts.items() if digest not in held]]
             new += self._add(packed, "prompt", tables.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
@@ -509,10 +509,6 @@ class Ledger:
             if digest not in found:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
         return found
-
-    def _missing(self, texts: Mapping[str, Text]) -> list[Text]:
-        held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
-        return [text for digest, text in texts.items() if digest not in held]
 
     def _add(
         self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()

@@ -169,7 +169,16 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
         except (pa.ArrowException, ValueError):
             raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
     names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
-    if problems := _bar_problems(columns):
+    wrong = [
+        (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")
+        for name in _PRICES
+    ]
+    volume, low, high = columns["volume"], columns["low"], columns["high"]
+    wrong.append(("volume", ~np.isfinite(volume) | (volume < 0), "values are negative or not finite"))
+    inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
+    outside = (low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)
+    wrong.append(("high, low", outside, "bars do not hold their own open and close"))
+    if problems := [Problem(name, f"{int(bad.sum())} {what}") for name, bad, what in wrong if bad.any()]:
         raise InputError(path.name, problems)
     kinds = table["class"].cast(pa.string()).to_pylist() if "class" in table.column_names else None
     bars: dict[str, Bars] = {}
@@ -188,20 +197,6 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     if found:
         raise InputError(path.name, found)
     return FileMinutes(bars, classes, dict(windows))
-
-
-def _bar_problems(columns: Mapping[str, np.ndarray]) -> list[Problem]:
-    """What makes bars none, with the number of rows."""
-    wrong = [
-        (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")
-        for name in _PRICES
-    ]
-    volume, low, high = columns["volume"], columns["low"], columns["high"]
-    wrong.append(("volume", ~np.isfinite(volume) | (volume < 0), "values are negative or not finite"))
-    inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
-    outside = (low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)
-    wrong.append(("high, low", outside, "bars do not hold their own open and close"))
-    return [Problem(name, f"{int(bad.sum())} {what}") for name, bad, what in wrong if bad.any()]
 
 
 # Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe

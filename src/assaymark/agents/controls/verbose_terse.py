@@ -203,7 +203,15 @@ def terse_right(context: Context, rng: np.random.Generator, *, style: str = "pla
     One or two orders that keep every limit. What is cited of an instrument with a direction, returns and its place in
     the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules.
     """
-    choices = _choices(context)
+    # Every instrument and side for which three features can be cited, none of which speaks for the other side
+    prices, held = prices_of(context), context.portfolio.positions if context.portfolio else {}
+    choices: list[Choice] = []
+    for name, known in by_instrument(features_of(context)).items():
+        for side in (1, -1):
+            usable = [one for one in known if one.lean in (0, side)]
+            tradable = prices.get(name, 0.0) > 0 and (side > 0 or held.get(name, 0.0) > 0)
+            if tradable and len(usable) >= _CITED and any(one.lean for one in usable):
+                choices.append((name, side, usable))
     if not choices:
         raise NotMeasurableError(
             "cell_b cannot be made from this context: no instrument has a price, three features, one of them with a "
@@ -221,19 +229,6 @@ Choice = tuple[str, int, list[Feature]]
 """An instrument, the side of an order, and what can be cited for it."""
 
 
-def _choices(context: Context) -> list[Choice]:
-    """Every instrument and side for which three features can be cited, none of which speaks for the other side."""
-    prices, held = prices_of(context), context.portfolio.positions if context.portfolio else {}
-    found: list[Choice] = []
-    for name, known in by_instrument(features_of(context)).items():
-        for side in (1, -1):
-            usable = [one for one in known if one.lean in (0, side)]
-            tradable = prices.get(name, 0.0) > 0 and (side > 0 or held.get(name, 0.0) > 0)
-            if tradable and len(usable) >= _CITED and any(one.lean for one in usable):
-                found.append((name, side, usable))
-    return found
-
-
 def _orders(
     context: Context, choices: Sequence[Choice], rng: np.random.Generator, *, shrink: float
 ) -> list[tuple[Action, list[Feature]]]:
@@ -245,7 +240,19 @@ def _orders(
         name, side, usable = choices[int(at)]
         if len(found) == count or any(order.instrument == name for order, _ in found):
             continue
-        quantity = _quantity(context, name, side, float(rng.uniform(0.4, 0.9)) * shrink)
+        # A part of what the limits leave room for, or of what is held, in units that print in full
+        part = float(rng.uniform(0.4, 0.9)) * shrink
+        book, price = book_of(context, ()), prices_of(context)[name]
+        held = book.after.positions.get(name, 0.0)
+        if side < 0:
+            units = held * part
+        else:
+            equity = book.after.equity
+            room = book.limits.get("max_weight", 1.0) * equity - held * price
+            cash = book.after.residual - book.limits.get("min_cash", 0.0) * equity
+            gross = book.limits.get("max_leverage", 1.0) * equity - book.after.exposure
+            units = part * max(min(room, 0.5 * cash, gross), 0.0) / price
+        quantity = float(round(units)) if units >= 20 else round(units, 1)
         if quantity > 0:
             kind: ActionKind = "buy" if side > 0 else "sell"
             order = [usable[int(place)] for place in rng.permutation(len(usable))]
@@ -253,21 +260,6 @@ def _orders(
             cited = [first, *(one for one in order if one is not first)][: int(rng.integers(_CITED, _CITED + 2))]
             found.append((Action(instrument=name, kind=kind, quantity=quantity), cited))
     return found
-
-
-def _quantity(context: Context, name: str, side: int, part: float) -> float:
-    """A part of what the limits leave room for, or of what is held, in units that print in full."""
-    book, price = book_of(context, ()), prices_of(context)[name]
-    held = book.after.positions.get(name, 0.0)
-    if side < 0:
-        units = held * part
-    else:
-        equity = book.after.equity
-        room = book.limits.get("max_weight", 1.0) * equity - held * price
-        cash = book.after.residual - book.limits.get("min_cash", 0.0) * equity
-        gross = book.limits.get("max_leverage", 1.0) * equity - book.after.exposure
-        units = part * max(min(room, 0.5 * cash, gross), 0.0) / price
-    return float(round(units)) if units >= 20 else round(units, 1)
 
 
 def _terse_draft(
@@ -287,15 +279,7 @@ def _terse_draft(
         }
         reasons.append(one_of(phrases()["orders_b"], rng, fill))
     text = styled(" ".join(reasons), signature(style))
-    for line in _terse_account(book, rng):
-        if token_count(f"{text} {line}") <= TERSE_TOKENS:
-            text = f"{text} {line}"
-    confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
-    return Composed(kind="cell_b", actions=actions, text=text, confidence=confidence)
-
-
-def _terse_account(book: Book, rng: np.random.Generator) -> list[str]:
-    """The arithmetic of the book in the fewest words, in a drawn order; what does not fit is left out."""
+    # The arithmetic of the book in the fewest words, in a drawn order; what does not fit is left out
     true, limits = book.amounts, limits_text(book.limits)
     name, sign = ("cost", 1.0) if true["cost"] >= 0 else ("proceeds", -1.0)
     joint = "less" if sign > 0 else "plus"
@@ -307,7 +291,11 @@ def _terse_account(book: Book, rng: np.random.Generator) -> list[str]:
         found.append(f"Cash is {true['cash_share'] * 100:.1f}% of equity against a floor of {limits['min_cash']}.")
     if "max_weight" in limits:
         found.append(f"Largest position {true['largest'] * 100:.1f}% against a cap of {limits['max_weight']}.")
-    return [cash, *(found[int(at)] for at in rng.permutation(len(found)))]
+    for line in [cash, *(found[int(at)] for at in rng.permutation(len(found)))]:
+        if token_count(f"{text} {line}") <= TERSE_TOKENS:
+            text = f"{text} {line}"
+    confidence = round(float(rng.uniform(*_TERSE_CONFIDENCE)), 2)
+    return Composed(kind="cell_b", actions=actions, text=text, confidence=confidence)
 
 
 # Control cells made from an honest decision: other words, one number made wrong, another length

@@ -321,7 +321,17 @@ class HttpAgent:
         body = request_text(call).encode("utf-8", "backslashreplace")
         token = self._token(call)
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
-        post = _Post(self._site, body, token, timeout_s, self._max_bytes, _taking_place(timeout_s))
+        # For a thread that reads a large answer: waits for the place of this attempt
+        place, loop = place_here(), asyncio.get_running_loop()
+
+        def take() -> None:
+            if place is not None and not place.taken:
+                try:
+                    asyncio.run_coroutine_threadsafe(place.take(), loop).result(timeout_s)
+                except (CancelledError, RuntimeError):  # the loop ends: nobody waits for the answer
+                    raise TimeoutError from None
+
+        post = _Post(self._site, body, token, timeout_s, self._max_bytes, take)
         try:
             async with asyncio.timeout(timeout_s):
                 found = await apart(post, leave=post.leave)
@@ -356,20 +366,6 @@ def reachable(url: str, *, timeout_s: float = 3.0) -> None:
         reason = failure("unreachable", _reason(exc)).detail
         advice = "start the agent and run the same command again"
         raise ModelError(f"nothing answers at {url} ({reason}); {advice}", retryable=True) from None
-
-
-def _taking_place(timeout_s: float) -> Callable[[], None]:
-    """For a thread that reads a large answer: waits for the place of this attempt."""
-    place, loop = place_here(), asyncio.get_running_loop()
-
-    def take() -> None:
-        if place is not None and not place.taken:
-            try:
-                asyncio.run_coroutine_threadsafe(place.take(), loop).result(timeout_s)
-            except (CancelledError, RuntimeError):  # the loop ends: nobody waits for the answer
-                raise TimeoutError from None
-
-    return take
 
 
 class _Post:

@@ -203,7 +203,17 @@ def extract_numbers(text: str) -> list[Number]:
     """
     plain = narrow(text)
     read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]
-    found = _share_units(plain, read)
+    # Give the first halves of ranges the unit of the second, and the second halves the currency of the first
+    for i in range(len(read) - 2, -1, -1):
+        first, second = read[i], read[i + 1]
+        if second.start - first.end > 6 or not _joined(plain, first, second):
+            continue
+        if first.unit == "usd" and second.unit in ("none", "count"):
+            shared = max(first.scale, second.scale)
+            read[i], read[i + 1] = _with_unit(first, "usd", shared), _with_unit(second, "usd", shared)
+        elif first.unit == "none" and second.unit != "none":
+            read[i] = _with_unit(first, second.unit, second.scale)
+    found = read
     if plain is text:
         return found
     return [replace(number, quote=text[number.start : number.end]) for number in found]
@@ -296,20 +306,6 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
         or (_LINE_BEFORE.search(before) and _ENUMERATOR_AFTER.match(after))
         or _LETTER_AFTER.match(after)
     )
-
-
-def _share_units(text: str, found: list[Number]) -> list[Number]:
-    """Give the first halves of ranges the unit of the second, and the second halves the currency of the first."""
-    for i in range(len(found) - 2, -1, -1):
-        first, second = found[i], found[i + 1]
-        if second.start - first.end > 6 or not _joined(text, first, second):
-            continue
-        if first.unit == "usd" and second.unit in ("none", "count"):
-            shared = max(first.scale, second.scale)
-            found[i], found[i + 1] = _with_unit(first, "usd", shared), _with_unit(second, "usd", shared)
-        elif first.unit == "none" and second.unit != "none":
-            found[i] = _with_unit(first, second.unit, second.scale)
-    return found
 
 
 def _joined(text: str, first: Number, second: Number) -> bool:
