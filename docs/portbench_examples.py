@@ -39,7 +39,7 @@ from assaymark.benchmark.episode import (
 )
 from assaymark.benchmark.market import BenchMarket, Known, choose_universe, windows_of
 from assaymark.benchmark.questions import Context, Question, score_answer
-from assaymark.benchmark.questions.render import PairAllocation, Weights
+from assaymark.benchmark.questions.payloads import PairAllocation, Weights
 from assaymark.benchmark.replies import THRESHOLD
 from assaymark.market import synthetic_history
 

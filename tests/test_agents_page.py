@@ -21,7 +21,7 @@ from agent_servers import agent_call, context
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
 from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
-from assaymark.benchmark.questions.render import (
+from assaymark.benchmark.questions.payloads import (
     PairAllocation,
     PositionSize,
     Rebalancing,

@@ -19,7 +19,7 @@ from assaymark.benchmark.questions import (
     score_answer,
     write_questions,
 )
-from assaymark.benchmark.questions.render import Direction, Number, Printed, RegimeView, Trade, Weights
+from assaymark.benchmark.questions.payloads import Direction, Number, Printed, RegimeView, Trade, Weights
 from assaymark.errors import InputError
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.benchmark.questions import Context, Question, read_answer, score_answer
-from assaymark.benchmark.questions.render import (
+from assaymark.benchmark.questions.payloads import (
     Direction,
     Number,
     PairAllocation,

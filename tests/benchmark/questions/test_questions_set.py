@@ -12,8 +12,8 @@ import pytest
 
 from assaymark.benchmark.questions import COUNTS, TEMPLATES, Context, generate_questions, guess, score_answer, solve
 from assaymark.benchmark.questions import templates as draws
+from assaymark.benchmark.questions.payloads import Direction, Number, RegimeView, Trade, Weights
 from assaymark.benchmark.questions.published import shared_out, split_of
-from assaymark.benchmark.questions.render import Direction, Number, RegimeView, Trade, Weights
 from assaymark.benchmark.questions.templates import CHANGES, answer_of, binds, day_of
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.benchmark.questions import TEMPLATES, Context, QAScore, Question, Scored, tabulate
-from assaymark.benchmark.questions.render import Number, Printed
+from assaymark.benchmark.questions.payloads import Number, Printed
 from assaymark.errors import InputError
 
 TABLE_8 = {

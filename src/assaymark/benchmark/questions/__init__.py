@@ -14,6 +14,20 @@ from assaymark.benchmark.questions.answers import (
     score_answer,
     tabulate,
 )
+from assaymark.benchmark.questions.payloads import (
+    ABLATED,
+    CONDITIONS,
+    LEVELS,
+    SPLITS,
+    TEMPLATES,
+    Answer,
+    Condition,
+    Context,
+    Payload,
+    Regime,
+    Split,
+    Template,
+)
 from assaymark.benchmark.questions.published import (
     COUNTS,
     QuestionSet,
@@ -26,25 +40,9 @@ from assaymark.benchmark.questions.published import (
     read_questions,
     write_questions,
 )
-from assaymark.benchmark.questions.render import (
-    ABLATED,
-    CONDITIONS,
-    LEVELS,
-    PROMPT_VERSION,
-    SPLITS,
-    TEMPLATES,
-    Answer,
-    Condition,
-    Context,
-    Payload,
-    Regime,
-    Split,
-    Template,
-    guess,
-    solve,
-    template_digest,
-)
+from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.reference import guess, solve
 
 __all__ = [
     "ABLATED", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "SPLITS", "TEMPLATES",

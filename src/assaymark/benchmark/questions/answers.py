@@ -11,7 +11,7 @@ from typing import Final, Literal, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.render import (
+from assaymark.benchmark.questions.payloads import (
     ABLATED,
     REGIME_NAMES,
     TEMPLATES,

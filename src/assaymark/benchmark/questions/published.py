@@ -19,10 +19,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from assaymark.benchmark.questions import templates as draws
 from assaymark.benchmark.questions.answers import read_answer
-from assaymark.benchmark.questions.render import (
+from assaymark.benchmark.questions.payloads import (
     ABLATED,
     LEVELS,
-    PROMPT_VERSION,
     REGIME_NAMES,
     SPLITS,
     TEMPLATES,
@@ -45,8 +44,8 @@ from assaymark.benchmark.questions.render import (
     Template,
     Trade,
     Weights,
-    template_digest,
 )
+from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.templates import (
     CHANGES,
     Day,

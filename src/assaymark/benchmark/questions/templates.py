@@ -10,7 +10,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.render import (
+from assaymark.benchmark.questions.payloads import (
     LEVELS,
     Answer,
     Change,
@@ -33,8 +33,8 @@ from assaymark.benchmark.questions.render import (
     Trade,
     Way,
     Weights,
-    prompt_text,
 )
+from assaymark.benchmark.questions.render import prompt_text
 from assaymark.errors import NotMeasurableError
 from assaymark.market import (
     CLASS_NAMES,

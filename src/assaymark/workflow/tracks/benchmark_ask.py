@@ -23,8 +23,9 @@ from assaymark.benchmark.questions.answers import (
     score_answer,
     tabulate,
 )
+from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
 from assaymark.benchmark.questions.published import answer_text, write_questions
-from assaymark.benchmark.questions.render import ABLATED, TEMPLATES, Condition, Template, template_digest
+from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call
 from assaymark.benchmark.scores import EpisodeResult

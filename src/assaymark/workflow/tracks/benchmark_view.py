@@ -16,8 +16,8 @@ from assaymark.benchmark.episode import MarketWindow
 from assaymark.benchmark.market import TRAINING_END, Known, is_index
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
+from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
 from assaymark.benchmark.questions.published import COUNTS, read_questions, shared_out
-from assaymark.benchmark.questions.render import REGIME_NAMES, SPLITS, TEMPLATES
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.replies import layers
 from assaymark.benchmark.scores import (
