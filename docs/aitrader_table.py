@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assaymark.claims import decide_season
 from assaymark.claims.messages import english
-from assaymark.claims.season_types import SeasonVerdict, SeasonVerdicts
+from assaymark.claims.season_claims import SeasonVerdict, SeasonVerdicts
 from assaymark.importers.aitrader import PROVENANCE, REPLAYED
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Measurement, measurement_id, parse

@@ -24,9 +24,8 @@ from assaymark.benchmark import (
     s1_score,
     weight_accuracy,
 )
-from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, Known, choose_universe, windows_of
-from assaymark.benchmark.oracle import (
+from assaymark.benchmark.episode import (
+    MarketWindow,
     Risk,
     Scene,
     ahead_of,
@@ -38,9 +37,10 @@ from assaymark.benchmark.oracle import (
     signals_of,
     truths_of,
 )
+from assaymark.benchmark.market import BenchMarket, Known, choose_universe, windows_of
 from assaymark.benchmark.questions import Context, Question, score_answer
 from assaymark.benchmark.questions.payloads import PairAllocation, Weights
-from assaymark.benchmark.stage_prompts import THRESHOLD
+from assaymark.benchmark.replies import THRESHOLD
 from assaymark.market import synthetic_history
 
 DAY = date(2024, 3, 1)

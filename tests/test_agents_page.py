@@ -20,9 +20,8 @@ import pytest
 from agent_servers import agent_call, context
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
-from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
 from assaymark.benchmark.questions.payloads import (
-    TEMPLATES,
     PairAllocation,
     PositionSize,
     Rebalancing,
@@ -31,7 +30,6 @@ from assaymark.benchmark.questions.payloads import (
     SharpeAllocation,
     TailRisk,
 )
-from assaymark.benchmark.questions.published import write_questions
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
     MOST_BYTES,
@@ -39,12 +37,12 @@ from assaymark.engine.providers.http_agent import (
     AgentRequest,
     FailureKind,
     HttpAgent,
+    PythonAgent,
     reachable,
 )
-from assaymark.engine.providers.python_agent import PythonAgent
 from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
-from assaymark.portfolio.orders import audit, settle
+from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, parse
 from assaymark.workflow.lock import lock
 from assaymark.workflow.run_folder import RunFolder

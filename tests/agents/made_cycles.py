@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from assaymark.agents.observation import observe
 from assaymark.agents.reference import COMPOSERS as RULES
+from assaymark.agents.reference import observe
 from assaymark.prompting.texts import signature
 from assaymark.records import (
     Agent,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assaymark.market.sanitising import Bars
+from assaymark.market import Bars
 
 
 class Later:

@@ -16,8 +16,17 @@ from perturbed import Later
 
 from assaymark.agents import Dater, LLMAgent, Place
 from assaymark.agents.controls import cell_decisions
-from assaymark.agents.date_probe import date_call, read_date
-from assaymark.agents.llm import Answer, Unusable, envelope_of, parse_answer, prompt_of, reply_schema, task_text
+from assaymark.agents.llm import (
+    Answer,
+    Unusable,
+    date_call,
+    envelope_of,
+    parse_answer,
+    prompt_of,
+    read_date,
+    reply_schema,
+    task_text,
+)
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls

@@ -100,7 +100,7 @@ def test_a_conclusion_may_come_before_its_reason():
 
 
 def paraphrase_of(decision, context, seed: int) -> str:
-    from assaymark.agents.controls.derived import _reworded
+    from assaymark.agents.controls.verbose_terse import _reworded
 
     return _reworded(judged_text(decision), context, np.random.default_rng(seed))
 

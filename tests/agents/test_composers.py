@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from assaymark.agents import LLMAgent, agent_argument_problems, reference_agents
 from assaymark.agents.llm import agent_call, prompt_of
-from assaymark.agents.observation import observe
-from assaymark.agents.reference import COMPOSERS, INVESTED, MIXED, WORDS, orders_towards, planted_words
+from assaymark.agents.reference import COMPOSERS, INVESTED, MIXED, WORDS, observe, orders_towards, planted_words
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
 from assaymark.market.cycles import cycles_of, synthetic_minutes
-from assaymark.prompting.context import read_material
-from assaymark.prompting.fences import sections
+from assaymark.prompting.context import read_material, sections
 from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
 from assaymark.protocol import AgentSpec
 from assaymark.records import Constraint

@@ -11,8 +11,7 @@ from assaymark.benchmark.episode import BASELINES, MarketWindow, baseline_weight
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.market import synthetic_history
-from assaymark.portfolio import performance, risk_shares
-from assaymark.portfolio.backtest import Strategy
+from assaymark.portfolio import Strategy, performance, risk_shares
 
 
 @cache

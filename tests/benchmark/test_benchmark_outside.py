@@ -12,14 +12,11 @@ import numpy as np
 import pytest
 
 from assaymark.benchmark import BALANCED
-from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
-from assaymark.benchmark.questions.solver import solve
+from assaymark.benchmark.questions import generate_questions, solve, write_questions
 from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call
 from assaymark.engine import Ledger
 from assaymark.engine.prices import load_prices
-from assaymark.engine.providers.http_agent import MarketContext, QuestionContext
-from assaymark.engine.providers.python_agent import PythonAgent
+from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
 from assaymark.engine.providers.registry import Models
 from assaymark.market import synthetic_history
 from assaymark.portfolio.backtest import CLASSES

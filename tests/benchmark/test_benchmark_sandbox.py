@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from assaymark.benchmark.oracle import Position, equal_start, hold, trade, turnover_between
+from assaymark.benchmark.episode import Position, equal_start, hold, trade, turnover_between
 from assaymark.errors import InputError
 from assaymark.portfolio import backtest, max_drawdown
 

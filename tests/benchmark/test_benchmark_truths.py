@@ -11,11 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark import (
+    AGGRESSIVE,
+    BALANCED,
+    CONSERVATIVE,
+    PROFILES,
+    s1_score,
+    s2_score,
+    s4_score,
+    s5_score,
+    weight_accuracy,
+)
+from assaymark.benchmark.episode import MarketWindow, ahead_of, oracle_weights, risk_of, signals_of, views_of
 from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
-from assaymark.benchmark.oracle import ahead_of, oracle_weights, risk_of, signals_of, views_of
-from assaymark.benchmark.profiles import AGGRESSIVE, BALANCED, CONSERVATIVE, PROFILES
-from assaymark.benchmark.scores import s1_score, s2_score, s4_score, s5_score, weight_accuracy
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import max_drawdown, max_sharpe, value_at_risk
@@ -126,7 +134,7 @@ def test_a_solver_without_an_answer_is_replaced_by_equal_weight_over_the_buys(mo
     def none(*args, **kwargs):
         raise NotMeasurableError("no answer")
 
-    monkeypatch.setattr("assaymark.benchmark.oracle.max_sharpe", none)
+    monkeypatch.setattr("assaymark.benchmark.episode.max_sharpe", none)
     weights, status = oracle_weights(np.ones(3), np.eye(3), np.array([True, False, True]))
     assert (weights.tolist(), status) == ([0.5, 0.0, 0.5], "not-solved")
 

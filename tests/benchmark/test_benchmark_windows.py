@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.benchmark import RISK_SAFE
 from assaymark.benchmark.market import (
     HORIZONS,
     SEED_WINDOWS,
@@ -20,7 +21,6 @@ from assaymark.benchmark.market import (
     window_named,
     windows_of,
 )
-from assaymark.benchmark.profiles import RISK_SAFE
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import synthetic_history, synthetic_market, weekdays
 

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from bench_worlds import AGENT, world
 
+from assaymark.benchmark import BALANCED, CONSERVATIVE, CONVENTIONS, PROFILES, STAGES, EpisodeResult
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
 from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.benchmark.replies import reply_text
-from assaymark.benchmark.stages import CONVENTIONS, STAGES, EpisodeResult
-from assaymark.engine import Ledger, run_calls
-from assaymark.engine.calls import Finish, Reply
+from assaymark.engine import Finish, Ledger, Reply, run_calls
 from assaymark.portfolio import backtest
 
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assaymark.benchmark.reference
+from assaymark.benchmark import BALANCED, CONSERVATIVE, PROFILES, EpisodeResult
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
-from assaymark.benchmark.questions.solver import guess, solve
+from assaymark.benchmark.questions import guess, solve
 from assaymark.benchmark.reference import (
     FAULTS,
     PREFIX,
@@ -30,10 +30,8 @@ from assaymark.benchmark.reference import (
     sheet_of,
     within,
 )
-from assaymark.benchmark.replies import parse_signals, parse_views, parse_weights, rationale_of
-from assaymark.benchmark.stage_prompts import market_text
-from assaymark.benchmark.stages import EpisodeResult
-from assaymark.engine.calls import CallSpec, Message, Model, Reply, Text
+from assaymark.benchmark.replies import market_text, parse_signals, parse_views, parse_weights, rationale_of
+from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.metrology import wilson
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from bench_worlds import AGENT, world
 
+from assaymark.benchmark import PROFILES
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket
-from assaymark.benchmark.profiles import PROFILES
-from assaymark.benchmark.stage_prompts import ASKED, COLUMNS, reply_schema, stage_template, stage_texts
-from assaymark.engine.calls import CallSpec, Reply, Text
-from assaymark.prompting.fences import cells, sections
+from assaymark.benchmark.replies import ASKED, COLUMNS, reply_schema, stage_template, stage_texts
+from assaymark.engine import CallSpec, Reply, Text
+from assaymark.prompting.context import cells, sections
 
 
 def calls_of(episode: EpisodeState, count: int = 3) -> list[CallSpec]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.benchmark.replies import MOST_CHARACTERS, parse_signals, parse_views, parse_weights, rationale_of
-from assaymark.engine.calls import Finish, Reply
+from assaymark.engine import Finish, Reply
 
 TICKERS = ("SPY", "BTC-USD", "^VIX", "BIL")
 

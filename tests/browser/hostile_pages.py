@@ -17,8 +17,7 @@ import made_season
 import test_agents_section
 from browsing import write_pages
 
-from assaymark.report import render_pages
-from assaymark.report.datasheet import render_comparison, render_datasheet
+from assaymark.report import render_comparison, render_datasheet, render_pages
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.season import write_site
 

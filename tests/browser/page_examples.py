@@ -27,8 +27,7 @@ from made_season import made_catalogue, made_season
 from season_runs import IDS, market, season_text, stored
 from small_benchmarks import small_plan
 
-from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.questions import generate_questions, write_questions
 from assaymark.cli import main
 from assaymark.market import synthetic_history
 from assaymark.report import render_pages

@@ -11,8 +11,7 @@ from hostile_pages import PAYLOADS, unseen
 from looking import ALL_SETTINGS, said, visiting
 from markup import Page, markup_problems
 
-from assaymark.engine import CallSpec, Ledger, Reply
-from assaymark.engine.calls import Message, Text
+from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
 from assaymark.workflow.serve import open_server
 
 pytestmark = pytest.mark.browser

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assaymark.claims import certificates, decide_claims, index, verify
+from assaymark.claims import Rules, certificates, decide_claims, index, verify
 from assaymark.claims.human_anchor import PUT
-from assaymark.claims.levels import Rules
 from assaymark.claims.verdicts import ask_people
 from assaymark.metrology import analyse
 from assaymark.metrology.columns import Columns, score_table_of

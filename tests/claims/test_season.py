@@ -10,7 +10,7 @@ from season_measured import JUDGES, gate, measured, probe
 from assaymark.claims import SeasonGates, SeasonVerdict, SeasonVerdicts, decide_season
 from assaymark.claims.messages import catalogue, languages
 from assaymark.claims.messages import said as message
-from assaymark.claims.season_types import CONSTANT, SINGLE
+from assaymark.claims.season_claims import CONSTANT, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Measurement, StabilityFinding
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
-from assaymark.engine.blobs import INLINE_BYTES
+from assaymark.engine.calls import INLINE_BYTES
+from assaymark.engine.ledger import Audit
 from assaymark.engine.schema import seal
-from assaymark.engine.verify import Audit
 from assaymark.errors import LedgerError
 
 CALL = call()

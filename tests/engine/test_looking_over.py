@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assaymark.engine import CallSpec, Ledger, Message, Reply, run_calls
-from assaymark.engine.calls import Text
+from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, run_calls
 from assaymark.errors import LedgerError
 
 

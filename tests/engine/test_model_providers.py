@@ -7,8 +7,7 @@ from agent_servers import agent_call, asked
 from engine_calls import call as prompt_call
 
 from assaymark.engine import Ledger, run_calls
-from assaymark.engine.providers.http_agent import HttpAgent, external_argument_problems, patience
-from assaymark.engine.providers.python_agent import PythonAgent
+from assaymark.engine.providers.http_agent import HttpAgent, PythonAgent, external_argument_problems, patience
 from assaymark.engine.providers.registry import Models, external_providers
 from assaymark.errors import ModelError, UnknownNameError
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import Ledger, Message, Text, run_calls
-from assaymark.engine.providers.python_agent import PythonAgent, load_agent
+from assaymark.engine.providers.http_agent import PythonAgent, load_agent
 from assaymark.engine.providers.registry import Models, check_ready, external_providers
 from assaymark.errors import InputError, ModelError
 from assaymark.records import Action, Agent, Decision, Provenance, Rationale

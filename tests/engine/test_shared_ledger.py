@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from engine_calls import RUBRIC, answer, call, calls
 
 from assaymark.engine import CallSpec, Ledger, Message, Text
-from assaymark.engine.blobs import INLINE_BYTES
+from assaymark.engine.calls import INLINE_BYTES
 from assaymark.engine.database import _see_to_durability, is_url
 from assaymark.errors import LedgerError
 

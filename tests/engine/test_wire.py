@@ -43,8 +43,8 @@ from assaymark.engine.providers.transports import (
 )
 from assaymark.errors import ModelError
 from assaymark.judging import load_rubric, rubric_names
-from assaymark.judging.pairs.calls import pair_schema
-from assaymark.judging.replies import reply_schema as judge_schema
+from assaymark.judging import reply_schema as judge_schema
+from assaymark.judging.pairs import pair_schema
 
 HOME = Provider("acme", "json", "acme", ("ACME_KEY", "ACME_OLD_KEY"), "https://api.acme.test/v1", "ACME_BASE_URL")
 KEY = "canary-8d1e/44+key"

@@ -22,7 +22,7 @@ from pathlib import Path
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, run_calls, run_worker
-from assaymark.engine.queue import Leases, Shared, Work
+from assaymark.engine.rate_limits import Leases, Shared, Work
 
 BOUND, LEASE_S = 8, 1.5
 

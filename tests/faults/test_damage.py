@@ -19,7 +19,7 @@ from made_records import STUDY
 
 from assaymark.cli import main
 from assaymark.engine import Ledger, Reply
-from assaymark.engine.blobs import unpack
+from assaymark.engine.calls import unpack
 from assaymark.errors import AssayError
 from assaymark.records import Outcome
 from assaymark.workflow import tables

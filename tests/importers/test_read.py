@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers import IMPORTERS, importer
+from assaymark.importers import IMPORTERS, ImportReport, Missing, importer
 from assaymark.importers.read import (
     NAME,
     SHA256,
@@ -32,7 +32,6 @@ from assaymark.importers.read import (
     unpack,
     yaml_tree,
 )
-from assaymark.importers.report import ImportReport, Missing
 
 
 @given(st.binary(max_size=200))

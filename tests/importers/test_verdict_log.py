@@ -31,7 +31,8 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
-from assaymark.metrology.datasheet import CLASSES, decompose, decompose_arrays
+from assaymark.metrology import decompose
+from assaymark.metrology.datasheet import CLASSES, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED
 
 HEAD = "judge,question_id,slot1_model,slot2_model,verdict\n"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assaymark.portfolio.orders import Settlement, fee_of, settle
+from assaymark.portfolio import Settlement, fee_of, settle
 from assaymark.records import (
     Action,
     Agent,

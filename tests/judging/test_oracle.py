@@ -31,7 +31,7 @@ from assaymark.judging import (
     reconcile,
 )
 from assaymark.judging.arithmetic_oracle import QUANTITIES, Part, oracle_score
-from assaymark.portfolio.orders import Settlement, fee_of, settle
+from assaymark.portfolio import Settlement, fee_of, settle
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Constraint, Context, Decision, Derivation
 from assaymark.workflow.measure import scored_by_oracle

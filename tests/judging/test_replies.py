@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_records import by_id, context, decision, study
 
-from assaymark.engine.calls import Reply
+from assaymark.engine import Reply
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import (
     Invalid,
@@ -22,14 +22,14 @@ from assaymark.judging import (
     judgment,
     load_rubric,
     parse_reply,
+    parse_rubric,
     plan_calls,
+    plan_texts,
     reply_schema,
     rubric_names,
     second_call,
 )
-from assaymark.judging.prompts import TEMPLATE, plan_texts, system_text
-from assaymark.judging.replies import MOST_CHARACTERS
-from assaymark.judging.rubric import parse_rubric
+from assaymark.judging.prompts import MOST_CHARACTERS, TEMPLATE, system_text
 from assaymark.records import parse, to_json
 
 DIMENSIONS = (

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import History, known_at_close, synthetic_history
-from assaymark.market.clock import Clock, shown_prices
-from assaymark.market.history import FIELDS
+from assaymark.market.history import FIELDS, Clock, shown_prices
 
 FIRST, LAST = date(2024, 3, 1), date(2024, 3, 29)
 

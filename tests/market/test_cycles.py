@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from perturbed import Later
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
-from assaymark.market.cycles import NEUTRAL_NOW, REGIMES, cycles_of, key_of, synthetic_minutes
-from assaymark.market.minutes import minutes_from_file
+from assaymark.market.cycles import NEUTRAL_NOW, REGIMES, cycles_of, key_of, minutes_from_file, synthetic_minutes
 from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, content_id, to_json
 

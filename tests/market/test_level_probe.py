@@ -9,8 +9,7 @@ import pytest
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import Bars
-from assaymark.market.cycles import REGIMES, cycles_of, synthetic_minutes
-from assaymark.market.sanitising import day_of, probe_result
+from assaymark.market.cycles import REGIMES, cycles_of, day_of, probe_result, synthetic_minutes
 
 SOURCE = synthetic_minutes(3)
 RANGES, COLUMNS = SOURCE.ranges()

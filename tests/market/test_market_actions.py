@@ -19,8 +19,8 @@ from assaymark.market import (
     snapshot_of,
     write_snapshot,
 )
-from assaymark.market.actions import implied_action
-from assaymark.market.clock import Clock
+from assaymark.market.history import Clock
+from assaymark.market.instruments import implied_action
 
 EX = date(2024, 3, 12)
 NOW = datetime(2024, 4, 1, tzinfo=UTC)

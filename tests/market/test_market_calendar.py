@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from assaymark.errors import InputError
 from assaymark.market import fill_gaps, sample_on, simple_returns, weekdays
-from assaymark.market.calendar import all_days, instant
+from assaymark.market.instruments import all_days, instant
 
 PRICES = arrays(
     float, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.sampled_from([np.nan, 1.0, 2.0, 3.0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.market import class_members, minute_bars, synthetic_market
-from assaymark.market.minutes import SESSION
+from assaymark.market.cycles import SESSION
 
 
 @settings(max_examples=60, deadline=None)

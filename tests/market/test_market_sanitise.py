@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import Bars, date_probe, fill_gaps, minute_bars, sanitise, synthetic_market
-from assaymark.market.sanitising import neutral_names
+from assaymark.market.cycles import neutral_names
 
 DAY = np.datetime64("2024-03-01")
 

@@ -36,9 +36,9 @@ from assaymark.market import (
     write_snapshot,
 )
 from assaymark.market import snapshot as cache_module
-from assaymark.market.calendar import all_days
 from assaymark.market.files import PORTBENCH_NOTES
 from assaymark.market.history import FIELDS
+from assaymark.market.instruments import all_days
 from assaymark.market.macro import released_after
 from assaymark.market.open import LONG_GAP, class_overviews, condition, gaps_of, quotes
 from assaymark.market.snapshot import OPTIONAL, SCHEMAS, cached_bars, content_digest

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.style import season_verbosity
+from assaymark.metrology.length import season_verbosity
 
 AGENTS, PERIODS = 5, 12
 

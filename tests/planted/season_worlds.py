@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
-from assaymark.judging.season.plans import ScoringPlan, load_scoring
-from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band
+from assaymark.judging import ScoringPlan, band, load_scoring
+from assaymark.judging.season.scoring import DecisionTime, JudgeScore
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.workflow.tracks.season_measure import SeasonScores, mean_composites

@@ -14,7 +14,7 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import Drawdown, expected_shortfall, max_drawdown, performance, value_at_risk
-from assaymark.portfolio.performance import FIGURES, Method
+from assaymark.portfolio.backtest import FIGURES, Method
 
 paths = st.lists(st.floats(-0.3, 0.3).map(lambda r: round(r, 4)), min_size=2, max_size=60)
 

@@ -14,8 +14,8 @@ from scipy.optimize import linprog, nnls
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.portfolio import STATUSES, Solution, max_sharpe, min_variance
-from assaymark.portfolio import qp as kernel
-from assaymark.portfolio.qp import Support, minimise
+from assaymark.portfolio import optimisers as kernel
+from assaymark.portfolio.optimisers import Support, minimise
 
 Floats = NDArray[np.float64]
 

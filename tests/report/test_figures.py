@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report.charts import (
+    BarCell,
+    BarRow,
+    ForestRow,
+    Gates,
+    ScaleRow,
+    bar_table,
+    forest,
+    scale_use,
+    score_axis,
+    score_head,
+)
 from assaymark.report.charts.canvas import Scale, label
-from assaymark.report.charts.grids import BarCell, BarRow, ScaleRow, bar_table, scale_use
-from assaymark.report.charts.intervals import ForestRow, Gates, forest, score_axis, score_head
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.text import text_width
 

@@ -12,8 +12,7 @@ import made_season
 import pytest
 from outline import read, words
 
-from assaymark.report import render_comparison, render_datasheet, render_pages
-from assaymark.report.datasheet import judges_frame
+from assaymark.report import judges_frame, render_comparison, render_datasheet, render_pages
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.season import site_pages
 from assaymark.report.site import (

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report.charts import score_axis
 from assaymark.report.charts.grids import class_panel, correlation_map, tint_of
-from assaymark.report.charts.intervals import interval_strip, score_axis
+from assaymark.report.charts.intervals import interval_strip
 from assaymark.report.charts.paths import History, HistorySet, falls, history_panels
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.text import text_width

@@ -8,8 +8,7 @@ import assay_runs as runs
 import pytest
 from read_blocks import blocks_of, notes, rows, tables, words
 
-from assaymark.claims import Rules, index
-from assaymark.claims.panel import governing_agreement
+from assaymark.claims import Rules, governing_agreement, index
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, Rationale, StabilityFinding
 from assaymark.report.blocks import Table, plain

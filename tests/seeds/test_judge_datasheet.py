@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from assaymark.metrology import wilson
-from assaymark.metrology.datasheet import d_prime, datasheet_measurements, detection_threshold, sketch
+from assaymark.metrology import d_prime, detection_threshold, wilson
+from assaymark.metrology.datasheet import datasheet_measurements, sketch
 from assaymark.records import Measurement, PairCall
 
 DIGIT = 1e-4  # one unit of the last printed digit

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scoring import band, composite, contested_band, total_score
-from assaymark.judging.season.table import Contestant, season_table
+from assaymark.judging import Contestant, band, composite, contested_band, load_scoring, season_table, total_score
 
 PLANS = tuple(load_scoring(name) for name in ("v0.3", "v0.4"))
 

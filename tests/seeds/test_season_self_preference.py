@@ -11,7 +11,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from assaymark.judging.season.scoring import contested_band, total_score
+from assaymark.judging import contested_band, total_score
 from assaymark.metrology import self_preference
 
 JUDGES = ("openai", "anthropic", "xai")

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from small_benchmarks import small_plan
 
-from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions import generate_questions, read_questions, write_questions
 from assaymark.benchmark.questions.payloads import REGIME_NAMES
-from assaymark.benchmark.questions.published import read_questions, write_questions
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.questions import generate_questions, write_questions
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.cli import main
 from assaymark.market import synthetic_history

@@ -32,8 +32,7 @@ from scipy.stats import binom
 from sklearn.metrics import cohen_kappa_score
 
 from assaymark.cli import models
-from assaymark.engine import Model
-from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json

@@ -10,17 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assaymark.importers.capitalbench import import_capitalbench
-from assaymark.judging.evidence import (
-    Material,
-    audit_texts,
-    evidence_summary,
-    extract_numbers,
-    forecast_mismatches,
-    numeric_ledger,
-)
+from assaymark.importers import import_capitalbench
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import Material, audit_texts, evidence_summary, extract_numbers, forecast_mismatches
 from assaymark.judging.evidence.context_index import own_numbers
-from assaymark.judging.evidence.summary import ROW_RULES
+from assaymark.judging.evidence.ledger import ROW_RULES
 
 pytestmark = pytest.mark.shared
 

@@ -28,9 +28,7 @@ from test_bare_tables import make_rows
 from test_command_help import COMMANDS_IN_FULL
 from version_1_runs import STUDY_1, back_to_1
 
-from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.payloads import TEMPLATES
-from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
 from assaymark.cli import main
 from assaymark.cli.commands import EXAMPLES
 from assaymark.engine import Ledger
@@ -283,7 +281,7 @@ def test_the_examples_of_the_benchmark_run(words, scratch, request, monkeypatch,
     counts = {"T2": 4, "T4": 4, "T6": 4}
     write_questions(scratch / "q.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
     fewer = partial(generate_questions, counts=dict.fromkeys(TEMPLATES, 4))
-    monkeypatch.setattr("assaymark.benchmark.questions.generate.generate_questions", fewer)
+    monkeypatch.setattr("assaymark.benchmark.questions.published.generate_questions", fewer)
     monkeypatch.setattr("assaymark.workflow.tracks.benchmark_plan.generate_questions", fewer)
     (scratch / "bench.toml").write_text(small_plan(scratch / "q.jsonl", 2, "literal", "stubborn"))
     for line in examples(words, capsys):

@@ -20,8 +20,7 @@ from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.engine.prices import load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.reference import reference_season_judges
+from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow.forecast import paid_models
 from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.run_folder import RunFolder

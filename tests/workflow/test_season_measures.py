@@ -16,7 +16,7 @@ from season_runs import NOW, begun, market, season_text, stored
 from assaymark.claims import SeasonGates, decide_season
 from assaymark.claims.evidence import SILENT, season_index
 from assaymark.claims.messages import catalogue, english, languages
-from assaymark.claims.season_types import MISSING, SINGLE
+from assaymark.claims.season_claims import MISSING, SINGLE
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band

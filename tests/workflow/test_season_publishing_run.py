@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
+from assaymark.claims import SeasonVerdicts
 from assaymark.claims.messages import catalogue, languages
-from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.cli import models
-from assaymark.judging.season.table import Contestant, season_table
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.judging import Contestant, season_table
+from assaymark.report.season import SeasonRun
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
 from assaymark.workflow.tracks.season_day import run_season

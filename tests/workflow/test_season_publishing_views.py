@@ -12,11 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
-from assaymark.judging.season.ledger import CappedPart, horizon_ledger
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.record import NO_MARKET, Horizon, HorizonStep, horizon_of
-from assaymark.judging.season.replies import HorizonClaim
-from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, judge_score
+from assaymark.judging import (
+    Horizon,
+    HorizonGrades,
+    HorizonScore,
+    horizon_ledger,
+    horizon_of,
+    judge_score,
+    load_scoring,
+)
+from assaymark.judging.season.calls import CappedPart
+from assaymark.judging.season.plans import HorizonClaim
+from assaymark.judging.season.record import NO_MARKET, HorizonStep
+from assaymark.judging.season.scoring import GradedPart, OutcomeGrade
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material

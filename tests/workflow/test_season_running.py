@@ -21,12 +21,11 @@ from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, 
 from assaymark.agents.llm import season_message
 from assaymark.claims.messages import english
 from assaymark.cli import main, models
-from assaymark.engine.providers.python_agent import PythonAgent
+from assaymark.engine.providers.http_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.market import synthetic_history
-from assaymark.portfolio.broker import Bar, Book, StatedFill, StatedStep, reconcile
-from assaymark.prompting.context import material_blocks
-from assaymark.prompting.fences import fence
+from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
+from assaymark.prompting.context import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest

@@ -13,7 +13,7 @@ from assaymark.cli import models
 from assaymark.importers.aitrader import NEXT, WHOLE
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.market import History
-from assaymark.portfolio.broker import Book
+from assaymark.portfolio import Book
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import OUTCOMES, Store
 from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from assaymark.engine import CallSpec, Ledger, Reply
-from assaymark.engine.calls import Message, Text
+from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
 from assaymark.errors import InputError
 from assaymark.workflow.serve import Served, open_server
 

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from made_records import OWN
 
 from assaymark.cli import main
-from assaymark.engine import CallSpec, Ledger, Limits, RunSummary
-from assaymark.engine.runner import Failure
+from assaymark.engine import CallSpec, Failure, Ledger, Limits, RunSummary
 from assaymark.errors import LedgerError
 from assaymark.workflow.claim import verify_run
 from assaymark.workflow.run_folder import RunFolder

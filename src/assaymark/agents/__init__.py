@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.agents.date_probe import MODEL as DATER
-    from assaymark.agents.date_probe import Dater
-    from assaymark.agents.llm import LLMAgent, Place
+    from assaymark.agents.llm import MODEL as DATER
+    from assaymark.agents.llm import Dater, LLMAgent, Place
     from assaymark.agents.reference import agent_argument_problems, reference_agents
 
 __all__ = [

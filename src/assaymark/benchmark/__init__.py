@@ -26,17 +26,6 @@ if TYPE_CHECKING:
         stress_score,
     )
     from assaymark.benchmark.scores import (
-        ceps,
-        inter_class_score,
-        intra_class_score,
-        s1_score,
-        s2_score,
-        s3_score,
-        s4_score,
-        s5_score,
-        weight_accuracy,
-    )
-    from assaymark.benchmark.stages import (
         CONVENTIONS,
         SIGNALS,
         STAGES,
@@ -48,6 +37,15 @@ if TYPE_CHECKING:
         Stage,
         StageState,
         Truths,
+        ceps,
+        inter_class_score,
+        intra_class_score,
+        s1_score,
+        s2_score,
+        s3_score,
+        s4_score,
+        s5_score,
+        weight_accuracy,
     )
 
 __all__ = [

@@ -23,7 +23,7 @@ from assaymark.market import CLASS_NAMES, AsOf, History, Listing, News, class_in
 from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.regime import UNDEFINED
 from assaymark.portfolio.backtest import CLASSES
-from assaymark.portfolio.qp import Bools, Floats
+from assaymark.portfolio.optimisers import Bools, Floats
 
 DEFAULT_SIZE = 81
 """Instruments of figures 28 to 30 of PortBench."""

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from assaymark.benchmark.market import Pace
 from assaymark.benchmark.questions.payloads import Condition, Split
-from assaymark.benchmark.stages import Convention
+from assaymark.benchmark.scores import Convention
 from assaymark.plan import BiasRules, Frozen, Missing, OrderRules, read_plan, read_toml
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id

@@ -9,11 +9,9 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assaymark.benchmark.scores import Checks
-from assaymark.benchmark.stages import Convention
+from assaymark.benchmark.scores import Checks, Convention
 from assaymark.errors import NotMeasurableError, UnknownNameError
-from assaymark.portfolio.optimisers import SLACK
-from assaymark.portfolio.qp import Floats
+from assaymark.portfolio.optimisers import SLACK, Floats
 
 ClassName = Literal["equity", "bond", "commodity", "real_estate", "crypto", "cash"]
 CLASS_NAMES: tuple[ClassName, ...] = get_args(ClassName)

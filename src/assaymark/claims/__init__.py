@@ -16,7 +16,7 @@ from assaymark.claims.certificates import Verification, certificate, certificate
 from assaymark.claims.evidence import Index, SeasonGates, index
 from assaymark.claims.levels import Rules, agreement_status, publication_level
 from assaymark.claims.panel import Agreement, governing_agreement
-from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
+from assaymark.claims.season_claims import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims, decide_season, summary_of
 from assaymark.claims.verify import season_certificates, verify
 from assaymark.metrology.controls import cell_b_outcome

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from assaymark.claims.words import agent_words, interval_words, listing, measure_words, p_words, signed
+from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, p_words, signed
 from assaymark.errors import NotMeasurableError
 from assaymark.protocol import Cells, Claims
 from assaymark.records import AGGREGATE, Claim, Measurement, Scope, measurement_id

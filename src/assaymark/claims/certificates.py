@@ -224,7 +224,23 @@ def _stated_rows(
 ) -> Mapping[str, JSON]:
     """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
     if ("columns", scale) not in known.memo:
-        known.memo["columns", scale] = _columns(known.agents, rows, tests)
+        # What certificates say of every pair on one scale, with as many digits as comparisons look at
+        def short(p: float | None) -> float | None:
+            return None if p is None else float(f"{p:.12g}")
+
+        pairs = list(combinations(known.agents, 2))
+        known.memo["columns", scale] = {
+            "pair": pairs,
+            "order": [">" if row.high == one else "<" for (one, _), row in zip(pairs, rows, strict=True)],
+            "near": [{margin: short(p) for margin, p in row.near.items()} for row in rows],
+            "untested": [not row.testable for row in rows],
+            "interested": [not row.disinterested for row in rows],
+            **{
+                name: [short(getattr(row, name)) for row in rows]
+                for name in ("floor", "length", "others", "equivalence")
+            },
+            **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in dict.fromkeys(("p", *tests))},
+        }
     every: Mapping[str, list[Any]] = known.memo["columns", scale]
     mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
     names = ["floor", "length", *(["others"] if rules.any_judges else [])]
@@ -256,24 +272,6 @@ def _stated_rows(
     if claim is None:  # the same for every claim that is not about this scale
         known.memo["stated", scale] = made
     return made
-
-
-def _columns(agents: Sequence[str], rows: Sequence[Row], tests: Sequence[str]) -> dict[str, list[Any]]:
-    """What certificates say of every pair on one scale, with as many digits as comparisons look at."""
-
-    def short(p: float | None) -> float | None:
-        return None if p is None else float(f"{p:.12g}")
-
-    pairs = list(combinations(agents, 2))
-    return {
-        "pair": pairs,
-        "order": [">" if row.high == one else "<" for (one, _), row in zip(pairs, rows, strict=True)],
-        "near": [{margin: short(p) for margin, p in row.near.items()} for row in rows],
-        "untested": [not row.testable for row in rows],
-        "interested": [not row.disinterested for row in rows],
-        **{name: [short(getattr(row, name)) for row in rows] for name in ("floor", "length", "others", "equivalence")},
-        **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in dict.fromkeys(("p", *tests))},
-    }
 
 
 def about(claim: Claim | None, one: str, other: str) -> bool:

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from assaymark.claims.messages import listing
 from assaymark.claims.proofread import MARKS, Decided, Mark, said, statement_key, why_not
 from assaymark.claims.sentences import Relation, name_key
-from assaymark.claims.words import listing
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE, Level
 

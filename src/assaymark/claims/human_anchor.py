@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.evidence import Index
 from assaymark.claims.levels import Rules, agreement_status
+from assaymark.claims.messages import interval_words, number, signed
 from assaymark.claims.standing import Finding
-from assaymark.claims.words import interval_words, number, signed
 from assaymark.metrology import anchor_status, holm
 from assaymark.records import AnchorState, Condition, Measurement
 
 if TYPE_CHECKING:
-    from assaymark.claims.fields import Fields
+    from assaymark.claims.panel import Fields
 
 PUT: Final = "put to people"
 """Where an index keeps the one-sided p of every claim that is put to people, by the claim's id."""

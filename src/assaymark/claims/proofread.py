@@ -9,9 +9,17 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
-from assaymark.claims.fields import NOT_PREREGISTERED
+from assaymark.claims.messages import (
+    count_words,
+    interval_words,
+    listing,
+    measure_words,
+    number,
+    p_words,
+    signed,
+)
+from assaymark.claims.panel import NOT_PREREGISTERED
 from assaymark.claims.sentences import Names, Reading, Relation, read_sentence
-from assaymark.claims.words import count_words, interval_words, listing, measure_words, number, p_words, signed
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
 from assaymark.text import prose
 

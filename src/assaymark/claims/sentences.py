@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final, Literal
 
-from assaymark.claims.words import count_words
+from assaymark.claims.messages import count_words
 from assaymark.records import AGGREGATE
 
 RelationKind = Literal["above", "first", "last", "rank", "level", "differ"]
@@ -302,7 +302,10 @@ class _Reader:
             self._clause(text[at:end], text[:at])
             at = end if cut is None else cut.end()
         if self.open and not self.relations:
-            self._no_order()
+            # "A and B cannot be ranked": no direction, only that none is shown
+            named = tuple(dict.fromkeys(a for one in re.findall(_G, self.text) for a in self.groups[one]))
+            if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
+                self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
         if not any((self.relations, self.open, self.found["others"], _UNASSERTED.search(text))):
             self._by_scores()
         if not self.relations and not (self.found["others"] or self.found["unclear"]):
@@ -570,12 +573,6 @@ class _Reader:
         whole = left and not {_ALL, _NONE} & {*left, *right}
         if whole and (several or kind in ("first", "last", "rank")):
             self.relations.append(Relation(kind, left, right, stance, rank))
-
-    def _no_order(self) -> None:
-        """ "A and B cannot be ranked": no direction, only that none is shown."""
-        named = tuple(dict.fromkeys(a for one in re.findall(_G, self.text) for a in self.groups[one]))
-        if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
-            self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
 
     def _by_scores(self) -> None:
         """ "A scores 4.1, B 3.9" compares, too."""

@@ -10,8 +10,17 @@ from typing import Any, get_args
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.evidence import Directed, Index
 from assaymark.claims.levels import Rules, threshold
+from assaymark.claims.messages import (
+    agent_words,
+    counted,
+    interval_words,
+    listing,
+    measure_words,
+    number,
+    p_words,
+    signed,
+)
 from assaymark.claims.orders import Standing, length_floor, orders_of
-from assaymark.claims.words import agent_words, counted, interval_words, listing, measure_words, number, p_words, signed
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import (

@@ -18,7 +18,6 @@ from assaymark.claims.evidence import (
     index,
     season_index,
 )
-from assaymark.claims.fields import NOT_PREREGISTERED, Fields, weakest
 from assaymark.claims.human_anchor import PUT, kept, put_to_people, with_people
 from assaymark.claims.levels import (
     Instruments,
@@ -30,11 +29,26 @@ from assaymark.claims.levels import (
     other_margins,
     other_tests,
 )
-from assaymark.claims.messages import said
+from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, number, said, signed
 from assaymark.claims.orders import ranks_of, tiers_of
-from assaymark.claims.panel import NO_CONTROLS, Adversarial, adversarial_of, cell_fields, governing_agreement
-from assaymark.claims.season_claims import SeasonCase, band_verdicts, order_verdicts, return_verdicts
-from assaymark.claims.season_types import Place, SeasonVerdicts
+from assaymark.claims.panel import (
+    NO_CONTROLS,
+    NOT_PREREGISTERED,
+    Adversarial,
+    Fields,
+    adversarial_of,
+    cell_fields,
+    governing_agreement,
+    weakest,
+)
+from assaymark.claims.season_claims import (
+    Place,
+    SeasonCase,
+    SeasonVerdicts,
+    band_verdicts,
+    order_verdicts,
+    return_verdicts,
+)
 from assaymark.claims.standing import (
     Evidence,
     Finding,
@@ -47,7 +61,6 @@ from assaymark.claims.standing import (
     other_judges_of,
     own_family_of,
 )
-from assaymark.claims.words import agent_words, interval_words, listing, measure_words, number, signed
 from assaymark.protocol import AGREEMENT, Study
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, Verdict
 

@@ -30,7 +30,7 @@ from assaymark.claims.orders import Row, row_of
 from assaymark.claims.panel import cell_state
 from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged, read_certificate
 from assaymark.claims.recompute import Recomputation
-from assaymark.claims.season_types import SeasonVerdict
+from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.claims.verdicts import decide, decide_season, season_case
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import (

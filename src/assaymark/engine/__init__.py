@@ -8,10 +8,10 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
-    from assaymark.engine.budget import Purse
     from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
     from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
     from assaymark.engine.ledger import Ledger
+    from assaymark.engine.prices import Purse
     from assaymark.engine.rate_limits import Limits, Patience, provider_of
     from assaymark.engine.runner import (
         FIRST,

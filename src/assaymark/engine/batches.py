@@ -9,13 +9,12 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
-from assaymark.engine import commits, database
+from assaymark.engine import database
 from assaymark.engine import schema as batch_tables
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.calls import Reply
-from assaymark.engine.commits import Begin
-from assaymark.engine.database import KEYS_A_QUERY, Store, groups
+from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
 from assaymark.engine.providers.batches import Result
 from assaymark.engine.schema import Attempt, End, Row, check_sealed, sealed
 from assaymark.errors import LedgerError, ModelError
@@ -102,9 +101,9 @@ class BatchBook:
         """Write down that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
         with store.writing() as connection:
-            fences = commits.locked(connection, begins, ()) if store.shared else None
+            fences = database.locked(connection, begins, ()) if store.shared else None
             now = store.now(connection)
-            begun = commits.begin(connection, begins, fences, now)
+            begun = database.begin(connection, begins, fences, now)
             batch = Batch(label, rows.plain(lane), "submitting", None, True, now)
             database.execute_many(connection, _NEW_BATCH, [_batch_row(batch)])
             members = [sealed(_C, label, one.key, one.number, one.fence) for one in begun if one is not None]
@@ -118,7 +117,7 @@ class BatchBook:
     def mark_lost(self, attempts: Iterable[Attempt]) -> None:
         """Mark attempts as ``lost``: their batch is, and may have been paid."""
         with self._store.writing() as connection:
-            commits.mark_lost(connection, attempts)
+            database.mark_lost(connection, attempts)
 
     def end(self, label: str, status: BatchStatus, note: str) -> Batch:
         """Write down that nothing more is expected of a batch, and why."""

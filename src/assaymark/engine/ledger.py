@@ -7,36 +7,196 @@ them over as one group, which costs one sync.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import sqlalchemy as sa
 
-from assaymark.engine import commits, database
+from assaymark.engine import batches as batch_book
+from assaymark.engine import compute as chunk_book
+from assaymark.engine import database
 from assaymark.engine import rate_limits as limits_
+from assaymark.engine import schema as batch_tables
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
-from assaymark.engine import verify as audit
 from assaymark.engine.batches import BatchBook
-from assaymark.engine.blobs import Packed, bytes_text, pack
-from assaymark.engine.calls import CallSpec, Reply, Text, Unseen, pack_text
+from assaymark.engine.calls import CallSpec, Packed, Reply, Text, Unseen, bytes_text, pack, pack_text
 from assaymark.engine.compute import ChunkBook
-from assaymark.engine.database import KEYS_A_QUERY, Notes, PostgresStore, SqliteStore, Store, groups, is_url
-from assaymark.engine.queue import Leases
-from assaymark.engine.rate_limits import Grant, Limits
+from assaymark.engine.database import (
+    KEYS_A_QUERY,
+    NOTES,
+    Notes,
+    PostgresStore,
+    SqliteStore,
+    Store,
+    check_note,
+    get_note,
+    groups,
+    is_url,
+    put_note,
+)
+from assaymark.engine.rate_limits import Grant, Leases, Limits
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, Source
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
-    from assaymark.engine.queue import Due, Work
-    from assaymark.engine.verify import Audit
+    from assaymark.engine.rate_limits import Due, Work
+
+# Going over a whole ledger: is every row and object what was written, and which came after its last clean close?
+
+_ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
+_NOTE: Final = "seal"
+_RECORD: Final = (
+    tables.objects,
+    tables.calls,
+    tables.attempts,
+    tables.replies,
+    tables.sources,
+    *batch_tables.ALL,
+    chunk_book.chunks,
+)
+_CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
+    tables.attempts: ("ended_at", "outcome", "error", "seal"),
+    batch_tables.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
+}
+"""What changes in a row after it was written; the seal that the row carries is over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What going over a ledger found.
+
+    ``differences`` name what is not as it was written; none, and ``rows`` rows are. ``since`` says which rows came
+    after the last clean close, which a run leaves that was killed; None where there was no such close yet.
+    """
+
+    rows: int
+    differences: tuple[str, ...] = ()
+    since: tuple[str, ...] | None = None
+
+
+class _Sum(NamedTuple):
+    """The rows of one table: how many, the number of the last, and the sums of their digests."""
+
+    rows: int = 0
+    last: int = 0
+    plain: int = 0
+    weighted: int = 0
+
+
+def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audit:
+    """Check every row and object, then hold them against the seal of the last clean close.
+
+    ``stored`` reads the packed bytes of an object that does not live in its table.
+    """
+    raws: list[str | None] = []
+    checks: dict[sa.Table, Callable[[rows.Row], object]] = {
+        tables.objects: lambda row: rows.object_of(row["sha256"], row, stored),
+        tables.calls: rows.check_planned,
+        tables.attempts: rows.attempt_of,
+        tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
+        tables.sources: rows.source_of,
+        **batch_book.CHECKS,
+        **chunk_book.CHECKS,
+        tables.meta: check_note,
+    }
+    found: list[str] = []
+    checked = 0
+    for table in _there(connection, checks):
+        wanted = NOTES if table is tables.meta else sa.select(table)
+        for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
+            checked += 1
+            try:
+                checks[table](row)
+            except LedgerError as exc:
+                found.append(str(exc))
+    # The response bodies that replies name and that are not there; no foreign key says so
+    digests = {raw for raw in raws if raw is not None}
+    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW)))
+    gone = [
+        f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
+        for digest in sorted(digests - held)
+        if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest)) is None
+    ]
+    found += gone
+    try:
+        sealed = _sealed(connection)
+    except LedgerError:  # named above
+        return Audit(checked, tuple(found))
+    if sealed is None:
+        return Audit(checked, tuple(found))
+    since: list[str] = []
+    for table in _there(connection, _RECORD):
+        before = sealed.get(table.name, _Sum())
+        found += _changed(connection, table, before)
+        later = _summed(connection, table, before)
+        if later.rows > before.rows:
+            since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
+    return Audit(checked, tuple(found), tuple(since))
+
+
+def seal_rows(connection: sa.Connection, store: Store) -> None:
+    """Seal the rows of a file, in a transaction that writes; those that were sealed before are not read again."""
+    before = _sealed(connection) or {}
+    sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in _there(connection, _RECORD)}
+    if (now := {name: found for name, found in sums.items() if found.rows}) != before:
+        put_note(connection, store, _NOTE, json.dumps(now))
+
+
+def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
+    """What the last clean close sealed; None if there was none."""
+    text = get_note(connection, _NOTE)
+    return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
+
+
+def _there(connection: sa.Connection, wanted: Mapping[sa.Table, object] | tuple[sa.Table, ...]) -> list[sa.Table]:
+    """Those tables that there are: a ledger gets those of batches and chunks when it first has some."""
+    there = set(sa.inspect(connection).get_table_names())
+    return [table for table in wanted if table.name in there]
+
+
+def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
+    """The sums of a table: those over its rows up to ``before``, and the rows that come then."""
+    count, at, plain, weighted = before
+    for at, digest in _digests(connection, table, before.last, last):
+        count, plain, weighted = count + 1, plain + digest, weighted + at * digest
+    return _Sum(count, at, plain, weighted)
+
+
+def _digests(connection: sa.Connection, table: sa.Table, after: int, last: int | None) -> Iterator[tuple[int, int]]:
+    """Number and digest of each row in this stretch. Contents are left out: they are named by their own sha256."""
+    changing = _CHANGING.get(table, ())
+    kept = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
+    wanted = f"SELECT rowid, {', '.join(kept)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
+    # From the driver itself: rows of Core cost more than their digests.
+    driver: Any = connection.connection.driver_connection
+    for row in driver.execute(wanted, (after, 2**63 - 1 if last is None else last)):
+        yield row[0], int.from_bytes(hashlib.sha256(ascii(row).encode()).digest())
+
+
+def _changed(connection: sa.Connection, table: sa.Table, sealed: _Sum) -> list[str]:
+    """What differs between the rows of a table and those that were sealed, if anything does."""
+    found = _summed(connection, table, _Sum(), sealed.last)
+    if found._replace(last=sealed.last) == sealed:
+        return []
+    plain, weighted = found.plain - sealed.plain, found.weighted - sealed.weighted
+    number = 0 if not plain or weighted % plain else weighted // plain
+    if not 0 < number <= sealed.last:
+        return [f"several rows of {table.name} have changed since they were sealed; restore the ledger from a copy"]
+    key = next(iter(table.primary_key)).name
+    row = connection.exec_driver_sql(f"SELECT {key} FROM {table.name} WHERE rowid = ?", (number,)).first()
+    what = "is gone" if row is None else f"({key} {row[0]}) has changed"
+    return [f"row {number:,} of {table.name} {what} since it was sealed; restore the ledger from a copy"]
 
 
 _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
@@ -128,7 +288,7 @@ class Ledger:
         try:
             if self._store.wrote:
                 with self._store.writing() as connection:
-                    audit.seal_rows(connection, self._store)
+                    seal_rows(connection, self._store)
                 self._store.wrote = False
         finally:
             self._engine.dispose()
@@ -171,7 +331,7 @@ class Ledger:
         """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
         self.check_structure()
         with self._store.reading() as connection:
-            return audit.look_over(connection, self._store.read)
+            return look_over(connection, self._store.read)
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
@@ -184,7 +344,9 @@ class Ledger:
             if not planned:
                 return new
             planned.sort(key=itemgetter("key"))
-            packed = [pack_text(text) for text in self._missing(unseen.take())]
+            texts = unseen.take()
+            held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
+            packed = [pack_text(text) for text in [text for digest, text in texts.items() if digest not in held]]
             new += self._add(packed, "prompt", tables.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
@@ -193,7 +355,7 @@ class Ledger:
         if len(asked) > _KEYS_WORTH_A_SCAN:
             held = self._replied(frozenset(asked))
             return [key for key in asked if key not in held]
-        few = {row["key"] for row in self._store.rows_among(commits.HELD, asked)}
+        few = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
         return [key for key in asked if key not in few]
 
     def pending_models(self) -> dict[str, int]:
@@ -230,7 +392,7 @@ class Ledger:
 
         A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``.
         """
-        committed = commits.commit(self._store, [(key, None) for key in begin], ends)
+        committed = database.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in committed.begun if attempt is not None]
 
     def begin(self, keys: Sequence[str]) -> list[Attempt]:
@@ -300,7 +462,7 @@ class Ledger:
         lost = [attempt for attempt in self.orphaned() if attempt.outcome is None]
         if lost:
             with self._store.writing() as connection:
-                commits.mark_lost(connection, lost)
+                database.mark_lost(connection, lost)
         return lost
 
     def reserve(self, provider: str, limits: Limits, tokens: Sequence[int], corrections: Mapping[int, int]) -> Grant:
@@ -348,10 +510,6 @@ class Ledger:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
         return found
 
-    def _missing(self, texts: Mapping[str, Text]) -> list[Text]:
-        held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
-        return [text for digest, text in texts.items() if digest not in held]
-
     def _add(
         self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()
     ) -> int:
@@ -360,7 +518,7 @@ class Ledger:
         with database.plainly(self.name):
             store.keep(packed)
         with store.writing() as connection:
-            objects = [commits.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
+            objects = [database.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
             database.execute_many(connection, store.insert_new(tables.objects), objects)
             if table is tables.calls and self.leases is not None:
                 return self.leases.enqueue(connection, new)

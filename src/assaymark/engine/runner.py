@@ -12,12 +12,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from assaymark.engine.budget import Hold, Purse
 from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
 from assaymark.engine.loop import Attempts, Place, Room, Trouble, on_own_loop
-from assaymark.engine.queue import Due, Listed, Planned, Shared, Work, sizes_of
-from assaymark.engine.rate_limits import KEPT, Door, Gate, Limits, Patience, asked_wait_s, at_least, door_of
+from assaymark.engine.prices import Hold, Purse
+from assaymark.engine.rate_limits import (
+    KEPT,
+    Door,
+    Due,
+    Gate,
+    Limits,
+    Listed,
+    Patience,
+    Planned,
+    Shared,
+    Work,
+    asked_wait_s,
+    at_least,
+    door_of,
+    sizes_of,
+)
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 from assaymark.records import canonical_json

@@ -26,8 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from assaymark.engine.blobs import bytes_text, text_bytes, unpack
-from assaymark.engine.calls import CallSpec, Message, Reply
+from assaymark.engine.calls import CallSpec, Message, Reply, bytes_text, text_bytes, unpack
 from assaymark.engine.calls import Text as PromptText
 from assaymark.errors import LedgerError
 

@@ -16,7 +16,22 @@ if TYPE_CHECKING:
     from assaymark.judging.arithmetic_oracle import Reconciliation, reconcile
     from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
     from assaymark.judging.evidence import numeric_ledger
-    from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
+    from assaymark.judging.prompts import (
+        PARSER,
+        Invalid,
+        Parsed,
+        PlannedCall,
+        asks_again,
+        eligible,
+        judgment,
+        left_out,
+        parse_reply,
+        plan_calls,
+        plan_texts,
+        reply_schema,
+        second_call,
+        user_messages,
+    )
     from assaymark.judging.reference import (
         ORACLE,
         PLANTED,
@@ -26,19 +41,16 @@ if TYPE_CHECKING:
         oracle_scores,
         reference_judges,
     )
-    from assaymark.judging.replies import (
-        PARSER,
-        Invalid,
-        Parsed,
-        asks_again,
-        judgment,
-        parse_reply,
-        reply_schema,
-        second_call,
-    )
     from assaymark.judging.rubric import Rubric, find_rubric, load_rubric, parse_rubric, rubric_names, rubric_of
-    from assaymark.judging.season.calls import author_probe, horizon_tasks, next_call, outcome_calls, probe_calls
-    from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
+    from assaymark.judging.season.calls import (
+        HorizonLedger,
+        author_probe,
+        horizon_ledger,
+        horizon_tasks,
+        next_call,
+        outcome_calls,
+        probe_calls,
+    )
     from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
     from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
     from assaymark.judging.season.reference import reference_season_judges

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from assaymark.judging.evidence.numbers import Number, extract_numbers
+from assaymark.judging.evidence.mention import Number, extract_numbers
 from assaymark.portfolio.orders import Settlement
 from assaymark.records import Constraint
 

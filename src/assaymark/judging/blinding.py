@@ -213,18 +213,16 @@ def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
     owners: dict[str, list[_Name]] = {}
     for name in made.values():
         lead, core, tail = _parts(name.folded)
-        if (lead or tail) and any(_tells(run) for run in _RUN.findall(core)):
+        # Whether a run of letters alone may be taken for a name
+        if (lead or tail) and any(
+            (not run.isdigit() and len(run) > (2 if run.isascii() else 1)) for run in _RUN.findall(core)
+        ):
             owners.setdefault(core, []).append(name)
     for core, known in owners.items():
         shared = len({name.identity for name in known}) > 1 or _identity(core) in identities
         identity = _identity(core) if shared else known[0].identity
         made.setdefault(core, _Name.of(known[0].listed, core, identity))
     return tuple(made.values())
-
-
-def _tells(run: str) -> bool:
-    """Whether a run of letters alone may be taken for a name."""
-    return not run.isdigit() and len(run) > (2 if run.isascii() else 1)
 
 
 def _parts(folded: str) -> tuple[list[str], str, list[str]]:

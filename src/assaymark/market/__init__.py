@@ -7,25 +7,35 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.market.actions import CorporateAction
-    from assaymark.market.calendar import fill_gaps, sample_on, simple_returns, weekdays
-    from assaymark.market.calibrating import calibration, calibration_table
     from assaymark.market.checks import Finding, Limits, price_findings, price_problems, snapshot_problems
+    from assaymark.market.cycles import Bars, MinuteBars, ProbeMatch, Sanitised, date_probe, minute_bars, sanitise
     from assaymark.market.files import history_from_file, snapshot_from_file
     from assaymark.market.history import AsOf, History, PriceSlice, Restated, known_at_close, synthetic_history
-    from assaymark.market.instruments import CLASS_NAMES, CLASSES, AssetClass, Listing, class_members, universe
+    from assaymark.market.instruments import (
+        CLASS_NAMES,
+        CLASSES,
+        AssetClass,
+        CorporateAction,
+        Listing,
+        class_members,
+        fill_gaps,
+        sample_on,
+        simple_returns,
+        universe,
+        weekdays,
+    )
     from assaymark.market.macro import Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact
-    from assaymark.market.minutes import MinuteBars, minute_bars
     from assaymark.market.open import history_of, open_history
     from assaymark.market.regime import (
         Correlations,
+        calibration,
+        calibration_table,
         class_correlations,
         class_index,
         drawdown,
         pairwise_correlation,
         regimes,
     )
-    from assaymark.market.sanitising import Bars, ProbeMatch, Sanitised, date_probe, sanitise
     from assaymark.market.snapshot import (
         Manifest,
         Origin,

@@ -12,8 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from assaymark.errors import Problem
-from assaymark.market.calendar import GAP_LIMIT
-from assaymark.market.instruments import CLASS_NAMES, Listing
+from assaymark.market.instruments import CLASS_NAMES, GAP_LIMIT, Listing
 from assaymark.notebook import Grid, Heading, Note, Part, Result
 from assaymark.text import clean, count
 

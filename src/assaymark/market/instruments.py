@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from assaymark.errors import InputError
 from assaymark.records import Instrument
 
 if TYPE_CHECKING:
     from assaymark.market.synthetic import Window
-
 
 AssetClass = Literal["EQ", "BO", "CO", "CR", "RE", "CA"]
 
@@ -163,3 +164,145 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Wi
             rate = max(rate + step, floor)
         found[day] = rate
     return found
+
+
+# Corporate actions: splits and dividends, as a snapshot lists them or as its adjustment factors imply them
+
+_NOISE: Final = 1e-6
+"""A change of the factor up to this share is rounding of the source."""
+
+_NEAR: Final = 1e-4
+_LEAST_SPLIT: Final = 1.25
+"""Exchanges treat a distribution of a quarter and more as a split; a smaller one counts as a dividend."""
+
+_BESIDE: Final = 0.02
+"""What may be left above a split as a dividend of the same day: more than companies pay at once, as a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorporateAction:
+    """A split, a dividend, or both, in force from the open of ``ex_date``."""
+
+    instrument: str
+    ex_date: date
+    split: float = 1.0
+    dividend: float = 0.0
+    since: date | None = None
+
+    def __str__(self) -> str:
+        parts = [f"split of {self.split:.6g} for 1"] if self.split != 1.0 else []
+        parts += [f"dividend of {self.dividend:.6g} a unit"] if self.dividend else []
+        return f"{self.instrument}: {' and '.join(parts)}, ex-date {self.ex_date}"
+
+
+def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
+    """The action behind a change of the adjustment factor, or None where the change is rounding."""
+    if abs(ratio - 1.0) <= _NOISE:
+        return None
+    split = _split_in(ratio)
+    rest = ratio / split
+    dividend = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
+    return CorporateAction(instrument, ex_date, split, float(f"{dividend:.12g}"))  # the amount, without float noise
+
+
+def _split_in(ratio: float) -> float:
+    """The split in a change of the factor; 1.0 where there is none."""
+    large = max(ratio, 1.0 / ratio)
+    if 1.0 <= ratio < _LEAST_SPLIT:
+        return 1.0
+    for parts in (1, 2, 3, 4):
+        whole = round(large * parts)
+        if abs(whole / parts / large - 1.0) <= _NEAR:
+            return whole / parts if ratio > 1.0 else parts / whole
+    for parts in (1, 2, 3, 4):  # with a dividend on the same day, which adds to the ratio
+        whole = math.floor(large * parts) if ratio > 1.0 else math.ceil(large * parts)
+        if whole / parts >= _LEAST_SPLIT and abs(whole / parts / large - 1.0) <= _BESIDE:
+            return whole / parts if ratio > 1.0 else parts / whole
+    if ratio < 1.0:
+        return ratio  # no dividend is negative, so it is a split whatever its size
+    return float(math.floor(ratio)) if ratio >= 2.0 else 1.0
+
+
+def implied_actions(
+    instrument: str, days: np.ndarray, closes: np.ndarray, factors: np.ndarray, listed: Sequence[CorporateAction]
+) -> tuple[CorporateAction, ...]:
+    """The actions of one instrument over its bars, oldest first: those that are listed, else what factors imply."""
+    rows = np.flatnonzero(np.isfinite(closes))
+    ratios = factors[rows[1:]] / factors[rows[:-1]]
+    found = list(listed)
+    for at in np.flatnonzero(np.abs(ratios - 1.0) > _NOISE).tolist():
+        early, late = days[rows[at]].astype(object), days[rows[at + 1]].astype(object)
+        if any(early < one.ex_date <= late for one in listed):
+            continue
+        action = implied_action(instrument, late, float(ratios[at]), float(closes[rows[at]]))
+        found += [replace(action, since=early)] if action else []
+    return tuple(sorted(found, key=lambda one: one.ex_date))
+
+
+# The common calendar: weekdays, seven-day series sampled on them, and the rule for gaps (PortBench section B.3)
+
+GAP_LIMIT = 5
+"""Gaps of up to so many days take the last price; a longer gap stays missing as a whole."""
+
+
+def weekdays(first: date, last: date) -> np.ndarray:
+    """Monday to Friday from ``first`` to ``last``, both included, as days (datetime64[D])."""
+    days = all_days(first, last)
+    return days[np.is_busday(days)]
+
+
+def all_days(first: date, last: date) -> np.ndarray:
+    """Every calendar day from ``first`` to ``last``, both included, as days (datetime64[D])."""
+    return np.arange(np.datetime64(first, "D"), np.datetime64(last, "D") + 1)
+
+
+def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The rows of ``values`` on ``days``; missing (NaN) where the source has no such day."""
+    if source_days.size and not (np.diff(source_days).astype(int) > 0).all():
+        raise InputError("calendar", ["the days of a series must increase, each day once"])
+    found = np.full((days.size, *values.shape[1:]), np.nan)
+    if source_days.size:
+        at = np.minimum(np.searchsorted(source_days, days), source_days.size - 1)
+        there = source_days[at] == days
+        found[there] = values[at[there]]
+    return found
+
+
+def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
+    """Prices with gaps of up to ``limit`` days carried forward and longer gaps left missing whole."""
+    n = prices.shape[0]
+    missing = np.isnan(prices)
+    if not missing.any():
+        return prices.copy()
+    rows = np.arange(n)[:, None]
+    before = np.maximum.accumulate(np.where(missing, -1, rows), axis=0)
+    after = np.minimum.accumulate(np.where(missing, n, rows)[::-1], axis=0)[::-1]
+    fill = missing & (before >= 0) & (after - before - 1 <= limit)
+    row, column = np.nonzero(fill)
+    filled = prices.copy()
+    filled[row, column] = prices[before[row, column], column]
+    return filled
+
+
+def simple_returns(prices: np.ndarray) -> np.ndarray:
+    """Simple returns from each row to the next, shape (n_days - 1, n_instruments); NaN where either price is
+    missing."""
+    found: np.ndarray = prices[1:] / prices[:-1] - 1.0
+    return found
+
+
+def instant(moment: datetime) -> int:
+    """Seconds since 1970 in UTC of a time that has a zone."""
+    if moment.tzinfo is None:
+        raise InputError("time", [f"an as-of time needs a time zone (got {moment.isoformat()})"])
+    # integer arithmetic: a float timestamp may round a microsecond up over a release time
+    return (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // _DAY_SECOND
+
+
+def known_from(moment: datetime) -> int:
+    """The first whole second, since 1970 in UTC, at which something that came out at ``moment`` is known."""
+    down = instant(moment)
+    return down + (moment.microsecond > 0)
+
+
+_DAY_SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)

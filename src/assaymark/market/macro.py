@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from assaymark.errors import InputError
-from assaymark.market.calendar import known_from
-from assaymark.market.instruments import CLASS_NAMES, class_members
+from assaymark.market.instruments import CLASS_NAMES, class_members, known_from
 from assaymark.market.regime import class_index, drawdown
 from assaymark.market.synthetic import SyntheticMarket, streams
 

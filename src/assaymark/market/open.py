@@ -13,11 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.actions import CorporateAction
-from assaymark.market.calendar import GAP_LIMIT, fill_gaps
 from assaymark.market.checks import Limits, price_findings
 from assaymark.market.history import AsOf, History, WideBars, seconds_up, wide_bars
-from assaymark.market.instruments import CLASSES, AssetClass, Listing, class_members
+from assaymark.market.instruments import (
+    CLASSES,
+    GAP_LIMIT,
+    AssetClass,
+    CorporateAction,
+    Listing,
+    class_members,
+    fill_gaps,
+)
 from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, released_after
 from assaymark.market.regime import class_index
 from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table

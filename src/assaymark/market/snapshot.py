@@ -59,7 +59,7 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType({
 ``filed_at``; a value with two rows was restated, and the later one replaces the earlier from its own time on."""
 
 OPTIONAL = frozenset({"actions"})
-"""Tables that a folder holds only where they have rows; see `assaymark.market.actions.CorporateAction`."""
+"""Tables that a folder holds only where they have rows; see `assaymark.market.instruments.CorporateAction`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 
 from assaymark.errors import InputError
-from assaymark.market.calendar import all_days, weekdays
 from assaymark.market.checks import ShownHistory
 from assaymark.market.instruments import (
     CLASSES,
@@ -18,9 +17,11 @@ from assaymark.market.instruments import (
     SUBSECTORS,
     AssetClass,
     Listing,
+    all_days,
     class_members,
     policy_rate,
     universe,
+    weekdays,
 )
 
 # Everything random is standardised on calm days: factors have unit variance and exactly the correlation asked for, so

@@ -66,9 +66,11 @@ if TYPE_CHECKING:
         LengthRecused,
         headline_p,
         length_adjusted,
+        length_matched_contrasts,
         length_p,
         length_recused,
         length_rule,
+        style_measurements,
     )
     from assaymark.metrology.measure_panel import (
         Conduct,
@@ -145,7 +147,6 @@ if TYPE_CHECKING:
     from assaymark.metrology.scores import Calls, Grades, ScoreTable, score_table
     from assaymark.metrology.simulation import Truth, simulate_scores
     from assaymark.metrology.streaming import score_sums
-    from assaymark.metrology.style import length_matched_contrasts, style_measurements
     from assaymark.metrology.sums import ScoreSums
 
 __all__ = [

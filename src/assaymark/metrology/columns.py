@@ -169,7 +169,17 @@ class Columns:
         for name in ("replicate", "length"):
             if name in self.numbers:
                 self._one_each("trajectory", name, self.numbers[name], found)
-        self._one_result(found)
+        trial = self.numbers["trial"]
+        numbers, place = np.unique(trial, return_inverse=True)
+        key = (self.codes["trajectory"] * len(self.names["judge"]) + self.codes["judge"]) * numbers.size + place
+        order = np.argsort(key, kind="stable")
+        again = np.zeros(key.size, dtype=bool)
+        again[order[1:]] = key[order][1:] == key[order][:-1]
+        rows = np.flatnonzero(again)
+        found.more += max(0, rows.size - LISTED)
+        for row in rows[:LISTED].tolist():
+            where = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
+            found.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
         if not self.usable.any():
             found.add("", "no row has a score on every dimension")
 
@@ -186,20 +196,6 @@ class Columns:
             shown = [self.names[other][k] if other in self.names else str(k) for k in seen]
             more = "" if len(shown) <= 5 else f" and {len(shown) - 5} more"
             found.add(f"{one} {names[code]}", f"one {one} has one {other} (got {', '.join(shown[:5])}{more})")
-
-    def _one_result(self, found: _Findings) -> None:
-        """One row for each trajectory, judge and trial."""
-        trial = self.numbers["trial"]
-        numbers, place = np.unique(trial, return_inverse=True)
-        key = (self.codes["trajectory"] * len(self.names["judge"]) + self.codes["judge"]) * numbers.size + place
-        order = np.argsort(key, kind="stable")
-        again = np.zeros(key.size, dtype=bool)
-        again[order[1:]] = key[order][1:] == key[order][:-1]
-        rows = np.flatnonzero(again)
-        found.more += max(0, rows.size - LISTED)
-        for row in rows[:LISTED].tolist():
-            where = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
-            found.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
 
 
 def read_scores(
@@ -504,10 +500,6 @@ class _Rows:
         self.scores = columns.scores[order]
         self.weights = weights
         self.agents = columns.names["agent"]
-        self._gather()
-
-    def _gather(self) -> None:
-        """Means and first trials by trajectory and judge."""
         shape = (self.ids.size, len(self.judges))
         slot = (self.trajectory * shape[1] + self.judge)[self.usable]
         scores = self.scores[self.usable]

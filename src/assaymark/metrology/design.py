@@ -525,7 +525,13 @@ def with_judge(
     a, d = len(table.agents), len(table.dimensions)
     size = np.sqrt([components.part("judge x agent", one).sd ** 2 for one in table.dimensions])
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
-    seen = _quality(table, truth, rng) + liking[table.agent] + _average(truth).draw(rng, (table.n,), d)
+    once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
+    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
+    seen = (
+        _quality(table, truth, rng)
+        + liking[table.agent]
+        + Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once]))).draw(rng, (table.n,), d)
+    )
     scores = truth.given(seen)
     place = sorted((*table.judges, name)).index(name)
 
@@ -557,13 +563,6 @@ def _quality(table: ScoreTable, truth: Truth, rng: np.random.Generator) -> Float
 
 def _variance(part: Spread, dimensions: int) -> Floats:
     return np.broadcast_to(np.square(np.asarray(part.sd, dtype=np.float64)), (dimensions,))
-
-
-def _average(truth: Truth) -> Spread:
-    """The noise of an average judge asked once."""
-    once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
-    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
-    return Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once])))
 
 
 def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:

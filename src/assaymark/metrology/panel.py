@@ -177,18 +177,15 @@ class Design:
             return centre, np.full_like(centre, np.nan), np.full_like(centre, np.nan)
         without = np.stack(others)
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
-        half = self._quantiles(level)[:, None] * error
+        # Student's t quantile of each agent, NaN where it decided in one cluster only
+        own = self.own_clusters()
+        half = np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])[:, None] * error
         return centre, centre - half, centre + half
 
     def own_clusters(self) -> Ints:
         """In how many clusters each agent decided [A]."""
         inside = self.cluster == np.arange(self.clusters)[:, None]
         return np.asarray((self.counts @ inside.T > 0).sum(axis=1), dtype=np.int64)
-
-    def _quantiles(self, level: float) -> Floats:
-        """Student's t quantile of each agent, NaN where it decided in one cluster only."""
-        own = self.own_clusters()
-        return np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from assaymark.portfolio.backtest import STRATEGIES, Backtest, Choice, Schedule, Strategy, backtest, schedule
+from assaymark.portfolio.backtest import (
+    STRATEGIES,
+    Backtest,
+    Choice,
+    Drawdown,
+    Performance,
+    Schedule,
+    Strategy,
+    backtest,
+    expected_shortfall,
+    max_drawdown,
+    performance,
+    schedule,
+    value_at_risk,
+)
 from assaymark.portfolio.broker import (
     Bar,
     Book,
@@ -21,6 +35,9 @@ from assaymark.portfolio.broker import (
     settle_day,
 )
 from assaymark.portfolio.optimisers import (
+    STATUSES,
+    Solution,
+    Status,
     equal_risk_contribution,
     inverse_volatility,
     max_sharpe,
@@ -29,15 +46,6 @@ from assaymark.portfolio.optimisers import (
     simple_returns,
 )
 from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.portfolio.performance import (
-    Drawdown,
-    Performance,
-    expected_shortfall,
-    max_drawdown,
-    performance,
-    value_at_risk,
-)
-from assaymark.portfolio.qp import STATUSES, Solution, Status
 
 __all__ = [
     "ORDER_RULES",

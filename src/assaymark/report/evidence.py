@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.claims.messages import english
-from assaymark.judging.evidence.summary import BEFORE
+from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.blocks import (
     Block,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
+from assaymark.claims.messages import measure_words
 from assaymark.claims.verdicts import Summary
-from assaymark.claims.words import measure_words
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
 from assaymark.report.inputs import AssayRun

@@ -14,9 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from assaymark.errors import UnknownNameError
-from assaymark.market.calendar import GAP_LIMIT
 from assaymark.market.history import AsOf, History
-from assaymark.market.instruments import CLASS_NAMES
+from assaymark.market.instruments import CLASS_NAMES, GAP_LIMIT
 from assaymark.market.macro import MacroReading, News
 from assaymark.market.open import ClassOverview, Quote, class_overviews, gaps_of, quotes
 from assaymark.market.snapshot import Manifest

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from assaymark.agents.date_probe import date_call
+from assaymark.agents.llm import date_call
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text, first_line, run_calls
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import check_ready

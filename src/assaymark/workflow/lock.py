@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark.agents.date_probe import date_call, read_date
-from assaymark.agents.llm import agent_texts, task_text
+from assaymark.agents.llm import agent_texts, date_call, read_date, task_text
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
-from assaymark.market.cycles import Cycle, CycleKey, MinuteSource, cycles_of, key_of, synthetic_minutes
-from assaymark.market.minutes import minutes_from_file
-from assaymark.market.sanitising import Bars, ProbeResult, day_of, probe_result
+from assaymark.market.cycles import (
+    Bars,
+    Cycle,
+    CycleKey,
+    MinuteSource,
+    ProbeResult,
+    cycles_of,
+    day_of,
+    key_of,
+    minutes_from_file,
+    probe_result,
+    synthetic_minutes,
+)
 from assaymark.metrology import Preflight, preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash

@@ -355,7 +355,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
     found: list[Measurement] = []
     # Most tables have none of this, and need none of these modules.
     if honest.lengths is not None:
-        from assaymark.metrology.style import style_measurements
+        from assaymark.metrology.length import style_measurements
 
         found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     if study.contamination is not None:
@@ -364,7 +364,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
         found += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
         from assaymark.metrology.controls import Cell, cell_measurements
-        from assaymark.metrology.style import length_matched_contrasts
+        from assaymark.metrology.length import length_matched_contrasts
 
         # Who wrote a control text is its agent, or that agent's family.
         parents = columns.of_trajectories("parent") if "parent" in columns.codes else {}

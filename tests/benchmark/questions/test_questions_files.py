@@ -8,17 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from assaymark.benchmark.questions import TEMPLATES, score_answer
-from assaymark.benchmark.questions.payloads import Direction, Number, Printed, RegimeView, Trade, Weights
-from assaymark.benchmark.questions.published import (
+from assaymark.benchmark.questions import (
+    TEMPLATES,
     answer_text,
     dataset_card,
     manifest,
     question_line,
     questions_digest,
     read_questions,
+    score_answer,
     write_questions,
 )
+from assaymark.benchmark.questions.payloads import Direction, Number, Printed, RegimeView, Trade, Weights
 from assaymark.errors import InputError
 
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark.questions import Question, read_answer, score_answer
+from assaymark.benchmark.questions import Context, Question, read_answer, score_answer
 from assaymark.benchmark.questions.payloads import (
-    Context,
     Direction,
     Number,
     PairAllocation,

@@ -10,11 +10,10 @@ from datetime import UTC, date, datetime, time
 import numpy as np
 import pytest
 
-from assaymark.benchmark.questions import TEMPLATES, generate_questions, score_answer
+from assaymark.benchmark.questions import COUNTS, TEMPLATES, Context, generate_questions, guess, score_answer, solve
 from assaymark.benchmark.questions import templates as draws
-from assaymark.benchmark.questions.generate import COUNTS, shared_out, split_of
-from assaymark.benchmark.questions.payloads import Context, Direction, Number, RegimeView, Trade, Weights
-from assaymark.benchmark.questions.solver import guess, solve
+from assaymark.benchmark.questions.payloads import Direction, Number, RegimeView, Trade, Weights
+from assaymark.benchmark.questions.published import shared_out, split_of
 from assaymark.benchmark.questions.templates import CHANGES, answer_of, binds, day_of
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History

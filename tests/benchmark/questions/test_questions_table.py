@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.benchmark.questions import QAScore, Question
-from assaymark.benchmark.questions.answers import Scored, tabulate
-from assaymark.benchmark.questions.payloads import TEMPLATES, Context, Number, Printed
+from assaymark.benchmark.questions import TEMPLATES, Context, QAScore, Question, Scored, tabulate
+from assaymark.benchmark.questions.payloads import Number, Printed
 from assaymark.errors import InputError
 
 TABLE_8 = {

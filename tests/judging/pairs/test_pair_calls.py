@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from assaymark.engine.calls import Reply
+from assaymark.engine import Reply
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import Invalid
 from assaymark.judging.pairs import (
@@ -30,7 +30,7 @@ from assaymark.judging.pairs import (
 from assaymark.judging.pairs import calls as module
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
-from assaymark.prompting.fences import fence, sections
+from assaymark.prompting.context import fence, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.text import code_points
 

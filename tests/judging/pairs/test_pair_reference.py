@@ -11,7 +11,7 @@ import pytest
 from repetitions import over_seeds
 from scipy import stats
 
-from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import ModelError
 from assaymark.judging.pairs import (
     PAIR_PROMPTS,

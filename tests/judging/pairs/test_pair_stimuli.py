@@ -28,8 +28,7 @@ from assaymark.judging.pairs import (
     repeated_tasks,
     stimuli_json,
 )
-from assaymark.judging.pairs.stimuli import with_other_unit, with_synonym, with_typo
-from assaymark.judging.pairs.tasks import (
+from assaymark.judging.pairs.calls import (
     BEFORE_CLOSERS,
     CLOSERS,
     FILLERS,
@@ -40,6 +39,7 @@ from assaymark.judging.pairs.tasks import (
     sentences,
     task_problems,
 )
+from assaymark.judging.pairs.stimuli import with_other_unit, with_synonym, with_typo
 from assaymark.protocol import parse_study
 
 THINGS = ("stop", "cash", "horizon", "size", "carry")

@@ -28,9 +28,8 @@ from assaymark.judging import (
 )
 from assaymark.judging.reference import Features
 from assaymark.judging.reference.features import notice
-from assaymark.metrology import ScoreTable, cell_measurements, score_table, style_measurements
-from assaymark.metrology.controls import Cell
-from assaymark.portfolio.orders import audit
+from assaymark.metrology import Cell, ScoreTable, cell_measurements, score_table, style_measurements
+from assaymark.portfolio import audit
 from assaymark.prompting.texts import signature
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Agent, Context, Decision, Derivation, Instrument, Measurement, Portfolio

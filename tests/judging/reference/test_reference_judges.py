@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from judged_records import AGENTS, RETURNS, by_id, context, decision, fact, study, with_text
 
-from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import ModelError
 from assaymark.judging import (
     PLANTED,

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.engine.calls import Reply
+from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import author_probe, probe_calls, reference_season_judges
 from assaymark.judging.season.calls import parse_guess, read_guess
-from assaymark.judging.season.replies import Read
+from assaymark.judging.season.plans import Read
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent
 

@@ -11,13 +11,12 @@ from horizon_records import AGENTS, PLAN, Rejection, answer, answer_text, contex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.engine.calls import Reply, Text
+from assaymark.engine import Reply, Text
 from assaymark.engine.providers.base import strict_schema
 from assaymark.errors import InputError
 from assaymark.judging import Invalid, horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
 from assaymark.judging.season.calls import HORIZON_TEMPLATE, grader_version, horizon_texts, season_template
-from assaymark.judging.season.record import LEAST_BUDGET, cut, split_horizon
-from assaymark.judging.season.replies import (
+from assaymark.judging.season.plans import (
     MOST_CLAIMS,
     MOST_NOTE_TOKENS,
     Asked,
@@ -31,7 +30,8 @@ from assaymark.judging.season.replies import (
     read_horizon_reply,
     read_outcome_reply,
 )
-from assaymark.prompting.fences import sections
+from assaymark.judging.season.record import LEAST_BUDGET, cut, split_horizon
+from assaymark.prompting.context import sections
 from assaymark.prompting.texts import token_count
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Constraint, content_id

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from assaymark.importers.aitrader import import_aitrader
+from assaymark.importers import import_aitrader
 from assaymark.judging import StepRecord, horizon_of
 from assaymark.judging.season.record import split_horizon
 from assaymark.judging.season.reference import read_steps

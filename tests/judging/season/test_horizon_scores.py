@@ -13,7 +13,7 @@ from horizon_records import AGENTS, PLAN, START, answer, answer_text, horizon, s
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.engine.calls import Reply
+from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import (
     HorizonGrades,
@@ -31,11 +31,17 @@ from assaymark.judging import (
     outcome_calls,
     reference_season_judges,
 )
-from assaymark.judging.season.calls import grader_version, outcome_texts
-from assaymark.judging.season.ledger import capped, horizon_ledgers, ledger_disagreement, quoted_spans
-from assaymark.judging.season.replies import HorizonClaim, read_horizon_reply, read_outcome_reply
+from assaymark.judging.season.calls import (
+    capped,
+    grader_version,
+    horizon_ledgers,
+    ledger_disagreement,
+    outcome_texts,
+    quoted_spans,
+)
+from assaymark.judging.season.plans import HorizonClaim, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.scoring import OutcomeGrade, outcome_grade
-from assaymark.prompting.fences import sections
+from assaymark.prompting.context import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse
 

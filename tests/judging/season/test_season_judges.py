@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from horizon_records import PLAN, START, Book, Fill, Rejection, horizon, season, text_of
 
-from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import (
     horizon_grades,
@@ -23,6 +23,7 @@ from assaymark.judging import (
     outcome_calls,
     reference_season_judges,
 )
+from assaymark.judging.season.plans import read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.reference import (
     LEANING,
     SEASON_PLANTED,
@@ -32,8 +33,7 @@ from assaymark.judging.season.reference import (
     read_steps,
     season_argument_problems,
 )
-from assaymark.judging.season.replies import read_horizon_reply, read_outcome_reply
-from assaymark.metrology.recusal import self_preference
+from assaymark.metrology import self_preference
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Outcome
 

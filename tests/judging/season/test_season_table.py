@@ -28,7 +28,7 @@ from assaymark.judging import (
     total_score,
 )
 from assaymark.judging.season.table import UNKNOWN, gap_floor
-from assaymark.portfolio.broker import Fill
+from assaymark.portfolio import Fill
 
 JUDGES = ("auditor", "reader", "skeptic")
 

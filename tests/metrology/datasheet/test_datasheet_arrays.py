@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology.datasheet import CLASSES, OUTCOMES, VERDICTS, agreement_arrays, decompose, decompose_arrays
+from assaymark.metrology import decompose
+from assaymark.metrology.datasheet import CLASSES, OUTCOMES, VERDICTS, agreement_arrays, decompose_arrays
 from assaymark.metrology.datasheet import calls as arrays_module
 from assaymark.metrology.datasheet.calls import OUTCOME_OF, decomposition_of, pair_class
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.datasheet import CLASSES, VERDICTS, decompose
+from assaymark.metrology import decompose
+from assaymark.metrology.datasheet import CLASSES, VERDICTS
 from assaymark.metrology.datasheet.calls import CLASS_OF, PREFERENCES, pair_class
 
 verdict_pairs = st.lists(st.tuples(st.sampled_from(VERDICTS), st.sampled_from(VERDICTS)), min_size=1, max_size=80)

@@ -11,13 +11,8 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.errors import InputError
-from assaymark.metrology.datasheet import (
-    call_table,
-    datasheet_measurements,
-    decompose,
-    share_interval,
-    table_measurements,
-)
+from assaymark.metrology import decompose
+from assaymark.metrology.datasheet import call_table, datasheet_measurements, share_interval, table_measurements
 from assaymark.records import PairCall, canonical_json, measurement_id
 
 EVERYTHING = frozenset({"vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"})

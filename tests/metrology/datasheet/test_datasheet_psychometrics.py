@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.datasheet import d_prime, detection_threshold
+from assaymark.metrology import d_prime, detection_threshold
 from assaymark.metrology.datasheet.ladder import isotonic, thresholds
 
 curves = st.lists(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from assaymark.metrology.datasheet import detection_threshold
+from assaymark.metrology import detection_threshold
 
 RUNS = 200
 P = "prompt=tie-allowed"

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from assaymark.metrology.bootstrap import wilson
+from assaymark.metrology import wilson
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement
 from assaymark.report import render_comparison, render_datasheet

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
+from assaymark.claims import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, said
-from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.judging.season.table import SeasonTable
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
-from assaymark.report.season.inputs import SeasonAgent
+from assaymark.report.season import SeasonAgent
 
 PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
 _TEXTS = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from assaymark.judging.season.table import SeasonTable
 from assaymark.records import Measurement
-from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonJudge, SeasonPath
+from assaymark.report.season import SeasonAgent, SeasonGradeView, SeasonJudge, SeasonPath
 
 
 def _one(

@@ -16,6 +16,7 @@ from assaymark.portfolio.broker import Reason
 from assaymark.records import RationaleKind
 from assaymark.report.blocks import Group
 from assaymark.report.page import environment
+from assaymark.report.season import SeasonRefusal, SeasonStep, SeasonTrade
 from assaymark.report.season.decisions import (
     FILTERS,
     QUIET,
@@ -31,7 +32,6 @@ from assaymark.report.season.decisions import (
     decisions_answer,
 )
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
-from assaymark.report.season.inputs import SeasonRefusal, SeasonStep, SeasonTrade
 
 FILL = SeasonTrade(symbol="NVX", quantity=-4.0, price=101.5, cost=0.4)
 REFUSAL = SeasonRefusal(symbol="ORL", reason="beyond-cash", text="Buying 40 needs 9,000.")

@@ -13,8 +13,8 @@ from made_season import made_catalogue, made_season
 from assaymark.claims.messages import languages
 from assaymark.records import EvidenceState
 from assaymark.report.blocks import inline, plain
+from assaymark.report.season import SeasonClaimLine, SeasonRun
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
-from assaymark.report.season.inputs import SeasonClaimLine, SeasonRun
 from assaymark.report.season.ledger import (
     DIFFER,
     NO_NUMBER,

@@ -10,9 +10,9 @@ import pytest
 from browsing import APART, write_pages
 from made_season import hostile_season, made_catalogue, made_season
 
+from assaymark.report.season import SeasonRun
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.edition import editions
-from assaymark.report.season.inputs import SeasonRun
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.report.charts.paths import NavChart, NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
+from assaymark.report.season import SeasonPath
 from assaymark.report.season.accounts import on_days
-from assaymark.report.season.inputs import SeasonPath
 from assaymark.report.season.strip import PartAxis, PartRow, part_figure
 from assaymark.report.text import text_width
 

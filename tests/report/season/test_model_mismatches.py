@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from made_season import made_catalogue
 
 from assaymark.claims.messages import languages
-from assaymark.portfolio.broker import Mismatch
-from assaymark.portfolio.broker.reconciling import MismatchKind, Where
+from assaymark.portfolio import Mismatch
+from assaymark.portfolio.broker import MismatchKind, Where
 from assaymark.report.season.decisions import mismatch_words
 from assaymark.report.season.index import ModelWords
 from assaymark.text import clean

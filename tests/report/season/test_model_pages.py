@@ -12,9 +12,9 @@ from made_season import HOSTILE, hostile_season, made_catalogue, made_season
 from outline import html_of
 
 from assaymark.claims.messages import catalogue
+from assaymark.report.season import SeasonRun
 from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.edition import editions
-from assaymark.report.season.inputs import SeasonRun
 from assaymark.text import clean
 
 LANGUAGES = ("en", "de")

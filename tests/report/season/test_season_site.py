@@ -20,12 +20,11 @@ from outline import html_of, read, words
 import assaymark.workflow
 from assaymark.claims.messages import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
+from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging.season import record as horizon_blinding
-from assaymark.judging.season.plans import load_scoring, parse_scoring
 from assaymark.judging.season.record import AuditLine
-from assaymark.report.season import SeasonRun, site_pages, write_site
+from assaymark.report.season import SeasonAgent, SeasonJudge, SeasonRule, SeasonRun, site_pages, write_site
 from assaymark.report.season.index import SeasonLookup
-from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
 from assaymark.report.season.levels import said_levels
 from assaymark.report.season.panel import REASONS, blinding_blocks
 from assaymark.report.season.words import Words

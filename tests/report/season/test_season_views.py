@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scoring import band
+from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
 from assaymark.report.blocks import plain
 from assaymark.report.season.index import SeasonLookup

@@ -10,8 +10,7 @@ from __future__ import annotations
 from assaymark.agents.controls.checks import admissible, checked, is_admissible
 from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, MADE_HERE, Composed, failed
 from assaymark.agents.controls.decisions import CONTROL, cell_decision, cell_decisions
-from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
-from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+from assaymark.agents.controls.verbose_terse import fact_flip, length_matched, paraphrase, terse_right, verbose_wrong
 
 __all__ = [
     "CELL_KINDS",

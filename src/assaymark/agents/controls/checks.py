@@ -210,7 +210,11 @@ def statements_of(text: str, context: Context, actions: Sequence[Action], book: 
     """Read a text against its material."""
     mentions = mentions_in(text, context)
     figures = outside(figures_in(text), mentions)
-    fields = _fields(context)
+    # The numeric fields of each instrument with their values and units
+    fields: dict[str, list[tuple[_Field, float, str]]] = {}
+    for fact in context.facts:
+        if fact.instrument and not isinstance(fact.value, str):
+            fields.setdefault(fact.instrument, []).append((_field(fact.field), float(fact.value), fact.unit))
     found: dict[str, list[Stated]] = {"feature": [], "amount": [], "limit": [], "order": []}
     unread = []
     for start, end in sentences_of(text):
@@ -282,15 +286,6 @@ def _field(name: str) -> _Field:
     parts = name.lower().replace("-", "_").split("_")
     spans = [part for part in parts if part[:1].isdigit()]
     return _Field(name, frozenset(part for part in parts if not part[:1].isdigit()), spans[0] if spans else "")
-
-
-def _fields(context: Context) -> Fields:
-    """The numeric fields of each instrument with their values and units."""
-    found: dict[str, list[tuple[_Field, float, str]]] = {}
-    for fact in context.facts:
-        if fact.instrument and not isinstance(fact.value, str):
-            found.setdefault(fact.instrument, []).append((_field(fact.field), float(fact.value), fact.unit))
-    return found
 
 
 def _feature(place: _Place, fields: Fields) -> tuple[str, Stated] | None:

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, MADE_HERE, Composed, failed
-from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
-from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+from assaymark.agents.controls.verbose_terse import fact_flip, length_matched, paraphrase, terse_right, verbose_wrong
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.records import Agent, Context, Decision, Derivation, DerivationKind, Provenance, Rationale
 

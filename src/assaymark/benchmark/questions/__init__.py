@@ -14,7 +14,6 @@ from assaymark.benchmark.questions.answers import (
     score_answer,
     tabulate,
 )
-from assaymark.benchmark.questions.generate import COUNTS, QuestionSet, generate_questions
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
     CONDITIONS,
@@ -30,8 +29,11 @@ from assaymark.benchmark.questions.payloads import (
     Template,
 )
 from assaymark.benchmark.questions.published import (
+    COUNTS,
+    QuestionSet,
     answer_text,
     dataset_card,
+    generate_questions,
     manifest,
     question_line,
     questions_digest,
@@ -39,8 +41,8 @@ from assaymark.benchmark.questions.published import (
     write_questions,
 )
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.solver import guess, solve
 from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.reference import guess, solve
 
 __all__ = [
     "ABLATED", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "SPLITS", "TEMPLATES",

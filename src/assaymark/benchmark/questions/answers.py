@@ -29,9 +29,9 @@ from assaymark.benchmark.questions.payloads import (
     Weights,
 )
 from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.stages import Convention
+from assaymark.benchmark.scores import Convention
 from assaymark.errors import InputError
-from assaymark.portfolio.qp import Floats
+from assaymark.portfolio.optimisers import Floats
 from assaymark.prompting.texts import Rejected, strict_json
 from assaymark.quantiles import wilson_ends
 

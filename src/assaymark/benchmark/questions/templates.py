@@ -49,7 +49,7 @@ from assaymark.market import (
     simple_returns,
 )
 from assaymark.portfolio import max_sharpe, value_at_risk
-from assaymark.portfolio.qp import Floats
+from assaymark.portfolio.optimisers import Floats
 from assaymark.records import JSON, to_json
 
 

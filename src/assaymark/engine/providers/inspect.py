@@ -130,7 +130,15 @@ class InspectModel:
         load_sdk(INSPECT)
         client, seen = await self._clients.of(at), _Seen()
         output = await attempt(client.at, _generated(client, call, seen))
-        self._check_sent(call, seen)
+        # Refuse an answer to another question than the one that was asked, and remember why
+        if seen.request is None or self.provider in _SENT_UNSEEN:
+            sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
+            missing = [name for name in _asked(call) if name not in sent]
+        else:
+            names = {name.lower() for name in _names(seen.request)}
+            missing = [one for one in _asked(call) if not any(part in name for part in _PARTS[one] for name in names)]
+        self._unsent.update(missing)
+        refuse(call, [self._drops(name) for name in missing])
         return _reply(call, output, seen, client.at)
 
     async def aclose(self) -> None:
@@ -145,17 +153,6 @@ class InspectModel:
 
     def _drops(self, name: str) -> str:
         return f"Inspect's provider {self.provider} does not send {name} for this model; leave it out"
-
-    def _check_sent(self, call: CallSpec, seen: _Seen) -> None:
-        """Refuse an answer to another question than the one that was asked, and remember why."""
-        if seen.request is None or self.provider in _SENT_UNSEEN:
-            sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
-            missing = [name for name in _asked(call) if name not in sent]
-        else:
-            names = {name.lower() for name in _names(seen.request)}
-            missing = [one for one in _asked(call) if not any(part in name for part in _PARTS[one] for name in names)]
-        self._unsent.update(missing)
-        refuse(call, [self._drops(name) for name in missing])
 
     def _client(self, at: Transport) -> _Client:
         """Inspect's model for a place, with every retry off and its provider watched."""

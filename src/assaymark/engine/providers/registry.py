@@ -13,7 +13,7 @@ from assaymark.engine.providers.anthropic import AnthropicBatches, AnthropicMode
 from assaymark.engine.providers.base import SdkModel
 from assaymark.engine.providers.batches import BatchMaker
 from assaymark.engine.providers.google import GoogleBatches, GoogleModel, google_argument_problems
-from assaymark.engine.providers.http_agent import HttpAgent, external_argument_problems
+from assaymark.engine.providers.http_agent import HttpAgent, PythonAgent, external_argument_problems, is_agent_name
 from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems
 from assaymark.engine.providers.openai import (
     OpenAIBatches,
@@ -22,13 +22,12 @@ from assaymark.engine.providers.openai import (
     OpenAIModel,
     openai_argument_problems,
 )
-from assaymark.engine.providers.python_agent import PythonAgent, is_agent_name
 from assaymark.engine.providers.transports import may_hold_secret
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import JSON
 
 if TYPE_CHECKING:
-    from assaymark.engine.budget import Purse
+    from assaymark.engine.prices import Purse
 
 
 # Models by name, those of providers made when they are asked for: nobody can list every address in advance.

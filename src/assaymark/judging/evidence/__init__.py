@@ -7,9 +7,15 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 from __future__ import annotations
 
 from assaymark.judging.evidence.context_index import Material, OwnNumbers
-from assaymark.judging.evidence.ledger import Finding, audit_texts, numeric_ledger
-from assaymark.judging.evidence.numbers import extract_numbers
-from assaymark.judging.evidence.summary import chance_corrected, evidence_summary, forecast_mismatches
+from assaymark.judging.evidence.ledger import (
+    Finding,
+    audit_texts,
+    chance_corrected,
+    evidence_summary,
+    forecast_mismatches,
+    numeric_ledger,
+)
+from assaymark.judging.evidence.mention import extract_numbers
 
 __all__ = [
     "Finding",

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.evidence.numbers import Number, Values, extract_numbers
+from assaymark.judging.evidence.mention import Number, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
     LISTS,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
+from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.context_index import Material, NumberBag, OwnNumbers, own_numbers, owners_of
-from assaymark.judging.evidence.mention import Around, Reading
-from assaymark.judging.evidence.numbers import Number, extract_numbers
+from assaymark.judging.evidence.mention import Around, Number, Reading, extract_numbers
 from assaymark.judging.evidence.rules import (
     CellHit,
+    UnitReading,
     accusation,
     content,
     derive,
@@ -24,7 +29,8 @@ from assaymark.judging.evidence.rules import (
     significant,
 )
 from assaymark.judging.evidence.words import LISTS, narrow
-from assaymark.records import Context, Decision, Evidence, EvidenceState, RationaleKind
+from assaymark.quantiles import t_quantile
+from assaymark.records import Context, Decision, Evidence, EvidenceState, Measurement, RationaleKind, sha256_text
 
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
 """Texts that the agent did not write: no number in them is its claim."""
@@ -260,3 +266,271 @@ def _unmatched(material: Material, around: Around) -> _Ruling:
     if found is None:
         return _Ruling("not_found", why)
     return found if why == "unmatched" else found._replace(rule=why)
+
+
+# The evidence ledger as measurements, and the arithmetic of stated forecasts
+
+ROW_RULES = frozenset(("row-labelled", "row-part-labelled", "row-unlabelled", "row-other-horizon"))
+"""The rules under which a number is supported by a cell of its subject's own row."""
+
+_UNSETTLED = frozenset(
+    ("unmatched", "in-prompt", "in-prompt-rounded", "in-facts", "partial-context", "one-cell-differs")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """Agreement of numbers with their subject's row: observed, expected by chance, and corrected for it.
+
+    ``low`` and ``high`` are the 2.5 % and 97.5 % quantiles of agreement over the permutations.
+    """
+
+    observed: float
+    chance: float
+    corrected: float
+    n: int
+    permutations: int
+    low: float
+    high: float
+
+
+def chance_corrected(
+    evidence: Sequence[Evidence],
+    materials: Mapping[str, Material],
+    contexts: Mapping[str, str],
+    *,
+    rng: np.random.Generator,
+    permutations: int = 200,
+) -> Chance:
+    """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
+
+    0 is what numbers of the same unit and precision would reach against somebody else's row, 1 is full agreement.
+    Chance is the mean agreement after the subjects were permuted among the numbers of equal unit and decimals (and
+    equal universe, so that every subject has a row). Taken are the numbers that a row supports and those that nothing
+    settles; agreement here is with any cell of the row, whatever its label, which makes chance larger, not smaller.
+
+    Raises
+    ------
+    NotMeasurableError
+        No number qualifies, or chance agreement is complete.
+    """
+    strata = defaultdict(list)
+    n = 0
+    for item in evidence:
+        if item.rule not in ROW_RULES and item.rule not in _UNSETTLED:
+            continue
+        material = materials.get(contexts.get(item.decision, ""))
+        row = -1 if material is None else material.subjects.rows.get(item.subject, -1)
+        if material is not None and row >= 0 and material.cells.bounds[row] < material.cells.bounds[row + 1]:
+            n += 1
+            strata[material.subjects.ids, item.unit, _decimals(item.quote)].append((item, material))
+    if not n:
+        raise NotMeasurableError("chance agreement is undefined: no number is about an instrument with facts")
+    observed = 0
+    drawn = np.zeros(permutations)
+    for key in sorted(strata, key=repr):
+        members = strata[key]
+        agrees = np.zeros((len(members), len(key[0])), dtype=bool)
+        own = np.array([material.subjects.rows[item.subject] for item, material in members], dtype=np.int64)
+        groups: dict[int, list[int]] = defaultdict(list)
+        for at, (_, material) in enumerate(members):
+            groups[id(material)].append(at)
+        for places in groups.values():
+            agrees[places] = _agreement([members[at][0] for at in places], members[places[0]][1])
+        index = np.arange(len(own))
+        observed += int(agrees[index, own].sum())
+        shuffled = rng.permuted(np.tile(own, (permutations, 1)), axis=1)
+        drawn += agrees[index, shuffled].sum(axis=1)
+    share, expected = observed / n, float(drawn.mean()) / n
+    if expected >= 1.0:
+        raise NotMeasurableError("chance agreement is complete: every number agrees with every row")
+    low, high = (float(q) / n for q in np.quantile(drawn, (0.025, 0.975)))
+    return Chance(share, expected, (share - expected) / (1 - expected), n, permutations, low, high)
+
+
+def _decimals(quote: str) -> int:
+    """Digits after the point of a printed number."""
+    _, point, rest = quote.partition(".")
+    digits = 0
+    while point and digits < len(rest) and rest[digits] in "0123456789":
+        digits += 1
+    return digits
+
+
+def _agreement(items: Sequence[Evidence], material: Material) -> NDArray[np.bool_]:
+    """Agreement of each number with each row of one material, over any cell and with the printed sign."""
+    cells = material.cells
+    readings = [_reading(item) for item in items]
+    rate = np.array([reading.as_rate for reading in readings])[:, None]
+    size = np.array([reading.size for reading in readings])[:, None]
+    half = np.array([reading.half for reading in readings])[:, None]
+    heads = [item.quote[:4] for item in items]
+    sign = np.array([-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads])[:, None]
+    stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
+    plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
+    hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus)) | ((plus | minus) & cells.depth[None, :])
+    counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
+    totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
+    return totals
+
+
+def _reading(item: Evidence) -> UnitReading:
+    """The first reading of a ledgered number, from its record alone."""
+    size = abs(item.number)
+    digits = "".join(c for c in item.quote if c in "0123456789.").strip(".")
+    printed = float(digits) if digits.count(".") <= 1 and digits else size
+    step = (size / printed if printed else 1.0) * 10.0 ** -_decimals(item.quote)
+    if item.unit == "percent":
+        return UnitReading(True, size / 100, step / 100)
+    if item.unit == "bps":
+        return UnitReading(True, size / 1e4, step / 1e4)
+    return UnitReading(False, size, step)
+
+
+BEFORE: EvidenceState = "not_verifiable"
+"""The state that tables of older versions hold in place of ``in_context`` and ``not_found``."""
+
+STATES: tuple[EvidenceState, ...] = tuple(state for state in get_args(EvidenceState) if state != BEFORE)
+FORECAST_TOLERANCE = 0.01
+"""Percentage points within which a stated portfolio forecast equals the weighted sum of its parts.
+
+Forecasts are stated to hundredths of a point, rounded or cut; a difference of more than one hundredth is neither.
+"""
+
+_FLOAT_SLACK = 1e-9
+_SHARE_METHOD = "share; interval: linearised over clusters, t with clusters - 1 degrees of freedom"
+_CHANCE_METHOD = "(observed - chance) / (1 - chance); subjects permuted within unit and decimals; interval: none"
+
+
+def evidence_summary(
+    evidence: Sequence[Evidence],
+    decisions: Sequence[Decision],
+    contexts: Mapping[str, Context] | Mapping[str, Material] | None = None,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    permutations: int = 200,
+) -> tuple[Measurement, ...]:
+    """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out.
+
+    ``evidence.share`` for each state, overall and then by agent; ``evidence.no_number_share`` likewise;
+    ``evidence.chance_corrected``, for which ``contexts`` by id (or their `Material`) are needed.
+    """
+    known = {decision.record_id: decision for decision in decisions}
+    ledger = sorted((e for e in evidence if e.decision in known), key=lambda e: (e.decision, e.part, e.start))
+    lines = [f"{item.decision}\t{item.part}\t{item.start}\t{item.state}\t{item.rule}" for item in ledger]
+    lines += sorted(f"{decision.record_id}\t{decision.agent.id}\t{decision.cluster}" for decision in decisions)
+    inputs = sha256_text("\n".join(lines))
+    rows: list[Measurement] = []
+
+    def share(name: str, labels: Mapping[str, str], hits: Mapping[str, int], totals: Mapping[str, int]) -> None:
+        n_of = "numbers" if name == "evidence.share" else "records"
+        n, count, clusters = sum(totals.values()), sum(hits.values()), sorted(totals)
+        low, high = _interval([hits.get(c, 0) for c in clusters], [totals[c] for c in clusters], level)
+        rows.append(
+            Measurement(
+                name=name,
+                labels=labels,
+                value=count / n if n else None,
+                n=n,
+                n_of=n_of,
+                method=_SHARE_METHOD,
+                low=low,
+                high=high,
+                level=level if low is not None else None,
+                inputs=inputs,
+                **_defined(n, f"no {n_of}", "share"),
+                detail={"count": count, **({"clusters": len(clusters)} if n else {})},
+            )
+        )
+
+    for agent in (None, *sorted({decision.agent.id for decision in decisions})):
+        labels = {} if agent is None else {"agent": agent}
+        cluster_of = {d.record_id: d.cluster for d in decisions if agent is None or d.agent.id == agent}
+        numbers = [item for item in ledger if item.decision in cluster_of]
+        with_number = {item.decision for item in numbers}
+        by_state: dict[str, Counter[str]] = defaultdict(Counter)
+        for item in numbers:
+            by_state[item.state][cluster_of[item.decision]] += 1
+        totals = Counter(cluster_of[item.decision] for item in numbers)
+        for state in (*STATES, BEFORE) if any(item.state == BEFORE for item in ledger) else STATES:
+            share("evidence.share", {"state": state, **labels}, by_state[state], totals)
+        silent = Counter(cluster for name, cluster in cluster_of.items() if name not in with_number)
+        share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))
+    found, why = None, "contexts are needed to permute rows (got none)"
+    if contexts is not None:
+        materials = {name: one if isinstance(one, Material) else Material.of(one) for name, one in contexts.items()}
+        context_of = {name: decision.context_id for name, decision in known.items()}
+        try:
+            found = chance_corrected(ledger, materials, context_of, rng=rng, permutations=permutations)
+        except NotMeasurableError as exc:
+            why = str(exc)
+    detail = {} if found is None else {"observed": found.observed, "chance": found.chance}
+    if found is not None:
+        detail |= {"permutations": found.permutations, "chance_low": found.low, "chance_high": found.high}
+    corrected = Measurement(
+        name="evidence.chance_corrected",
+        labels={},
+        value=found.corrected if found else None,
+        n=found.n if found else 0,
+        n_of="numbers",
+        method=_CHANCE_METHOD,
+        inputs=inputs,
+        **_defined(found, why, "share beyond chance"),
+        detail=detail,
+    )
+    return (*rows, corrected)
+
+
+def _defined(there: object, why: str, unit: str) -> dict[str, Any]:
+    """The unit of a measurement that is defined, or the state of one that is not."""
+    return {"unit": unit} if there else {"state": f"undefined: {why}"}
+
+
+def _interval(hits: Sequence[int], totals: Sequence[int], level: float) -> tuple[float, float] | tuple[None, None]:
+    """Cluster interval of a ratio of sums; None where the clusters show no spread to make one from."""
+    groups, n = len(totals), sum(totals)
+    if groups < 2 or sum(hits) in (0, n):
+        return None, None
+    share = sum(hits) / n
+    residuals = np.asarray(hits, dtype=np.float64) - share * np.asarray(totals, dtype=np.float64)
+    error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
+    reach = t_quantile(0.5 + level / 2, groups - 1) * error
+    return max(0.0, share - reach), min(1.0, share + reach)
+
+
+def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FORECAST_TOLERANCE) -> Measurement:
+    """The share of stated portfolio forecasts that differ from the weighted sum of their parts, ``forecast.mismatch``.
+
+    A decision counts when ``stages["forecast"]`` states ``portfolio_pct`` and, under ``holdings``, a forecast for every
+    instrument that an action gives a weight.
+    """
+    gaps = {}
+    for decision in decisions:
+        stage = decision.stages.get("forecast")
+        if not isinstance(stage, Mapping) or not isinstance(stage.get("holdings"), Mapping):
+            continue
+        weights = {a.instrument: a.weight for a in decision.actions if a.weight is not None}
+        stated = _number(stage.get("portfolio_pct"))
+        parts = {name: part for name in weights if (part := _number(stage["holdings"].get(name))) is not None}
+        if stated is not None and weights and len(parts) == len(weights):
+            gaps[decision.record_id] = stated - sum(weights[name] * part for name, part in parts.items())
+    differing = sorted(name for name, gap in gaps.items() if abs(gap) > tolerance + _FLOAT_SLACK)
+    return Measurement(
+        name="forecast.mismatch",
+        labels={},
+        value=len(differing) / len(gaps) if gaps else None,
+        n=len(gaps),
+        n_of="forecasts",
+        method=f"stated portfolio forecast against the weighted sum of its parts, tolerance {tolerance:g} points",
+        inputs=sha256_text("\n".join(f"{name}\t{gaps[name]!r}" for name in sorted(gaps))) if gaps else "",
+        **_defined(gaps, "no forecast was stated with its parts", "share"),
+        detail={"count": len(differing), "tolerance": tolerance, **({"records": differing} if gaps else {})},
+    )
+
+
+def _number(value: object) -> float | None:
+    """A finite number as a float, or None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+        return None
+    return float(value)

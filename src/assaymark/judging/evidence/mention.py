@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from assaymark.judging.evidence.numbers import Number
+import numpy as np
+from numpy.typing import NDArray
+
 from assaymark.judging.evidence.words import (
     CJK,
     CONDITION,
     DOWN,
+    LISTS,
     NO_HORIZONS,
     SPAN_WORDS,
     UP,
@@ -24,8 +29,300 @@ from assaymark.judging.evidence.words import (
     is_content,
     is_horizon,
     lower_of,
+    narrow,
     words_in,
 )
+
+# Numbers in prose: where they stand, how they were printed and in which unit; and what only looks like a number
+
+Floats = NDArray[np.float64]
+
+_RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1.0, "nav": 1.0}
+
+
+class Sizes:
+    """Absolute values that numbers are looked up in: by place, and among all of them in order of size.
+
+    A look-up reads a few dozen values at most, where plain lists and bisection are many times faster than arrays.
+    """
+
+    __slots__ = ("_order", "_sorted", "sizes")
+
+    def __init__(self, sizes: Floats) -> None:
+        self.sizes: list[float] = sizes.tolist()
+        self._sorted: list[float] | None = None
+        self._order: list[int] = []
+
+    def near(self, size: float, half: float, part: slice) -> list[int]:
+        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is."""
+        return [at for at, own in enumerate(self.sizes[part], part.start) if -half <= own - size <= half]
+
+    def all_near(self, size: float, half: float) -> list[int]:
+        """The same among all places, by bisection."""
+        if self._sorted is None:
+            known = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
+            self._order = sorted(known, key=self.sizes.__getitem__)
+            self._sorted = [self.sizes[at] for at in self._order]
+        ordered = self._sorted
+        # the window is a little too wide; what the subtraction says decides
+        reach = half + (size + half) * 1e-12
+        first, last = bisect_left(ordered, size - reach), bisect_right(ordered, size + reach)
+        return sorted(at for at in self._order[first:last] if -half <= self.sizes[at] - size <= half)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Numbers in the two readings that texts use, aligned: index i is one number.
+
+    ``rate`` is the value as a fraction (0.05 is five percent), NaN where it is no rate; ``plain`` is the value as it
+    would be printed without a unit sign, ``printed`` the same as a list. ``rate_size`` and ``plain_size`` are their
+    absolute values, ``unmarked`` the absolute value of what is no rate, else NaN.
+    """
+
+    rate: Floats
+    plain: Floats
+    printed: list[float]
+    rate_size: Sizes
+    plain_size: Sizes
+    unmarked: Sizes
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[float, str]]) -> Values:
+        """The readings of (value, unit) pairs."""
+        plain = np.array([value for value, _ in pairs], dtype=np.float64)
+        rate = plain * np.array([rate_factor(unit) for _, unit in pairs], dtype=np.float64)
+        size = np.abs(plain)
+        unmarked = np.where(np.isnan(rate), size, np.nan)
+        return cls(rate, plain, plain.tolist(), Sizes(np.abs(rate)), Sizes(size), Sizes(unmarked))
+
+
+@lru_cache(maxsize=1024)
+def rate_factor(unit: str) -> float:
+    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate."""
+    return _RATES.get(unit, 0.01 if "%" in unit else math.nan)
+
+
+Unit = Literal["percent", "bps", "usd", "price", "ratio", "count", "multiple", "none"]
+
+MAX_INTEGER_DIGITS = 15
+MAX_FRACTION_DIGITS = 25
+_WINDOW = 40
+
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_SPAN = (
+    r"(?:(?:trading|calendar|business)[- ])?(?:days?|weeks?|wks?|months?|mos?|mths?|years?|yrs?|sessions?|sess"
+    r"|quarters?|qtrs?|hours?|hrs?|minutes?|mins?|seconds?|bars?)(?![A-Za-z0-9])"
+)
+
+_TOKEN = re.compile(
+    r"(?=[0-9+\-−–$€£¥.UCAH])(?<![A-Za-z0-9_])(?<![0-9][.,])"
+    r"(?P<sign>[+\-−–])?(?P<cur>(?:US|C|A|HK)?[$€£¥](?P<sign2>[+\-−])?)?"
+    r"(?P<int>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)?"
+    r"(?P<frac>\.[0-9]+|,[0-9]{1,2}(?=\s?%))?"
+    r"(?<=[0-9])"
+    r"(?P<tail>[ \-]?(?P<scale>thousand|million|billion|trillion|mn|bn|trn|tn|mln|m{1,2}b(?:bls?|/d|pd|d)?)"
+    r"(?![A-Za-z0-9])"
+    r"|(?P<letter>[kKMBT])(?![A-Za-z0-9])"
+    r"|\s?[%％](?:[ \-]?(?:points?|pts?)(?![A-Za-z0-9]))?"
+    r"|[ \-]?(?P<word>percent(?:age)?(?:[ \-]points?)?|pct|ppts?|pps?|bps?|basis[ \-]points?|points?|pts?)"
+    r"(?![A-Za-z0-9])"
+    r"|(?P<times>[x×])(?![A-Za-z0-9]))?"
+)
+_SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
+_SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
+
+_INDEX_SIZES = LISTS["index_sizes"]
+_INDEX_BEFORE = re.compile(
+    r"(?:S\s?&\s?P|\bSP|Russell|Nasdaq|NASDAQ|NDX|Nikkei|FTSE|CSI|STOXX|Stoxx|DAX|CAC|IBEX|ASX|TSX|Dow|DJIA?|MSCI|SSE"
+    r"|KOSPI|Kospi|Hang Seng|Wilshire|Fortune|Cap|Topix|TOPIX|Jones|Composite)[ \-]?\Z"
+)
+_MONTH_BEFORE = re.compile(
+    rf"\b{_MONTH}\.?[ \-](?:the )?"
+    r"(?:[0-9]{1,2}(?:st|nd|rd|th)?(?:\s?[\-–—/&,]\s?|,?\s(?:and|to|or|through)\s)){0,3}\Z"
+)
+_MONTH_AFTER = re.compile(rf"(?:\s?[\-–—]\s?[0-9]{{1,2}})?(?:st|nd|rd|th)?[ \-](?:of )?{_MONTH}(?![A-Za-z])")
+_SLASH_AFTER = re.compile(r"/[0-9]{1,2}(?:/[0-9]{2,4})?(?![0-9.%/])")
+_SLASH_BEFORE = re.compile(r"(?<![0-9.])[0-9]{1,2}/(?:[0-9]{1,2}[/\-])?\Z")
+_ISO_AFTER = re.compile(r"[\-/][0-9]{2}[\-/][0-9]{2}(?![0-9])")
+_ISO_BEFORE = re.compile(r"(?:19|20)[0-9]{2}[\-/](?:[0-9]{2}[\-/])?\Z")
+_TIME_AFTER = re.compile(r":[0-9]{2}|\s?[ap]\.?m\b", re.IGNORECASE)
+_TIME_BEFORE = re.compile(r"[0-9]:\Z")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}\Z")
+_YEAR_BEFORE = re.compile(r"(?:(?:19|20)[0-9]{2}[\-–/]|\b(?:FY|CY|fiscal|Q[1-4]|H[12])[ \-]?'?|')\Z")
+_QUARTER_AFTER = re.compile(r"[QH](?:[ \-]?'?[0-9]{2,4})?(?![A-Za-z0-9])")
+_SPAN_AFTER = re.compile(rf"(?:-?/?\s?(?:[\-–/,]|to|or|and)\s?[0-9]{{1,4}}){{0,2}}-?/?[\-– ]?{_SPAN}", re.IGNORECASE)
+_LETTER_SPAN_AFTER = re.compile(
+    r"(?:\s?[\-–/]\s?[0-9]{1,4})?-?(?:[dDwWyYsSmMhH]|m(?:o|th)s?|[wW]ks?|[yY]rs?|YR)(?![A-Za-z0-9])|个?(?:交易)?[日天周月年季]|小时"
+)
+_CAPITAL_DASH_BEFORE = re.compile(r"(?<![A-Za-z])[A-Z][A-Za-z]{0,12}-\Z")
+_LABEL_BEFORE = re.compile(
+    r"\b(?:Section|Rule|Form|Level|Phase|Tier|Type|Title|Article|Chapter|Basel|Model|Step|Item|Appendix|Table|Route|Area"
+    r"|Version|Mk|Proposition|Prop|Part|No\.|Stage|Gen|Magnificent|Mag|Day|Week|Round|GPT|[Tt]op)[ \-]?\Z|#\Z|\[\Z"
+)
+_ELLIPSIS_BEFORE = re.compile(r"\b(?:over(?: the (?:last|past|prior))?|last) \Z")
+_ELLIPSIS_AFTER = re.compile(r"\s?(?:[;,.)\n]|\Z|and\b|vs\b)")
+_LINE_BEFORE = re.compile(r"(?:\A|\n)[ \t]{0,6}[(\[]?\Z")
+_ENUMERATOR_AFTER = re.compile(r"[.)\]](?=\s)")
+_VERSION_AFTER = re.compile(r"\.[0-9]")
+_LETTER_AFTER = re.compile(r"[A-Za-z_]|-[A-Z](?![a-z])")
+_SHARES_AFTER = re.compile(r"[ -]?(?:shares?|units|coins)(?![A-Za-z])|\s?股", re.IGNORECASE)
+_JOIN = re.compile(r"\s?(?:[\-–—/]|to)\s?\Z")
+_BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number as printed: ``text[start:end] == quote``.
+
+    ``value`` carries the printed sign and scale (``115k`` is 115000.0); ``step`` is what its last printed digit is
+    worth in the same unit, ``decimals`` the digits after the point. ``bare`` marks an integer without sign, unit or
+    separator, which could be a count of anything; ``held`` one that the text calls a number of shares.
+    """
+
+    start: int
+    end: int
+    quote: str
+    value: float
+    unit: Unit
+    step: float
+    decimals: int
+    scale: float
+    signed: bool
+    bare: bool
+    held: bool = False
+
+
+def extract_numbers(text: str) -> list[Number]:
+    """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out.
+
+    A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits is
+    an identifier, not a measurement. Full-width digits are read as digits.
+    """
+    plain = narrow(text)
+    read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]
+    # Give the first halves of ranges the unit of the second, and the second halves the currency of the first
+    for i in range(len(read) - 2, -1, -1):
+        first, second = read[i], read[i + 1]
+        if second.start - first.end > 6 or not _joined(plain, first, second):
+            continue
+        if first.unit == "usd" and second.unit in ("none", "count"):
+            shared = max(first.scale, second.scale)
+            read[i], read[i + 1] = _with_unit(first, "usd", shared), _with_unit(second, "usd", shared)
+        elif first.unit == "none" and second.unit != "none":
+            read[i] = _with_unit(first, second.unit, second.scale)
+    found = read
+    if plain is text:
+        return found
+    return [replace(number, quote=text[number.start : number.end]) for number in found]
+
+
+def _read(text: str, match: re.Match[str]) -> Number | None:
+    """The number in one token, or None for something that only looks like a number."""
+    whole, fraction, sign, currency, sign2, tail, letter = match.group(
+        "int", "frac", "sign", "cur", "sign2", "tail", "letter"
+    )
+    whole, fraction = whole or "", fraction or ""
+    grouped = "," in whole
+    digits = whole.replace(",", "") if grouped else whole
+    if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
+        return None
+    # most tokens have a unit, and what has one is a number without a look at what stands around it
+    held = False
+    if not (currency or (tail and letter != "M")):
+        start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
+        before, after = text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]
+        if _masked(whole, fraction, letter, before, after):
+            return None
+        held = bool(_SHARES_AFTER.match(after))
+    sign = sign2 or sign
+    unit, scale = _unit_of(match, whole, fraction)
+    value = float(digits + fraction.replace(",", ".")) * scale
+    decimals = max(len(fraction) - 1, 0)
+    return Number(
+        start=match.start(),
+        end=match.end(),
+        quote=match.group(),
+        value=-value if sign and sign != "+" else value,
+        unit=unit,
+        step=scale * 10.0**-decimals,
+        decimals=decimals,
+        scale=scale,
+        signed=bool(sign),
+        bare=not (sign or fraction or tail or currency or grouped),
+        held=held,
+    )
+
+
+def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
+    """Unit and scale of a token, from its currency sign and from what follows the digits."""
+    currency, tail, big, letter, word, times = match.group("cur", "tail", "scale", "letter", "word", "times")
+    name = (big or letter or "").lower()
+    # mb, mbd and mmbbl are all millions of barrels
+    scale = _SCALES.get(name, 1e6 if name.startswith("m") else 1.0)
+    if currency:
+        return "usd", scale
+    if scale != 1.0:
+        return "count", scale
+    if not tail:
+        return "none", 1.0
+    if word and word.startswith(("bp", "basis")):
+        return "bps", 1.0
+    if word and word.startswith(("point", "pts", "pt")):
+        # index points run in the hundreds, percentage points do not
+        return ("percent" if len(whole) <= 2 and (fraction or len(whole) < 2) else "none"), 1.0
+    return ("multiple" if times else "percent"), 1.0
+
+
+@lru_cache(maxsize=1 << 14)
+def _masked(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
+    """Whether a token without a unit is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
+    if letter == "M":  # 6M is six months, 1.4M and 57M are millions
+        return not fraction and len(whole) <= 2 and int(whole) <= 24
+    if fraction:
+        return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before))
+    if "," in whole:
+        return bool(_SPAN_AFTER.match(after))
+    days = len(whole) <= 2
+    return bool(
+        # days of a month, years, quarters, ISO and slashed dates, clock times
+        (days and (_MONTH_BEFORE.search(before) or _MONTH_AFTER.match(after)))
+        or _ISO_BEFORE.search(before)
+        or _YEAR_BEFORE.search(before)
+        or (_YEAR.match(whole) and not before.endswith(("+", "-", "−")))
+        or (days and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before)))
+        or _TIME_AFTER.match(after)
+        or _TIME_BEFORE.search(before)
+        or _QUARTER_AFTER.match(after)
+        # horizons such as 30d, 52-week, 1 to 3 months, and the elliptic second one in "over 5d, ... over 21"
+        or (len(whole) <= 4 and (_SPAN_AFTER.match(after) or _LETTER_SPAN_AFTER.match(after)))
+        or (len(whole) <= 4 and _ELLIPSIS_BEFORE.search(before) and _ELLIPSIS_AFTER.match(after))
+        # index names, sections and versions, list numbers, codes with letters in them
+        or (whole in _INDEX_SIZES and _INDEX_BEFORE.search(before))
+        or _LABEL_BEFORE.search(before)
+        or _CAPITAL_DASH_BEFORE.search(before)
+        or (_LINE_BEFORE.search(before) and _ENUMERATOR_AFTER.match(after))
+        or _LETTER_AFTER.match(after)
+    )
+
+
+def _joined(text: str, first: Number, second: Number) -> bool:
+    """Whether two neighbours are the halves of a range (or entries of a slashed list)."""
+    between = text[first.end : second.start]
+    if between in ("", " "):
+        return bool(second.quote[:1] in "-–" and first.end == second.start)
+    if between == " and ":
+        return bool(_BETWEEN.search(text[max(0, first.start - 12) : first.start]))
+    return bool(_JOIN.match(between))
+
+
+def _with_unit(number: Number, unit: Unit, scale: float) -> Number:
+    """``number`` read in the unit and scale of its range."""
+    ratio = scale / number.scale
+    return replace(number, unit=unit, scale=scale, value=number.value * ratio, step=number.step * ratio, bare=False)
+
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
 _LINE_HEAD = re.compile(r"^(?P<lead>(?:[^\w\n]|_){0,3})(?=[^\W_])", re.MULTILINE)

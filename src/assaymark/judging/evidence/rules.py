@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assaymark.judging.evidence.context_index import Cells, FieldLabel, FreeFacts, Material, NumberBag
-from assaymark.judging.evidence.mention import Around
-from assaymark.judging.evidence.numbers import Floats, Number, Values
+from assaymark.judging.evidence.mention import Around, Floats, Number, Values
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -191,7 +190,7 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class UnitReading:
     """One way to read a number: as a rate (fraction) or plainly; its size, and what its last digit is worth."""
 
     as_rate: bool
@@ -213,18 +212,18 @@ class CellHit:
     tier: int
 
 
-def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[Reading, ...]:
+def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[UnitReading, ...]:
     """The readings of a number in the order in which they are tried."""
     size = abs(number.value)
     if number.unit == "percent":
-        return (Reading(True, size / 100, number.step / 100),)
+        return (UnitReading(True, size / 100, number.step / 100),)
     if number.unit == "bps":
-        return (Reading(True, size / 1e4, number.step / 1e4),)
-    plain: tuple[Reading, ...] = (Reading(False, size, number.step),)
+        return (UnitReading(True, size / 1e4, number.step / 1e4),)
+    plain: tuple[UnitReading, ...] = (UnitReading(False, size, number.step),)
     if number.scale != 1.0:
-        plain += (Reading(False, size / number.scale, number.step / number.scale),)
+        plain += (UnitReading(False, size / number.scale, number.step / number.scale),)
     if percent_of_plain and number.unit == "none":
-        plain += (Reading(True, size / 100, number.step / 100),)
+        plain += (UnitReading(True, size / 100, number.step / 100),)
     return plain
 
 
@@ -238,13 +237,13 @@ def significant(number: Number) -> int:
     return _digits(number.quote)
 
 
-def in_row(values: Values, reading: Reading, part: slice, *, money: bool = False) -> list[int]:
+def in_row(values: Values, reading: UnitReading, part: slice, *, money: bool = False) -> list[int]:
     """The places in ``part`` whose size, sign aside, is the reading's within half a last digit; rates are no money."""
     index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
     return index.near(reading.size, reading.half, part)
 
 
-def sized(values: Values, reading: Reading, *, money: bool = False) -> list[int]:
+def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
     """The same among all values, found without looking at each of them."""
     index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
     return index.all_near(reading.size, reading.half)
@@ -325,7 +324,7 @@ def direction_fits(free: FreeFacts, at: int, around: Around) -> bool:
     return not around.direction or direction != -around.direction
 
 
-def _sized_or_unmarked(values: Values, reading: Reading, around: Around) -> list[int]:
+def _sized_or_unmarked(values: Values, reading: UnitReading, around: Around) -> list[int]:
     """The values of a reading's size, and those without a unit that equal a percentage as printed."""
     hits = sized(values, reading, money=around.number.unit == "usd")
     if reading.as_rate:
@@ -447,7 +446,7 @@ def _combined(free: FreeFacts, around: Around) -> Derived | None:
     return None
 
 
-def _pair(rate: Floats, plain: Floats, reading: Reading) -> tuple[int, int, str] | None:
+def _pair(rate: Floats, plain: Floats, reading: UnitReading) -> tuple[int, int, str] | None:
     """Two values whose difference, sum, relative change or ratio is the reading."""
     with np.errstate(all="ignore"):
         own = rate if reading.as_rate else np.where(np.isnan(rate), plain, np.nan)

@@ -12,14 +12,22 @@ from assaymark.judging.pairs.calls import (
     PAIR_PROMPTS,
     STRICT,
     TIE_ALLOWED,
+    Pair,
     ParsedPair,
     PlannedPairCall,
+    Requirement,
+    Stimulus,
+    Task,
     check,
+    finance_tasks,
+    load_tasks,
+    marks,
     pair_call,
     pair_prompt_hashes,
     pair_schema,
     parse_pair_reply,
     plan_pair_calls,
+    repeated_tasks,
 )
 from assaymark.judging.pairs.reference import (
     PLANTED_PAIRS,
@@ -35,16 +43,6 @@ from assaymark.judging.pairs.stimuli import (
     point_stimuli,
     read_stimuli,
     stimuli_json,
-)
-from assaymark.judging.pairs.tasks import (
-    Pair,
-    Requirement,
-    Stimulus,
-    Task,
-    finance_tasks,
-    load_tasks,
-    marks,
-    repeated_tasks,
 )
 
 __all__ = [

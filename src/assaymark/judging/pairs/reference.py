@@ -15,9 +15,8 @@ from typing import Any
 
 from assaymark.engine.calls import CallSpec
 from assaymark.errors import InputError
-from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, criterion_text
+from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, criterion_text, marks
 from assaymark.judging.pairs.stimuli import CHANGES
-from assaymark.judging.pairs.tasks import marks
 from assaymark.judging.reference.features import planted_tables
 from assaymark.judging.reference.judges import (
     PromptJudge,
@@ -28,7 +27,7 @@ from assaymark.judging.reference.judges import (
     uniform,
     value_words,
 )
-from assaymark.prompting.fences import cells, sections
+from assaymark.prompting.context import cells, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
 

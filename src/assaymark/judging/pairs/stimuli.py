@@ -17,7 +17,7 @@ from typing import Final, Literal
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.judging.pairs.tasks import (
+from assaymark.judging.pairs.calls import (
     FILLERS,
     LEAST_REQUIREMENTS,
     MET,

@@ -23,8 +23,7 @@ from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, re
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
 from assaymark.judging.reference.features import Features, notice, planted_tables
 from assaymark.judging.rubric import Rubric, load_rubric
-from assaymark.prompting.context import read_material
-from assaymark.prompting.fences import sections
+from assaymark.prompting.context import read_material, sections
 from assaymark.prompting.texts import SIGNATURES
 
 if TYPE_CHECKING:
@@ -186,14 +185,13 @@ def opinion(terms: tuple[Term, ...], features: Features) -> float:
     return weighed(features, ((one.feature, one.worth, one.weight) for one in terms), MIDDLE)
 
 
-def _knots(rows: Sequence[Sequence[float]]) -> Knots:
-    return tuple((value, score) for value, score in rows)
-
-
 def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
     """Terms from (feature, weight) or, where the feature is worth something else, (feature, weight, knots)."""
     worth = planted_tables()["worth"]
-    return tuple(Term(name, _knots(other[0] if other else worth[name]), weight) for name, weight, *other in rows)
+    return tuple(
+        Term(name, tuple((value, score) for value, score in (other[0] if other else worth[name])), weight)
+        for name, weight, *other in rows
+    )
 
 
 VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {

@@ -30,9 +30,9 @@ from assaymark.judging.reference.judges import (
     weighed,
     without_kin,
 )
-from assaymark.judging.season.ledger import BORNE_OUT
+from assaymark.judging.season.calls import BORNE_OUT
 from assaymark.judging.season.record import ORDER
-from assaymark.prompting.fences import cells, sections
+from assaymark.prompting.context import cells, sections
 from assaymark.prompting.texts import JUDGED_KINDS, SIGNATURES, style_of, token_count
 from assaymark.records import JSON, Fact, Instrument
 

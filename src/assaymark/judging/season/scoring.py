@@ -15,19 +15,33 @@ from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
-from assaymark.judging.season.calls import HorizonTask, PlannedHorizonCall, grader_version, next_call
-from assaymark.judging.season.ledger import CappedPart, HorizonLedger, LedgerDisagreement, capped, ledger_disagreement
-from assaymark.judging.season.plans import PORTFOLIO, PROCESS, TEMPORAL, ScoringPlan, SubComponent, load_scoring
-from assaymark.judging.season.record import Horizon, HorizonPart
-from assaymark.judging.season.replies import (
+from assaymark.judging.season.calls import (
+    CappedPart,
+    HorizonLedger,
+    HorizonTask,
+    LedgerDisagreement,
+    PlannedHorizonCall,
+    capped,
+    grader_version,
+    ledger_disagreement,
+    next_call,
+)
+from assaymark.judging.season.plans import (
+    PORTFOLIO,
+    PROCESS,
+    TEMPORAL,
     HorizonAnswer,
     HorizonClaim,
     LookaheadCheck,
     OutcomeAnswer,
     Read,
     ReplyState,
+    ScoringPlan,
+    SubComponent,
+    load_scoring,
     read_horizon_reply,
 )
+from assaymark.judging.season.record import Horizon, HorizonPart
 from assaymark.records import CallFacts, record
 
 TimeState = Literal["ok", "no measured time"]

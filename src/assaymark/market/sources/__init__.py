@@ -2,8 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import TypeVar
+
+from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
+from assaymark.market.snapshot import Origin, Snapshot
+from assaymark.market.sources import ccxt, fred, huggingface, yahoo
 from assaymark.market.sources.huggingface import Questions
-from assaymark.market.sources.pulling import SOURCES, pull, pull_questions
-from assaymark.market.sources.request import Manners, Request, Source
+from assaymark.market.sources.request import (
+    Asking,
+    Fetch,
+    Manners,
+    Progress,
+    Request,
+    Source,
+    Stopped,
+    snapshot_id,
+    stamped,
+)
+
+# One question to one networked source, answered by a snapshot or by every reason why not
+
+T = TypeVar("T")
+
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, ccxt.SOURCE, huggingface.SOURCE)}
+)
+"""The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
+
+_FETCH: Mapping[str, Fetch] = {
+    "yfinance": yahoo.fetch,
+    "fred": fred.fetch,
+    "alfred": fred.fetch_vintages,
+    "ccxt": ccxt.fetch,
+    "huggingface": huggingface.fetch,
+}
+
+# The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
+_ONE_AT_A_TIME = Lock()
+
+
+def _silent(what: str, done: int, total: int, /) -> None:
+    """The progress of work that nobody watches."""
+
+
+def pull(
+    source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
+) -> Snapshot:
+    """What a networked source says now, as one snapshot."""
+    known = _known(source, request, now)
+    asking = Asking(now, manners or Manners(), progress)
+    draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
+    name = snapshot_id(known.name, now.astimezone(UTC).date(), draft.tables)
+    origin = Origin(
+        source=known.name, retrieved_at=now, query=request.as_query(), licence=known.licence, notes=draft.notes
+    )
+    return Snapshot(name, origin, stamped(draft.tables, name))
+
+
+def pull_questions(
+    request: Request, folder: Path, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
+) -> Questions:
+    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
+    provenance."""
+    known = _known("huggingface", request, now)
+    asking = Asking(now, manners or Manners(), progress)
+    return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
+
+
+def _known(source: str, request: Request, now: datetime) -> Source:
+    """The source of this name, unless the request is wrong."""
+    if source not in SOURCES:
+        raise UnknownNameError("source", source, list(SOURCES))
+    problems = SOURCES[source].problems(request)
+    if now.tzinfo is None:
+        problems.append(Problem("now", f"needs a time zone (got {now.isoformat()})"))
+    if problems:
+        raise InputError(f"source {source}", problems)
+    return SOURCES[source]
+
+
+def _answered(source: str, ask: Callable[[], T]) -> T:
+    """What ``ask`` returns. What it raises is raised anew from here: the frames below held the key."""
+    failed: AssayError
+    with _ONE_AT_A_TIME:
+        try:
+            return ask()
+        except Stopped as exc:
+            failed = InputError(f"source {source}", [str(exc)])
+        except InputError as exc:
+            failed = InputError(f"source {source}", exc.problems)
+        except UnknownNameError as exc:
+            failed = UnknownNameError(exc.kind, exc.name, exc.known)
+    raise failed
+
 
 __all__ = ["SOURCES", "Manners", "Questions", "Request", "Source", "pull", "pull_questions"]

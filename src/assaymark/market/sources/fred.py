@@ -147,7 +147,15 @@ def _draft(
     if key is None:
         raise InputError(source, [Problem("key", "is missing; the service gives one to everybody who asks. Set "
                                           "FRED_API_KEY, or the option api_key")])  # fmt: skip
-    client = _client(request, key, asking.manners)
+    # The client, with its one way to ask replaced by a polite one
+    module = library("fredapi", FRED.extra)
+    client = module.Fred(api_key=key)
+    client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
+
+    def ask(url: str) -> ElementTree.Element:
+        return patiently(lambda: _answer(f"{url}&api_key={key}", key, asking.manners), asking.manners)
+
+    client._Fred__fetch_data = ask
     found: list[dict[str, Any]] = []
     problems: list[Problem] = []
     for done, symbol in enumerate(request.symbols):
@@ -206,19 +214,6 @@ def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
         return dates
     found: np.ndarray = (dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1
     return found
-
-
-def _client(request: Request, key: str, manners: Manners) -> Any:
-    """The client, with its one way to ask replaced by a polite one."""
-    module = library("fredapi", FRED.extra)
-    client = module.Fred(api_key=key)
-    client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
-
-    def ask(url: str) -> ElementTree.Element:
-        return patiently(lambda: _answer(f"{url}&api_key={key}", key, manners), manners)
-
-    client._Fred__fetch_data = ask
-    return client
 
 
 def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:

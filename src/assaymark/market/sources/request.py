@@ -18,10 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.market.actions import CorporateAction
-from assaymark.market.calendar import instant
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
-from assaymark.market.instruments import FIRST_DAY, AssetClass, Listing
+from assaymark.market.instruments import FIRST_DAY, AssetClass, CorporateAction, Listing, instant
 from assaymark.market.snapshot import SCHEMAS, content_digest
 from assaymark.records import JSON, canonical_json
 

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.market.actions import CorporateAction
 from assaymark.market.history import CLOSE_OF_DAY
-from assaymark.market.instruments import CLASSES, AssetClass
+from assaymark.market.instruments import CLASSES, AssetClass, CorporateAction
 from assaymark.market.sources.request import (
     END_OF_DAY,
     Asking,

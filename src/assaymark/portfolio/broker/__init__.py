@@ -2,32 +2,678 @@
 
 from __future__ import annotations
 
-from assaymark.portfolio.broker.book import (
-    SIDES,
-    Bar,
-    Book,
-    Excess,
-    Fill,
-    FillAt,
-    Order,
-    Reason,
-    Rejection,
-    Rules,
-    Settled,
-    orders_of,
-    settle_day,
-)
-from assaymark.portfolio.broker.reconciling import (
-    RELIABILITY,
-    CheckKind,
-    Mismatch,
-    Reconciliation,
-    StatedFill,
-    StatedStep,
-    Tolerance,
-    Unchecked,
-    reconcile,
-)
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.records import Action
+
+# One day at a paper broker: a book and orders in, fills and reasoned rejections out; it knows no dates
+
+FillAt = Literal["next_open", "close"]
+Excess = Literal["reject", "cut"]
+Reason = Literal[
+    "bad-order",
+    "bad-quantity",
+    "unknown-symbol",
+    "no-price",
+    "stale-price",
+    "short-forbidden",
+    "not-held",
+    "fraction",
+    "beyond-holding",
+    "beyond-cash",
+    "beyond-weight",
+    "beyond-exposure",
+]
+
+SIDES: Final = ("buy", "sell", "short", "cover", "close", "target")
+"""What an order can ask for. ``close`` brings a position to nothing, ``target`` to a weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One day's prices of one symbol; ``age`` is how many days old they are, 0 for today's."""
+
+    open: float | None
+    high: float | None = None
+    low: float | None = None
+    close: float | None = None
+    age: int = 0
+
+    def at(self, fill: FillAt) -> float | None:
+        """The price at which orders fill, or None where there is no positive finite one."""
+        return _price(self.open if fill == "next_open" else self.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """What is held: cash in the book's currency, and units of each symbol (negative where it is short)."""
+
+    cash: float
+    positions: Mapping[str, float] = field(default_factory=dict)
+
+    def nav(self, prices: Mapping[str, float]) -> float:
+        """Cash, and the positions at ``prices``; every held symbol needs one."""
+        return self.cash + math.fsum(units * prices[symbol] for symbol, units in self.positions.items())
+
+    def acted(self, symbol: str, split: float = 1.0, dividend: float = 0.0) -> Book:
+        """The book after a corporate action."""
+        units = self.positions.get(symbol, 0.0) * split
+        if not units:
+            return self
+        return Book(self.cash + units * dividend, {**self.positions, symbol: units})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules of a season's broker; each is a field of its plan."""
+
+    fill: FillAt = "next_open"
+    cost_bps: float = 0.0
+    fractional: bool = True
+    lot: float = 1.0
+    short: bool = False
+    max_weight: float | None = None
+    max_exposure: float = 1.0
+    excess: Excess = "reject"
+    max_age: int = 0
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(f"rules.{name}", f"must be {wanted} (got {value!r})")
+            for name, value, good, wanted in (
+                ("fill", self.fill, self.fill in ("next_open", "close"), "next_open or close"),
+                ("cost_bps", self.cost_bps, 0 <= self.cost_bps < 10_000, "from 0 to below 10000"),
+                ("lot", self.lot, 0 < self.lot < math.inf, "positive and finite"),
+                ("max_weight", self.max_weight, self.max_weight is None or 0 < self.max_weight <= 10, "in (0, 10]"),
+                ("max_exposure", self.max_exposure, 0 < self.max_exposure <= 10, "in (0, 10]"),
+                ("excess", self.excess, self.excess in ("reject", "cut"), "reject or cut"),
+                ("max_age", self.max_age, self.max_age >= 0, "0 or more"),
+            )
+            if not good
+        ]
+        if problems:
+            raise InputError("broker", problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One wish of an agent: units (``quantity``) or a fraction of NAV (``weight``), not both."""
+
+    symbol: str
+    side: str
+    quantity: float | None = None
+    weight: float | None = None
+
+    def __str__(self) -> str:
+        size = "" if self.quantity is None else f" {shown(self.quantity)}"
+        share = "" if self.weight is None else f" at weight {shown(self.weight)}"
+        return f"{self.side!s:.20}{size} {self.symbol!s:.40}{share}"
+
+
+def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
+    """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
+    return tuple(
+        Order(
+            symbol=one.instrument,
+            side="target" if one.kind == "target_weight" else one.kind,
+            quantity=one.quantity,
+            weight=one.weight,
+        )
+        for one in actions
+        if one.kind not in ("hold", "no_trade")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """What was traded for the order at index ``order``: signed units, their price, and the cost in cash."""
+
+    order: int
+    symbol: str
+    quantity: float
+    price: float
+    cost: float
+
+    @property
+    def cash(self) -> float:
+        """What the fill adds to cash; negative for a purchase."""
+        return -self.quantity * self.price - self.cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """What was not traded for the order at index ``order``, and why."""
+
+    order: int
+    symbol: str
+    reason: Reason
+    text: str
+    quantity: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A day's orders, settled. Amounts are in the book's currency, at the prices where orders fill."""
+
+    book: Book
+    fills: tuple[Fill, ...]
+    rejections: tuple[Rejection, ...]
+    nav_before: float
+    nav: float
+    costs: float
+    stale: tuple[str, ...] = ()
+
+
+def _price(value: float | None) -> float | None:
+    return value if value is not None and 0 < value < math.inf else None
+
+
+def shown(value: object) -> str:
+    """A number as an agent may have written it, which can be anything."""
+    if isinstance(value, int) and abs(value) >= 1e15:
+        return "a number of more than 15 digits"  # too long for a float, or for text
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value!r:.40}"
+
+
+SLACK: Final = 1e-9
+"""An amount this little beyond a limit (relative) is rounding: the order is filled up to the limit."""
+
+_NOTHING: Final = 1e-12
+_MOST: Final = 1e15
+
+
+def settle_day(
+    book: Book,
+    orders: Sequence[Order],
+    bars: Mapping[str, Bar],
+    rules: Rules,
+    *,
+    universe: Collection[str] | None = None,
+) -> Settled:
+    """The book after a day's orders."""
+    day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
+    first = {number: day.reading(order) for number, order in enumerate(orders)}
+    for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
+        day.take(number, order)
+    return day.settled()
+
+
+class _Refused(Exception):
+    """An order that cannot be filled at all."""
+
+    def __init__(self, reason: Reason, text: str, quantity: float | None = None) -> None:
+        self.reason, self.text, self.quantity = reason, text, quantity
+
+
+class _Day:
+    """The state while a day's orders are settled."""
+
+    def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
+        self.bars, self.rules, self.universe = bars, rules, universe
+        self.marks = _marks(book, bars, rules)
+        self.cash = book.cash
+        self.units = {symbol: units for symbol, units in book.positions.items() if units}
+        self.nav_before = book.nav(self.marks)
+        self.fills: list[Fill] = []
+        self.rejections: list[Rejection] = []
+
+    def reading(self, order: Order) -> float:
+        """The units an order asks for as things stand; 0 where it will be refused."""
+        try:
+            return self._asked(order, self._price(order))
+        except _Refused:
+            return 0.0
+
+    def take(self, number: int, order: Order) -> None:
+        """Fill or reject one order."""
+        try:
+            price = self._price(order)
+            asked = self._asked(order, price)
+            allowed, why = self._allowed(order, asked, price)
+        except _Refused as refused:
+            self._reject(number, order, refused.reason, refused.text, refused.quantity)
+            return
+        if why is not None and (self.rules.excess == "reject" or not allowed):
+            self._reject(number, order, *why, asked)
+            return
+        if allowed:
+            symbol, cost = order.symbol, abs(allowed) * price * self._rate
+            fill = Fill(order=number, symbol=symbol, quantity=allowed, price=price, cost=cost)
+            left = self.units.get(symbol, 0.0) + allowed
+            if abs(left) <= _NOTHING * max(1.0, abs(allowed)):
+                self.units.pop(symbol, None)
+            else:
+                self.units[symbol] = left
+            self.marks.setdefault(symbol, price)
+            self.cash += fill.cash
+            self.fills.append(fill)
+        if why is not None:
+            reason, text = why
+            self._reject(number, order, reason, f"{text}; {abs(allowed):g} units were filled", asked - allowed)
+
+    def settled(self) -> Settled:
+        positions = dict(sorted(self.units.items()))
+        after = Book(self.cash, positions)
+        return Settled(
+            book=after,
+            fills=tuple(self.fills),
+            rejections=tuple(sorted(self.rejections, key=lambda one: one.order)),
+            nav_before=self.nav_before,
+            nav=after.nav(self.marks),
+            costs=math.fsum(fill.cost for fill in self.fills),
+            stale=tuple(symbol for symbol in positions if self.bars[symbol].age > 0),
+        )
+
+    def _price(self, order: Order) -> float:
+        """The price at which the order would fill."""
+        if order.side not in SIDES:
+            raise _Refused("bad-order", f"side must be one of {', '.join(SIDES)} (got {order.side!r:.40})")
+        if not isinstance(order.symbol, str) or order.symbol not in self.universe:
+            raise _Refused("unknown-symbol", "not in the universe of this season")
+        bar = self.bars.get(order.symbol)
+        price = None if bar is None else bar.at(self.rules.fill)
+        if bar is None or price is None:
+            raise _Refused("no-price", "has no price today")
+        if bar.age > self.rules.max_age:
+            raise _Refused("stale-price", f"its last price is {bar.age} days old (allowed {self.rules.max_age})")
+        return price
+
+    def _asked(self, order: Order, price: float) -> float:
+        """The signed units that the order asks for."""
+        held = self.units.get(order.symbol, 0.0)
+        if order.side == "close":
+            if not held:
+                raise _Refused("not-held", "nothing of it is held")
+            return -held
+        size = self._size(order, price)
+        if order.side == "target":
+            return self._whole(size - held) if size else -held
+        if order.weight is not None:
+            # a weight is seldom a whole number of lots; what it names is the lots within it
+            size = self._whole(size)
+            if not size:
+                raise _Refused("fraction", f"is less than one lot of {self.rules.lot:g} units")
+        return size if order.side in ("buy", "cover") else -size
+
+    def _size(self, order: Order, price: float) -> float:
+        """Units named by the order, without the sign of its side."""
+        given = [value for value in (order.quantity, order.weight) if value is not None]
+        if len(given) != 1 or (order.side == "target" and order.weight is None):
+            wanted = "a weight" if order.side == "target" else "either a quantity or a weight"
+            raise _Refused("bad-order", f"needs {wanted}")
+        value = given[0]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
+            raise _Refused("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
+        if order.side != "target" and value <= 0:
+            raise _Refused("bad-quantity", f"must be above 0 (got {value:g})")
+        if order.weight is not None and value and self.nav_before <= 0:
+            raise _Refused("bad-quantity", f"a weight of a NAV of {self.nav_before:,.2f} is no amount")
+        units = float(value) if order.weight is None else float(value) * self.nav_before / price
+        if not abs(units) < math.inf:
+            raise _Refused("bad-quantity", "is more than can be counted")
+        return units
+
+    def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
+        """The units that may be filled, and why they are fewer than asked."""
+        held = self.units.get(order.symbol, 0.0)
+        if order.side == "short" and not self.rules.short:
+            raise _Refused("short-forbidden", "short positions are not allowed", asked)
+        if order.side == "cover" and held >= 0:
+            raise _Refused("not-held", "nothing of it is short", asked)
+        if order.side == "sell" and held <= 0:
+            raise _Refused("not-held", "nothing of it is held", asked)
+        closes = math.isclose(asked, -held, rel_tol=SLACK) and held != 0
+        if not closes and not math.isclose(asked, self._whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
+            raise _Refused("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
+        allowed, why = asked, None
+        for limit, reason, text in self._limits(order, asked, price, held):
+            if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
+                why = why or (reason, text)
+                allowed = limit if limit == -held else self._whole(limit)
+            elif abs(allowed) > abs(limit):
+                allowed = limit
+        return allowed, why
+
+    def _limits(self, order: Order, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
+        """The limits on an order's units, with their reasons: each has the sign of what is asked, or is 0."""
+        limits: list[tuple[float, Reason, str]] = []
+        if order.side in ("sell", "cover"):
+            limits.append((-held, "beyond-holding", f"{abs(held):g} units are held"))
+        elif not self.rules.short and held + asked < 0:
+            limits.append((-held, "short-forbidden", f"{held:g} units are held and short positions are not allowed"))
+        if asked > 0:
+            need, rate = asked * price * (1 + self._rate), price * (1 + self._rate)
+            most = max(self.cash, 0.0) / rate
+            limits.append((most, "beyond-cash", f"costs {need:,.2f} and cash is {self.cash:,.2f}"))
+        if abs(held + asked) <= abs(held):
+            return limits  # an order that does not make the position larger has no limit on its size after
+        nav = self.cash + math.fsum(units * self.marks[name] for name, units in self.units.items())
+        others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != order.symbol)
+        if self.rules.max_weight is not None:
+            text = f"allowed is {self.rules.max_weight:.2%} of NAV in one position"
+            limits.append((self._room(self.rules.max_weight, nav, 0.0, price, held, asked), "beyond-weight", text))
+        text = f"allowed is {self.rules.max_exposure:.2f} times NAV in all positions together"
+        limits.append((self._room(self.rules.max_exposure, nav, others, price, held, asked), "beyond-exposure", text))
+        return limits
+
+    def _room(self, share: float, nav: float, others: float, price: float, held: float, asked: float) -> float:
+        """The largest change towards ``asked`` that leaves position and ``others`` at ``share`` of NAV less cost."""
+        sign = math.copysign(1.0, asked)
+        room = (share * nav - others - sign * held * price) / (price * (1 + share * self._rate))
+        # getting rid of the position that stands in the way never makes anything larger
+        return sign * max(room, -sign * held, 0.0)
+
+    @property
+    def _rate(self) -> float:
+        return self.rules.cost_bps / 1e4
+
+    def _whole(self, units: float) -> float:
+        """``units`` as what may be traded: towards zero to a multiple of the lot, unless fractions are allowed."""
+        if self.rules.fractional:
+            return units
+        lots = math.trunc(units / self.rules.lot * (1 + SLACK))
+        return lots * self.rules.lot
+
+    def _reject(self, number: int, order: Order, reason: Reason, text: str, quantity: float | None) -> None:
+        what = f"{order}: {text}"
+        self.rejections.append(
+            Rejection(order=number, symbol=order.symbol, reason=reason, text=what, quantity=quantity)
+        )
+
+
+def _marks(book: Book, bars: Mapping[str, Bar], rules: Rules) -> dict[str, float]:
+    """The price of every held symbol at the moment orders fill; all problems of the book at once."""
+    problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
+    marks: dict[str, float] = {}
+    for symbol, units in book.positions.items():
+        if not abs(units) < math.inf:
+            problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
+        bar = bars.get(symbol)
+        price = None if bar is None else bar.at(rules.fill)
+        if price is None:
+            what = "is held and has no price; give its last one with its age"
+            problems.append(Problem(f"bars.{symbol}", what))
+        else:
+            marks[symbol] = price
+    if problems:
+        raise InputError("broker", problems)
+    return marks
+
+
+# Whether a record of trading agrees with itself: fills against positions, fills against bars, cash against both
+
+CheckKind = Literal["fill", "cash", "position", "nav"]
+MismatchKind = Literal["fill-quantity", "fill-price", "cash", "position", "negative-position", "nav"]
+Where = Literal["", "at the close", "inside the bar", "outside the bar", "no bar"]
+
+RELIABILITY: Final = ("fill", "cash", "position")
+"""The kinds of check that data reliability counts; a stated NAV is checked beside them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedFill:
+    """One fill as a record states it: signed units, and its price and cost where they are stated."""
+
+    symbol: str
+    quantity: float
+    price: float | None = None
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedStep:
+    """One step of a record: its fills, the book stated after it, and the bars at which it could trade."""
+
+    name: str
+    fills: tuple[StatedFill, ...]
+    book: Book | None
+    bars: Mapping[str, Bar] = field(default_factory=dict)
+    nav: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """Differences up to these are the printed precision of the record: ``cash`` in currency, ``units`` in units."""
+
+    cash: float = 0.01
+    units: float = 1e-6
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(f"tolerance.{name}", f"must be finite and not negative (got {value!r})")
+            for name, value in (("cash", self.cash), ("units", self.units))
+            if not 0 <= value < math.inf
+        ]
+        if problems:
+            raise InputError("reconcile", problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """One statement that does not follow from the others: what is stated, and what was recomputed."""
+
+    step: str
+    kind: MismatchKind
+    symbol: str
+    stated: float
+    recomputed: float
+    where: Where = ""
+
+    def __str__(self) -> str:
+        of = f" of {self.symbol}" if self.symbol else ""
+        where = f", {self.where}" if self.where else ""
+        return f"{self.step}: {self.kind}{of}: stated {self.stated:.10g}, recomputed {self.recomputed:.10g}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchecked:
+    """A check that could not be made, and why."""
+
+    step: str
+    kind: CheckKind
+    symbol: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconciliation:
+    """Every check of a record, with denominators."""
+
+    checks: Mapping[CheckKind, int]
+    passed: Mapping[CheckKind, int]
+    mismatches: tuple[Mismatch, ...]
+    unchecked: tuple[Unchecked, ...]
+    navs: tuple[float | None, ...]
+
+    @property
+    def n(self) -> int:
+        """How many fill, cash and position checks were made."""
+        return sum(self.checks[kind] for kind in RELIABILITY)
+
+    @property
+    def data_reliability(self) -> float:
+        """100 times the share of fill, cash and position checks that reconcile."""
+        if not self.n:
+            raise NotMeasurableError("data reliability is undefined: no fill, cash or position could be checked")
+        return 100.0 * sum(self.passed[kind] for kind in RELIABILITY) / self.n
+
+
+def reconcile(
+    start: Book,
+    steps: Sequence[StatedStep],
+    *,
+    fill: FillAt = "next_open",
+    cost_bps: float = 0.0,
+    short: bool = False,
+    tolerance: Tolerance | None = None,
+) -> Reconciliation:
+    """Recompute each step of a record from the book stated before it."""
+    run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
+    for step in steps:
+        run.take(step)
+    return run.result()
+
+
+class _Run:
+    """The state of one reconciliation."""
+
+    def __init__(self, start: Book, fill: FillAt, rate: float, short: bool, tolerance: Tolerance) -> None:
+        self.before, self.fill, self.rate, self.short, self.tolerance = start, fill, rate, short, tolerance
+        self.carried: list[StatedFill] = []
+        self.checks: dict[CheckKind, int] = dict.fromkeys((*RELIABILITY, "nav"), 0)
+        self.failed: dict[CheckKind, int] = dict(self.checks)
+        self.mismatches: list[Mismatch] = []
+        self.unchecked: list[Unchecked] = []
+        self.navs: list[float | None] = []
+
+    def take(self, step: StatedStep) -> None:
+        """Check one step, and stand on its stated book for the next."""
+        if step.book is None:
+            self._skip(step)
+            return
+        fills: dict[str, list[StatedFill]] = {}
+        for one in (*self.carried, *step.fills):
+            fills.setdefault(one.symbol, []).append(one)
+        self.carried = []
+        explained = {symbol: self._fill_check(step, step.book, symbol, of) for symbol, of in fills.items()}
+        for symbol in sorted((set(self.before.positions) | set(step.book.positions)) - set(fills)):
+            before, after = self.before.positions.get(symbol, 0.0), step.book.positions.get(symbol, 0.0)
+            found: list[Mismatch] = []
+            if abs(after - before) > self.tolerance.units:
+                found.append(self._mismatch(step, "position", symbol, after, before))
+            if after < -self.tolerance.units and not self.short:
+                found.append(self._mismatch(step, "negative-position", symbol, after, 0.0))
+            self._count("position", found)
+        self._cash_check(step, step.book, fills, explained)
+        prices = {symbol: self._price(step, symbol) for symbol, units in step.book.positions.items() if units}
+        known = {symbol: price for symbol, price in prices.items() if price is not None}
+        held = {symbol: units for symbol, units in step.book.positions.items() if units}
+        nav = Book(step.book.cash, held).nav(known) if len(known) == len(prices) else None
+        self.navs.append(nav)
+        if step.nav is not None and nav is None:
+            self._note(step, "nav", "", "a held symbol has no price at this step")
+        elif step.nav is not None and nav is not None:
+            off = _differ(step.nav, nav, self.tolerance.cash)
+            self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
+        self.before = step.book
+
+    def result(self) -> Reconciliation:
+        return Reconciliation(
+            checks=self.checks,
+            passed={kind: n - self.failed[kind] for kind, n in self.checks.items()},
+            mismatches=tuple(self.mismatches),
+            unchecked=tuple(self.unchecked),
+            navs=tuple(self.navs),
+        )
+
+    def _skip(self, step: StatedStep) -> None:
+        """A step without a stated book: its fills are settled against the next one, at its own prices."""
+        why = "the record states no book after this step"
+        self.unchecked += [Unchecked(step=step.name, kind=kind, symbol="", why=why) for kind in ("cash", "position")]
+        for one in step.fills:
+            price = one.price if one.price is not None else self._price(step, one.symbol)
+            self.carried.append(StatedFill(symbol=one.symbol, quantity=one.quantity, price=price, cost=one.cost))
+        self.navs.append(None)
+
+    def _change(self, book: Book, symbol: str) -> float:
+        return book.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
+
+    def _price(self, step: StatedStep, symbol: str) -> float | None:
+        bar = step.bars.get(symbol)
+        return None if bar is None else bar.at(self.fill)
+
+    def _fill_check(self, step: StatedStep, book: Book, symbol: str, fills: Sequence[StatedFill]) -> bool:
+        """One symbol's fills; whether they explain its change in units."""
+        asked, change = math.fsum(one.quantity for one in fills), self._change(book, symbol)
+        explained = abs(asked - change) <= self.tolerance.units * len(fills)
+        found: list[Mismatch] = []
+        if not explained:
+            before = self.before.positions.get(symbol, 0.0)
+            found.append(self._mismatch(step, "fill-quantity", symbol, before + change, before + asked))
+        found += self._prices(step, symbol, [one for one in fills if one in step.fills])
+        self._count("fill", found)
+        return explained
+
+    def _prices(self, step: StatedStep, symbol: str, fills: Sequence[StatedFill]) -> list[Mismatch]:
+        """The stated prices that are not the price of the rule."""
+        rule = self._price(step, symbol)
+        found: list[Mismatch] = []
+        for one in fills:
+            if one.price is None:
+                continue
+            if rule is None:
+                self._note(step, "fill", symbol, "its stated price has no bar to be held against")
+            elif _differ(one.price, rule, self.tolerance.cash):
+                where = _lies(one.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
+                found.append(self._mismatch(step, "fill-price", symbol, one.price, rule, where))
+        return found
+
+    def _cash_check(
+        self, step: StatedStep, book: Book, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
+    ) -> None:
+        """Whether cash changed by what was traded, at the fills' prices or the rule's."""
+        priced: list[float] = []
+        loose: list[tuple[str, float]] = []  # traded at a price that is not stated
+        for symbol in sorted(set(self.before.positions) | set(book.positions) | set(fills)):
+            if explained.get(symbol):
+                priced += [-one.quantity * one.price for one in fills[symbol] if one.price is not None]
+                loose += [(symbol, one.quantity) for one in fills[symbol] if one.price is None and one.quantity]
+            elif abs(self._change(book, symbol)) > self.tolerance.units:
+                loose.append((symbol, self._change(book, symbol)))
+        at_rule = [(units, self._price(step, symbol)) for symbol, units in loose]
+        flows = [-units * price for units, price in at_rule if price is not None]
+        if len(flows) < len(loose):
+            absent = next(symbol for (symbol, _), (_, price) in zip(loose, at_rule, strict=True) if price is None)
+            self._note(step, "cash", absent, "it was traded and has no price at this step")
+            return
+        costs = math.fsum(one.cost for of in fills.values() for one in of)
+        costs += self.rate * math.fsum(map(abs, (*priced, *flows)))
+        settled = self.before.cash + math.fsum(priced) - costs
+        expected = settled + math.fsum(flows)
+        found: list[Mismatch] = []
+        if _differ(book.cash, expected, self.tolerance.cash):
+            bars, units = [step.bars[symbol] for symbol, _ in loose], [-units for _, units in loose]
+            where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
+            found.append(self._mismatch(step, "cash", "", book.cash, expected, where))
+        self._count("cash", found)
+
+    def _count(self, kind: CheckKind, found: list[Mismatch]) -> None:
+        self.checks[kind] += 1
+        self.failed[kind] += bool(found)
+        self.mismatches += found
+
+    def _note(self, step: StatedStep, kind: CheckKind, symbol: str, why: str) -> None:
+        self.unchecked.append(Unchecked(step=step.name, kind=kind, symbol=symbol, why=why))
+
+    def _mismatch(
+        self, step: StatedStep, kind: MismatchKind, symbol: str, stated: float, recomputed: float, where: Where = ""
+    ) -> Mismatch:
+        return Mismatch(step=step.name, kind=kind, symbol=symbol, stated=stated, recomputed=recomputed, where=where)
+
+
+def _differ(stated: float, recomputed: float, slack: float) -> bool:
+    """Whether two amounts differ by more than the printed precision and the rounding of floats."""
+    return abs(stated - recomputed) > slack + 1e-12 * max(abs(stated), abs(recomputed))
+
+
+def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: float) -> Where:
+    """How an amount lies to the value of ``units`` within their bars."""
+    if not bars:
+        return ""
+    parts = [(bar.close, bar.low, bar.high, of) for bar, of in zip(bars, units, strict=True)]
+    if any(close is None or low is None or high is None for close, low, high, _ in parts):
+        return "no bar"
+    close = math.fsum(of * (price or 0.0) for price, _, _, of in parts)
+    if abs(amount - close) <= slack:
+        return "at the close"
+    least = math.fsum(min(of * (low or 0.0), of * (high or 0.0)) for _, low, high, of in parts)
+    most = math.fsum(max(of * (low or 0.0), of * (high or 0.0)) for _, low, high, of in parts)
+    return "inside the bar" if least - slack <= amount <= most + slack else "outside the bar"
+
 
 __all__ = [
     "RELIABILITY",

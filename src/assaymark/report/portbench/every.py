@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from assaymark.claims.boards import LEVEL
-from assaymark.claims.kinds import SHARPE_CONTRAST
+from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench.book import BenchBook

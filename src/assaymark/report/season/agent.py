@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from assaymark.claims.evidence import SILENT
 from assaymark.claims.messages import said
-from assaymark.claims.season_types import Place
+from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import TEMPORAL
 from assaymark.judging.season.table import AgreementRow, SeasonRow
 from assaymark.records import Measurement

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from assaymark.claims.messages import Value
-from assaymark.claims.season_types import SeasonVerdicts
+from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
 from assaymark.report.blocks import Inline, Linked, linked

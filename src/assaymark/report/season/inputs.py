@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assaymark.claims.messages import Said
-from assaymark.claims.season_types import SeasonVerdicts
+from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import AuditLine
 from assaymark.judging.season.table import SeasonTable

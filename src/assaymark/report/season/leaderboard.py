@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from assaymark.claims.evidence import SILENT
-from assaymark.claims.season_types import Place, SeasonVerdicts
+from assaymark.claims.season_claims import Place, SeasonVerdicts
 from assaymark.claims.standing import FEW_CONSECUTIVE
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.table import SeasonRow

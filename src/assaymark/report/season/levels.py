@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from assaymark.claims.messages import Said, said, stand_ins
-from assaymark.claims.season_types import SeasonVerdict
+from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report.blocks import (
     Beside,

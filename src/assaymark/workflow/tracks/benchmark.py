@@ -14,14 +14,21 @@ from typing import Final
 from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import dataset_card, manifest, write_questions
+from assaymark.benchmark.questions.published import dataset_card, generate_questions, manifest, write_questions
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models, words_of
-from assaymark.benchmark.stages import STAGES
-from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
-from assaymark.claims.kinds import FORMULAS, PIPELINE, BenchRules, BenchVerdicts, decide_benchmark
-from assaymark.claims.messages import english, stand_ins
-from assaymark.claims.words import listing
+from assaymark.benchmark.scores import STAGES
+from assaymark.claims.boards import (
+    FORMULAS,
+    MISSING,
+    PIPELINE,
+    BenchRules,
+    BenchVerdicts,
+    Board,
+    Leaderboard,
+    decide_benchmark,
+    missing_replies,
+)
+from assaymark.claims.messages import english, listing, stand_ins
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside

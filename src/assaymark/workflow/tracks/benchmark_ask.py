@@ -28,8 +28,8 @@ from assaymark.benchmark.questions.published import answer_text, write_questions
 from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call
-from assaymark.benchmark.stages import EpisodeResult
-from assaymark.claims.kinds import DISSOCIATION
+from assaymark.benchmark.scores import EpisodeResult
+from assaymark.claims.boards import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, Problem

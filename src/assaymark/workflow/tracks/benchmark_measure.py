@@ -25,9 +25,8 @@ from assaymark.benchmark.profiles import (
     stress_score,
 )
 from assaymark.benchmark.replies import rationale_of
-from assaymark.benchmark.stages import STAGES, Convention, DateResult, EpisodeResult
-from assaymark.claims.boards import MISSING
-from assaymark.claims.kinds import DRAWDOWN, PIPELINE, SHARPE_CONTRAST
+from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeResult
+from assaymark.claims.boards import DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
 from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem

@@ -14,14 +14,12 @@ from assaymark.benchmark.episode import EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Universe, Window, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import read_questions
+from assaymark.benchmark.questions.published import generate_questions, read_questions
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
-from assaymark.benchmark.replies import model_call
-from assaymark.benchmark.stage_prompts import stage_texts
-from assaymark.benchmark.stages import Convention
+from assaymark.benchmark.replies import model_call, stage_texts
+from assaymark.benchmark.scores import Convention
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.prices import Prices

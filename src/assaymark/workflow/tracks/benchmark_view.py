@@ -16,19 +16,26 @@ from assaymark.benchmark.episode import MarketWindow
 from assaymark.benchmark.market import TRAINING_END, Known, is_index
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
-from assaymark.benchmark.questions.generate import COUNTS, shared_out
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
-from assaymark.benchmark.questions.published import read_questions
+from assaymark.benchmark.questions.published import COUNTS, read_questions, shared_out
 from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.scores import inter_class_score, intra_class_score, weight_accuracy
-from assaymark.benchmark.stage_prompts import layers
-from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult, Stage, StageState
+from assaymark.benchmark.replies import layers
+from assaymark.benchmark.scores import (
+    STAGES,
+    DateResult,
+    EpisodeResult,
+    Stage,
+    StageState,
+    inter_class_score,
+    intra_class_score,
+    weight_accuracy,
+)
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.providers.http_agent import no_reply
 from assaymark.market import CLASS_NAMES as MARKET_CLASS_NAMES
 from assaymark.market import class_index, pairwise_correlation, simple_returns
 from assaymark.portfolio.backtest import CLASSES
-from assaymark.portfolio.qp import Floats
+from assaymark.portfolio.optimisers import Floats
 from assaymark.report.portbench import DateTrace, EpisodeTrace, StageTrace
 from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
 

@@ -16,10 +16,11 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.importers.aitrader import NEXT, WHOLE
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.market import CorporateAction
-from assaymark.market.calendar import weekdays
-from assaymark.market.clock import Day
+from assaymark.market.history import Day
+from assaymark.market.instruments import weekdays
 from assaymark.portfolio.broker import (
     RELIABILITY,
+    SLACK,
     Bar,
     Book,
     Order,
@@ -29,7 +30,6 @@ from assaymark.portfolio.broker import (
     reconcile,
     settle_day,
 )
-from assaymark.portfolio.broker.book import SLACK
 from assaymark.records import Decision, Outcome, canonical_json, parse, to_json
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_plan import Season

@@ -16,7 +16,7 @@ from assaymark.engine.rate_limits import provider_of
 from assaymark.errors import ModelError, StoppedError
 from assaymark.judging import asks_again, second_call
 from assaymark.judging.season.calls import AuthorGuess, HorizonTask, PlannedHorizonCall, PlannedOutcomeCall, read_guess
-from assaymark.judging.season.replies import MOST_CHARACTERS, Read, read_horizon_reply, read_outcome_reply
+from assaymark.judging.season.plans import MOST_CHARACTERS, Read, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.scoring import GradedPart, HorizonGrades, OutcomeGrade, horizon_round, outcome_grade
 from assaymark.protocol import AgentSpec, EngineChoice
 from assaymark.records import Context, Decision, Provenance

@@ -22,7 +22,7 @@ from assaymark.encoding import sync_folder
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.judging.season.calls import horizon_texts
-from assaymark.market.clock import Clock, Day
+from assaymark.market.history import Clock, Day
 from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec

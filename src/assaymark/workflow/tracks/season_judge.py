@@ -15,20 +15,27 @@ from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.calls import (
     AuthorGuess,
+    HorizonLedger,
     HorizonTask,
     PlannedProbe,
     grader_version,
+    horizon_ledgers,
     horizon_tasks,
     next_call,
     outcome_calls,
     probe_calls,
 )
-from assaymark.judging.season.ledger import HorizonLedger, horizon_ledgers
-from assaymark.judging.season.plans import ScoringPlan
+from assaymark.judging.season.plans import (
+    MOST_NOTE_TOKENS,
+    HorizonAnswer,
+    Read,
+    ReplyState,
+    ScoringPlan,
+    read_horizon_reply,
+)
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.replies import MOST_NOTE_TOKENS, HorizonAnswer, Read, ReplyState, read_horizon_reply
 from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
-from assaymark.market.calendar import weekdays
+from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Evidence, Judgment, JudgmentStatus

@@ -19,8 +19,8 @@ from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
-from assaymark.market.calendar import weekdays
-from assaymark.market.clock import Clock
+from assaymark.market.history import Clock
+from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json

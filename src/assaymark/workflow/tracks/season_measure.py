@@ -16,9 +16,9 @@ import numpy as np
 from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.errors import InputError, LedgerError, NotMeasurableError
 from assaymark.judging.evidence import Material, chance_corrected
-from assaymark.judging.season.ledger import BORNE_OUT
+from assaymark.judging.season.calls import BORNE_OUT
+from assaymark.judging.season.plans import ReplyState
 from assaymark.judging.season.record import Filled, StepRecord
-from assaymark.judging.season.replies import ReplyState
 from assaymark.judging.season.scoring import JudgeScore
 from assaymark.judging.season.table import thrashing
 from assaymark.metrology.checks import Ints
@@ -27,7 +27,7 @@ from assaymark.metrology.measure_panel import lacking_records
 from assaymark.metrology.scores import excess_replies, missing_shares
 from assaymark.plan import Missing
 from assaymark.portfolio import performance
-from assaymark.portfolio.broker.reconciling import RELIABILITY
+from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import JSON, Evidence, Measurement
 from assaymark.workflow.tracks.season_material import SeasonMaterial
 from assaymark.workflow.tracks.season_record_tables import SPLIT, SeasonGrade, SeasonNav

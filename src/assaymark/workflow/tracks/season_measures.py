@@ -14,7 +14,7 @@ import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.evidence import SPAN, SeasonGates
-from assaymark.claims.season_types import CONSTANT, MISSING, SINGLE
+from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging import token_count
 from assaymark.judging.season.plans import ScoringPlan
@@ -33,10 +33,10 @@ from assaymark.metrology import (
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
 from assaymark.metrology.kappa import spearman_columns
+from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_panel import alpha_measurements, flagged_measurements, variance_measurements
 from assaymark.metrology.orders import OrderPlan
-from assaymark.metrology.style import season_verbosity
 from assaymark.plan import BiasRules, ClusterOrder, OrderRules
 from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits, JudgeSpec

@@ -11,10 +11,10 @@ from statistics import fmean
 
 from assaymark import __version__
 from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.claims.season_types import SeasonVerdicts
+from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.judging.season.record import AuditLine, AuditState
 from assaymark.judging.season.table import SeasonTable
-from assaymark.market.calendar import weekdays
+from assaymark.market.instruments import weekdays
 from assaymark.records import Action, Evidence, Measurement
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season.inputs import (

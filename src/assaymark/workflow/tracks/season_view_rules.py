@@ -17,10 +17,10 @@ from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.claims.evidence import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.importers.aitrader import REPLAYED
-from assaymark.judging.season.ledger import quoted_spans
+from assaymark.judging.season.calls import quoted_spans
+from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import Horizon, HorizonStep
-from assaymark.judging.season.replies import HorizonClaim
-from assaymark.market.calendar import weekdays
+from assaymark.market.instruments import weekdays
 from assaymark.plan import Frozen
 from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, Context, Evidence, Measurement, sha256_text
