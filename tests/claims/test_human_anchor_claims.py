@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -25,8 +26,9 @@ CLUSTERS, CYCLES = 12, 6
 
 @cache
 def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labelled: int = 40, noise: float = 0.3,
-          graders: int = 3, double: int = 10, refused: str = ""):  # fmt: skip
-    """Measurements of a study: ``liking`` is what every judge gives ash and nobody else does, ``better`` is real."""
+          graders: int = 3, double: int = 10, refused: str = "", bonus: float = 0.0, longer: bool = False):  # fmt: skip
+    """Measurements of a study: ``liking`` is what every judge gives ash and nobody else does, ``better`` is real;
+    ``bonus`` is what the judge of ash's maker adds, and ``longer`` makes ash write twice as much."""
     rng = np.random.default_rng(5)
     cycle = [(f"c{g}", f"c{g}/{k}") for g in range(CLUSTERS) for k in range(CYCLES)]
     quality = 3 + rng.normal(0, 0.4, (len(cycle), 1)) + rng.normal(0, 0.45, (len(cycle), len(AGENTS)))
@@ -37,8 +39,10 @@ def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labell
         for a, agent in enumerate(AGENTS):
             about = {"trajectory": f"{name} {agent}", "agent": agent, "cycle": name, "cluster": cluster, "trial": 1}
             about |= {"agent_family": "north" if own and a == 0 else f"maker-{agent}"}
+            about |= {"length": 200 if a == 0 else 100} if longer else {}
             for judge, family in JUDGES.items():
                 score = true[a] + (liking if a == 0 else 0.0) + rng.normal(0, 0.3)
+                score += bonus if a == 0 and family == "north" else 0.0
                 rows.append({**about, "judge": judge, "family": family, "score": float(np.clip(round(score), 1, 5))})
             if name in drawn:
                 who = rng.permutation(graders)[: 2 if name in drawn[:double] and graders > 1 else 1]
@@ -92,11 +96,32 @@ def test_an_order_that_people_see_is_confirmed_in_their_name() -> None:
                     "above[dimension=aggregate,high=cedar,low=birch]"].human_anchor == "not-tested"  # fmt: skip
 
 
-def test_a_confirmation_lifts_own_family_but_never_lack_of_control_texts() -> None:
-    # Judge north likes its own agent; the others see too little of the order to carry it alone.
-    lifted = [one for one in decided(better=0.9, own=True)[0].values() if one.human_anchor == "confirms"]
-    assert lifted
-    assert all(cap.lifted is False for one in lifted for cap in one.caps if cap.field == "adversarial")
+def test_a_confirmation_lifts_what_rests_on_the_judge_of_the_agents_own_maker() -> None:
+    """One judge of three likes the agent of its maker, so that the order does not hold where it stands aside."""
+    given = {"better": 0.22, "own": True, "bonus": 0.45, "labelled": 70}
+    above_cedar = ABOVE.replace("birch", "cedar")
+    verdicts, measurements, study = decided(**given)
+    one = verdicts[above_cedar]
+    assert (one.own_family, one.human_anchor, one.publication_level) == ("rests-on-own-family", "confirms", "qualified")
+    (cap,) = [cap for cap in one.caps if cap.field == "own_family"]
+    assert (cap.level, cap.lifted) == ("no-claim", True)
+    assert [c.id for c in one.conditions if "own makers" in c.text] == ["own-family"]
+    alone = decide_claims([m for m in measurements if not m.name.startswith("human.")], study, "0" * 64)
+    assert {v.claim.id: v.publication_level for v in alone}[above_cedar] == "no-claim"
+    # graders who do not agree confirm it and lift nothing
+    apart = [replace(m, value=0.31) if m.name == "human.agreement" else m for m in measurements]
+    thin = {v.claim.id: v for v in decide_claims(apart, study, "0" * 64)}[above_cedar]
+    assert (thin.human_anchor, thin.publication_level) == ("confirms", "no-claim")
+    assert not any(cap.lifted for cap in thin.caps)
+
+
+def test_a_confirmation_lifts_length_and_never_the_lack_of_control_texts() -> None:
+    one = decided(better=0.9, longer=True)[0][ABOVE]
+    assert one.length == "may-be-length"
+    assert {cap.field: cap.lifted for cap in one.caps} == {"length": True, "adversarial": False}
+    assert one.binding == ("adversarial",)
+    assert not any(c.id == "length" for c in one.conditions)
+    assert any("It may be length" in text for text in one.reasons)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +153,14 @@ def test_graders_who_disagree_keep_their_word_and_lift_nothing() -> None:
     assert "agreement among the graders was not measured" in str(alone.condition)
 
 
-@pytest.mark.parametrize("given", [{"better": 0.9}, {"liking": 0.9}, {"better": 0.2}, {"better": 0.9, "labelled": 16},
-                                   {"better": 0.9, "refused": "none"}, {"better": 0.9, "own": True}])  # fmt: skip
+OWN_MAKER = {"better": 0.22, "own": True, "bonus": 0.45, "labelled": 70}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"better": 0.9}, {"liking": 0.9}, {"better": 0.2}, {"better": 0.9, "labelled": 16}, OWN_MAKER,
+     {"better": 0.9, "refused": "-"}, {"better": 0.9, "longer": True}],
+)  # fmt: skip
 def test_certificates_recompute_what_people_say(given) -> None:
     verdicts, measurements, study = decided(**given)
     known = index(measurements)

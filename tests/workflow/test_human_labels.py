@@ -6,13 +6,17 @@ import json
 import os
 import random
 import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from assaymark.cli import main
@@ -22,13 +26,16 @@ from assaymark.workflow.human_labels import (
     Draw,
     HumanGrade,
     draw_sample,
+    frame_of,
     recompute,
     store_draw,
     store_grades,
     stored_draw,
     stored_grades,
 )
+from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tables import JUDGMENTS, Store
 
 AT = "2025-03-01T12:00:00Z"
 CYCLES = {f"{cluster}/{k}": cluster for cluster, size in (("a", 3), ("b", 7), ("c", 5)) for k in range(size)}
@@ -279,3 +286,39 @@ def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, cap
     assert "--price: must be record, call or human, from 0 (got cal=1)" in said
     assert main(["plan-calls", str(finished)]) == 2
     assert "--budget or --effect is needed" in capsys.readouterr().err
+
+
+def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tmp_path, capsys) -> None:
+    """People who grade as one of the judges does: the file may come at any time after the draw, as Parquet too."""
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(demo, folder.path)
+    before = json.loads(folder.verdicts.read_text())
+    assert main(["draw", str(folder.path), "--sample", "30", "--json"]) == 0
+    units = set(json.loads(capsys.readouterr().out)["units"])
+    frame = frame_of(folder)
+    given = {one.trajectory: one.scores for one in Store(folder).read(JUDGMENTS) if one.judge == "auditor"}
+    chance, rows = random.Random(2), []
+    for name, (cycle, _) in frame.records.items():
+        for who in ("ab", "cd") if cycle in units else ():
+            for dimension in frame.dimensions:
+                grade = min(5.0, max(1.0, round(given[name][dimension] + chance.choice((-0.4, 0, 0.4)))))
+                when = datetime(2031, 1, 1, tzinfo=UTC)
+                row = {"trajectory": name, "grader": who, "dimension": dimension, "grade": grade, "time": when}
+                rows.append(row)
+    pq.write_table(pa.Table.from_pylist(rows), folder.path / "grades.parquet")
+    import_named_grades(folder, "grades.parquet", anchor=True)  # as measuring does with human.grades of the plan
+    assert len(stored_grades(folder)) == len(rows)
+    assert main(["import", "human", str(folder.path / "grades.parquet"), "--out", str(folder.path)]) == 0
+    assert f"{len(rows)} grades by people" in capsys.readouterr().out
+    for verb in ("measure", "claim"):
+        assert main([verb, str(folder.path)]) == 0
+    after = json.loads(folder.verdicts.read_text())
+    assert after["plan_hash"] == before["plan_hash"]
+    states = Counter(one["human_anchor"] for one in after["verdicts"])
+    assert states["confirms"] > 0
+    capsys.readouterr()
+    confirmed = next(one for one in after["verdicts"] if one["human_anchor"] == "confirms")
+    assert "as the 2 human graders of this study would" in confirmed["condition"]
+    certificates = [str(path) for path in sorted(folder.certificates.glob("*.json"))[:40]]
+    assert main(["claim", "--verify", *certificates]) == 0
+    assert main(["verify", str(folder.path)]) == 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers.read import Row, read_sheet
+from assaymark.importers.read import Row, Sheet, read_sheet
 from assaymark.importers.report import Tally
 from assaymark.records import Judgment, content_id
 from assaymark.rows import unpack
@@ -90,7 +93,7 @@ def import_labels(
     that is wrong in the table, or no grade in it.
     """
     tally = Tally()
-    sheet = read_sheet(name, unpack(name, data), tally)
+    sheet = _parquet(name, data, tally) if data.startswith(b"PAR1") else read_sheet(name, unpack(name, data), tally)
     needed = ("trajectory", "grader", "dimension", "grade", "time")
     if absent := [column for column in needed if sheet.rows and column not in sheet.columns]:
         raise InputError("human", [Problem(name, f"no column {', '.join(absent)} (got {', '.join(sheet.columns)})")])
@@ -114,6 +117,16 @@ def import_labels(
     if tally.problems:
         raise InputError("human", tally.problems)
     return list(found.values())
+
+
+def _parquet(name: str, data: bytes, tally: Tally) -> Sheet:
+    """The rows of a Parquet file, times as text."""
+    try:
+        rows = pq.ParquetFile(pa.BufferReader(data)).read().to_pylist()
+    except pa.ArrowException as exc:
+        raise InputError("human", [Problem(name, f"this Parquet file cannot be read: {exc}")]) from None
+    plain = [{k: v.isoformat() if isinstance(v, datetime) else v for k, v in row.items()} for row in rows]
+    return Sheet([Row(f"{name} row {at}", cells, tally) for at, cells in enumerate(plain, start=1)])
 
 
 def _by_grader(rows: Sequence[Row]) -> list[Row]:

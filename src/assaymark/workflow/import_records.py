@@ -16,7 +16,7 @@ from assaymark.judging import find_rubric
 from assaymark.judging.season.scoring import HIGHEST
 from assaymark.prompting.texts import flagged
 from assaymark.protocol import parse_study
-from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
+from assaymark.records import AGGREGATE, Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, frame_of, store_grades, stored_draw
 from assaymark.workflow.lock import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
@@ -60,10 +60,11 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     require_version_2(folder)
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
-    if stored_draw(folder) is not None and b"time" in data.split(b"\n", 1)[0]:
+    if stored_draw(folder) is not None and (data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]):
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
-        given = import_labels(path.name, data, records=cycles, dimensions=frame.dimensions, scale=frame.scale)
+        asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
+        given = import_labels(path.name, data, records=cycles, dimensions=asked, scale=frame.scale)
         store_grades(folder, [HumanGrade(**one) for one in given])
         return len(given)
     if season:
@@ -88,6 +89,16 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         ledger.add_source(path.name, data, "human")
     store.write_arrow(HUMAN, made, basis)
     return len(grades)
+
+
+def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = False) -> None:
+    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named.
+
+    ``anchor``: only grades of people outside the panel, which need a draw before them.
+    """
+    places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
+    if (path := next((one for one in places if one.is_file()), None)) is not None:
+        import_grades(folder, path)
 
 
 def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) -> tuple[Judgment, ...]:

@@ -40,6 +40,7 @@ from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.human_labels import labels_of, people_basis, records_of
+from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -102,6 +103,7 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
+    import_named_grades(folder, study.human.grades, anchor=True)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
     sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if study.datasheets else {}

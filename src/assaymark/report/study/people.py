@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from assaymark.claims.candidates import kind_of
 from assaymark.records import AGGREGATE, Measurement
@@ -11,6 +11,8 @@ from assaymark.report.blocks import Inline, Section, Table, Text
 from assaymark.report.lookup import Book
 from assaymark.report.text import listing, plural, sentence, signed, state_words
 from assaymark.text import clean, count, number, percent, span
+
+_LISTED: Final = 10
 
 
 def people_section(book: Book) -> Section | None:
@@ -37,6 +39,9 @@ def _answer(book: Book, sample: Measurement) -> str:
     graders, drawn = list(detail["graders"]), int(detail["drawn"])
     graded = f"{count(int(detail['graded']))} of {count(drawn)} drawn cycles"
     who = f"{plural(len(graders), 'person', 'people')} graded {graded}"
+    if lacking := [clean(str(one), 60) for one in detail.get("ungraded", ())]:
+        more = f" and {count(len(lacking) - _LISTED)} more" if len(lacking) > _LISTED else ""
+        who += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
     if sample.value is None:
         return f"{sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
     states = [one.human_anchor for one in book.run.verdicts if one.claim.asserts_order]

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assaymark.engine import Ledger, Model
@@ -42,7 +41,7 @@ from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import again_line
 from assaymark.workflow.forecast import Forecast, Stage, forecast
-from assaymark.workflow.import_records import import_grades
+from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
@@ -318,11 +317,7 @@ class SeasonJudged(Told):
 def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
-    # the file of grades that the season file names, if it is there: in the run folder, or as it is named
-    named = stored.season.human.grades
-    places = [] if named is None else [folder.path / named, Path(named)]
-    if (grades_file := next((path for path in places if path.is_file()), None)) is not None:
-        import_grades(folder, grades_file)
+    import_named_grades(folder, stored.season.human.grades)
     refuse_unjudgeable(folder, stored.season, store)
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
