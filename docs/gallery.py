@@ -33,7 +33,7 @@ from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology import holm, minimum_detectable_effect
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import KAPPA, Book
 from assaymark.report.study.controls import tiers
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import tier_rows, tier_sentences, top_words, turned_sentences
@@ -300,10 +300,21 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
         ("judge", "replies without a readable score", "of"),
         *((name, str(n), f"{rows.num_rows // 6:,}") for name, n in sorted(lacking.items())), right=(1, 2),
     )  # fmt: skip
-    with as_file(files("assaymark.workflow") / "mt_bench_repro" / "plan.toml") as plan:
-        coarse = check(rows, map={"dimension": "language", "cluster": "category"}, study=plan)
+    with as_file(files("assaymark.workflow") / "mt_bench_repro") as folder:
+        coarse = check(rows, map={"dimension": "language", "cluster": "category"}, study=folder / "plan.toml")
+        asked = check(folder / REAL[1], map={"judge": "judge+language"}).read.orders
+    by_place = [
+        (judge, *(f"{one['same_place'] / one['both']:.1%}" for name in tongues for key, one in asked.items()
+                  if key.startswith(judge) and key.endswith(name)))
+        for judge in sorted(found.read.orders)
+    ]  # fmt: skip
+    kappa = [book.one(KAPPA, dimension=name) for name in tongues]
     return Entry("mt-bench-repro", {
-        "order": order_table(book, Order("plain mean, 1 to 10", overall)), "counts": counts(found), "said": said(book),
+        "order": order_table(book, Order("plain mean, 1 to 10", overall)),
+        "agree_by_tongue": " and ".join(f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f}) in {name}"
+                                        for name, one in zip(tongues, kappa, strict=True) if one is not None),
+        "by_place": table(("judge", *(f"same position won, {name}" for name in tongues)), *by_place, right=(1, 2)),
+        "counts": counts(found), "said": said(book),
         "tongues": by_tongue, "agree": agree_words(book), "spread": spread_words(book), "pairs": pairs_words(book),
         "liked": table(("judge", "in", "more for its own family"), *liked, right=(2,)), "places": places(found),
         "korean": korean, "unread": sum(lacking.values()), "failed": failed, "binds": binds(book),
