@@ -36,7 +36,7 @@ from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.lookup import KAPPA, Book
 from assaymark.report.study.controls import tiers
 from assaymark.report.study.limits import limits
-from assaymark.report.study.overview import tier_rows, tier_sentences, top_words, turned_sentences
+from assaymark.report.study.overview import conditions_of, tier_rows, tier_sentences, top_words, turned_sentences
 from assaymark.report.study.scores import agree_words, pairs_words, spread_words
 from assaymark.text import number
 from assaymark.workflow.check import REAL, Checked, check, check_real
@@ -143,15 +143,15 @@ def order_table(book: Book, order: Order) -> str:
 
 def said(book: Book) -> str:
     """What may be said, each sentence with its level; the conditions that all share after them."""
-    told = [*tier_sentences(book), *turned_sentences(book)]
-    if not told:
-        return f"No order of two groups. {top_words(book)}".strip()
-    lines = []
-    every = [one for one in told[0][2] if all(one in also for _, _, also in told)]
-    for text, level, also in told:
-        own = " ".join(one for one in also if one not in every)
-        lines.append(f"- {'[x]' if level == 'headline' else '[/]'} “{text}”{f' Say also: {own}' if own else ''}")
-    return "\n".join([*lines, "", f"Say with each of them: {' '.join(every)}"] if every else lines)
+    parts, told = list[str](), tier_sentences(book)
+    for group, above in ((told, ()), (turned_sentences(book), told)):
+        own, shared = conditions_of(group, above)
+        parts.append("\n".join(
+            f"- {'[x]' if level == 'headline' else '[/]'} “{text}”{f' Say also: {mine}' if mine else ''}"
+            for (text, level, _), mine in zip(group, own, strict=True)
+        ))  # fmt: skip
+        parts.append(shared)
+    return "\n\n".join(parts)
 
 
 def binds(book: Book) -> str:
