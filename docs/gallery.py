@@ -33,10 +33,10 @@ from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology import holm, minimum_detectable_effect
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import KAPPA, Book
 from assaymark.report.study.controls import tiers
 from assaymark.report.study.limits import limits
-from assaymark.report.study.overview import tier_rows, tier_sentences, top_words, turned_sentences
+from assaymark.report.study.overview import conditions_of, tier_rows, tier_sentences, top_words, turned_sentences
 from assaymark.report.study.scores import agree_words, pairs_words, spread_words
 from assaymark.text import number
 from assaymark.workflow.check import REAL, Checked, check, check_real
@@ -143,15 +143,15 @@ def order_table(book: Book, order: Order) -> str:
 
 def said(book: Book) -> str:
     """What may be said, each sentence with its level; the conditions that all share after them."""
-    told = [*tier_sentences(book), *turned_sentences(book)]
-    if not told:
-        return f"No order of two groups. {top_words(book)}".strip()
-    lines = []
-    every = [one for one in told[0][2] if all(one in also for _, _, also in told)]
-    for text, level, also in told:
-        own = " ".join(one for one in also if one not in every)
-        lines.append(f"- {'[x]' if level == 'headline' else '[/]'} “{text}”{f' Say also: {own}' if own else ''}")
-    return "\n".join([*lines, "", f"Say with each of them: {' '.join(every)}"] if every else lines)
+    parts, told = list[str](), tier_sentences(book)
+    for group, above in ((told, ()), (turned_sentences(book), told)):
+        own, shared = conditions_of(group, above)
+        parts.append("\n".join(
+            f"- {'[x]' if level == 'headline' else '[/]'} “{text}”{f' Say also: {mine}' if mine else ''}"
+            for (text, level, _), mine in zip(group, own, strict=True)
+        ))  # fmt: skip
+        parts.append(shared)
+    return "\n\n".join(parts)
 
 
 def binds(book: Book) -> str:
@@ -300,10 +300,21 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
         ("judge", "replies without a readable score", "of"),
         *((name, str(n), f"{rows.num_rows // 6:,}") for name, n in sorted(lacking.items())), right=(1, 2),
     )  # fmt: skip
-    with as_file(files("assaymark.workflow") / "mt_bench_repro" / "plan.toml") as plan:
-        coarse = check(rows, map={"dimension": "language", "cluster": "category"}, study=plan)
+    with as_file(files("assaymark.workflow") / "mt_bench_repro") as folder:
+        coarse = check(rows, map={"dimension": "language", "cluster": "category"}, study=folder / "plan.toml")
+        asked = check(folder / REAL[1], map={"judge": "judge+language"}).read.orders
+    by_place = [
+        (judge, *(f"{one['same_place'] / one['both']:.1%}" for name in tongues for key, one in asked.items()
+                  if key.startswith(judge) and key.endswith(name)))
+        for judge in sorted(found.read.orders)
+    ]  # fmt: skip
+    kappa = [book.one(KAPPA, dimension=name) for name in tongues]
     return Entry("mt-bench-repro", {
-        "order": order_table(book, Order("plain mean, 1 to 10", overall)), "counts": counts(found), "said": said(book),
+        "order": order_table(book, Order("plain mean, 1 to 10", overall)),
+        "agree_by_tongue": " and ".join(f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f}) in {name}"
+                                        for name, one in zip(tongues, kappa, strict=True) if one is not None),
+        "by_place": table(("judge", *(f"same position won, {name}" for name in tongues)), *by_place, right=(1, 2)),
+        "counts": counts(found), "said": said(book),
         "tongues": by_tongue, "agree": agree_words(book), "spread": spread_words(book), "pairs": pairs_words(book),
         "liked": table(("judge", "in", "more for its own family"), *liked, right=(2,)), "places": places(found),
         "korean": korean, "unread": sum(lacking.values()), "failed": failed, "binds": binds(book),

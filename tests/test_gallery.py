@@ -119,6 +119,18 @@ def test_plain_means_and_unreadable_replies_of_the_package():
     assert failed == {judge: str(counted[judge]) for judge in sorted(counted.index)}
 
 
+def test_position_bias_by_language_in_pandas():
+    pairs = pd.read_parquet(PACKAGE / "orders.parquet")
+    both = pairs[pairs.winner_ab.isin(["A", "B", "tie"]) & pairs.winner_ba.isin(["A", "B", "tie"])]
+    same = (both.winner_ab == both.winner_ba) & (both.winner_ab != "tie")
+    shares = same.groupby([both.judge, both.language]).mean().unstack()
+    for judge, english, korean in cells("mt-bench-repro", "judge | same position won, English"):
+        assert (english, korean) == tuple(f"{shares.loc[judge, one]:.1%}" for one in ("English", "Korean"))
+    grades = pd.read_parquet(PACKAGE / "grades.parquet").query("score >= 1")
+    spread = grades.groupby(["language", "system"]).score.mean().groupby("language").agg(np.ptp)
+    assert spread["Korean"] > spread["English"]
+
+
 def test_tiers_of_the_package_do_not_turn_the_plain_means_round():
     """Whoever is in a higher tier has the higher plain mean."""
     tiers = [int(row[3]) for row in cells("mt-bench-repro", "rank | system")]

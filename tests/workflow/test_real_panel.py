@@ -176,6 +176,8 @@ def test_what_is_said_of_real_systems_has_its_evidence_and_scope(real, measured,
     assert "kook222/mt_bench_repro, Apache-2.0" in text
     assert "not a ranking of today’s models" in text
     assert "no grades by people" in text
+    assert text.index("ranks first of the six agents") < text.index("Say with each of them: ")
+    assert text.index("Say with each of them: ") < text.index("Say with each of them, besides the above: ")
     assert "judges may lack 8 % of the scores of a system, not 5 %" in text
     levels = {
         (system, language): np.mean([both[language] for one in answers[1] if one["system"] == system

@@ -18,7 +18,9 @@ from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import (
+    Said,
     axis_of,
+    conditions_of,
     counted_words,
     finding,
     judges_words,
@@ -89,14 +91,12 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     found = finding(book)
     if found.verdict is None:
         yield from (Text(), _signed("no-claim", found.said), *_lines(found.also))
-    told = _told(book)
-    every = [text for text in told[0][2] if all(text in also for _, _, also in told)] if told else []
-    for text, level, also in told:
-        yield _signed(level, f"“{text}”")
-        own = " ".join(one for one in also if one not in every)
-        yield from _lines(f"Say also: {own}" if own else "")
-    if every:
-        yield from _lines(f"Say with {'each of them' if len(told) > 1 else 'it'}: {' '.join(every)}")
+    told, turned = _told(book), turned_sentences(book)[:_TURNED]
+    for group, above in ((told, ()), (turned, told)):
+        own, shared = conditions_of(group, above)
+        for (text, level, _), mine in zip(group, own, strict=True):
+            yield from (_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else ""))
+        yield from _lines(shared)
     yield from _lines(top_words(book))
     if found.second:
         yield _signed("no-claim", found.second)
@@ -111,17 +111,16 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
         yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)
 
 
-def _told(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
-    """The sentences that say the most: cuts between tiers, pairs that criteria turn, who ranks first on each."""
-    found, allowed = [*tier_sentences(book), *turned_sentences(book)[:_TURNED]], names_allowed(book)
-    most = max(_SAID, len(found))
+def _told(book: Book) -> list[Said]:
+    """The sentences that say the most: the cuts between tiers, then who ranks first on each criterion."""
+    found, allowed = tier_sentences(book), names_allowed(book)
     first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
     found += [
         (prose(v.claim.statement, 400), v.publication_level, tuple(prose(one.text, 400) for one in v.conditions))
         for v in first
         if v.claim.dimension != AGGREGATE and allowed
     ]
-    return found[:most]
+    return found[:_SAID]
 
 
 def _signed(level: Level, text: str) -> Text:

@@ -240,16 +240,14 @@ def tiers_section(book: Book) -> Section:
                 values=_values(overall),
             )
         )
+    small: list[Block] = []
+    if scored:
+        small.append(Beside(tuple((_small(book, d, axis, at),) for at, d in enumerate(scored)), "small3"))
     if book.run.table is not None:
-        told = [*tier_sentences(book), *turned_sentences(book)][:_CUTS]
-        every = [one for one in told[0][2] if all(one in also for _, _, also in told)] if told else []
-        blocks += [
-            Quote(level, text, " ".join(one for one in also if one not in every), copy=" ".join((text, *also)))
-            for text, level, also in told
-        ]
-        blocks += [Text(one) for one in (every and f"Say with each of them: {' '.join(every)}", top_words(book)) if one]
-    small = tuple((_small(book, d, axis, at),) for at, d in enumerate(scored))
-    blocks += [Beside(small, "small3")] if small else []
+        cuts, turned = tier_sentences(book)[:_CUTS], turned_sentences(book)[:_CUTS]
+        blocks += [*_quotes(cuts), *(Text(one) for one in (top_words(book),) if one)]
+        small += _quotes(turned, cuts)
+    blocks += small
     key = (
         "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
         "it is shown. Half fill: supported only with a condition. "
@@ -258,7 +256,37 @@ def tiers_section(book: Book) -> Section:
     return Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), tuple(blocks))
 
 
-def turned_sentences(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
+Said = tuple[str, Level, tuple[str, ...]]
+"""A sentence with its level and the conditions to be quoted with it."""
+
+
+def conditions_of(told: Sequence[Said], above: Sequence[Said] = ()) -> tuple[list[str], str]:
+    """The conditions of each sentence that not all share, and those that all do, without those of all ``above``."""
+    shared, before = (
+        [text for text in group[0][2] if all(text in also for _, _, also in group)] if group else []
+        for group in (told, above)
+    )
+    own = [" ".join(one for one in also if one not in (*shared, *before)) for _, _, also in told]
+    rest = " ".join(one for one in shared if one not in before)
+    if not told or not (rest or before):
+        return own, ""
+    lead = f"Say with {'each of them' if len(told) > 1 else 'it'}"
+    if not rest:
+        return own, f"{lead} what is said above."
+    return own, f"{lead}{', besides the above' if before else ''}: {rest}"
+
+
+def _quotes(told: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
+    """Sentences to be copied with their conditions, and below them what all of them need."""
+    own, shared = conditions_of(told, above)
+    quotes = [
+        Quote(level, text, mine, copy=" ".join((text, *also)))
+        for (text, level, also), mine in zip(told, own, strict=True)
+    ]
+    return [*quotes, *(Text(one) for one in (shared,) if one)]
+
+
+def turned_sentences(book: Book) -> list[Said]:
     """Pairs that are ranked one way on a dimension and the other way on another, as `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
                for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
@@ -285,14 +313,14 @@ def ranks_words(book: Book, dimension: str) -> str:
     return f"Possible ranks of {of}: {', '.join(told[:12])}{more}." if told else ""
 
 
-def tier_sentences(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
+def tier_sentences(book: Book) -> list[Said]:
     """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it.
 
     It follows from the supported orders of every agent above over every agent below.
     """
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
     by_pair = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}
-    found: list[tuple[str, Level, tuple[str, ...]]] = []
+    found: list[Said] = []
     if not names_allowed(book):
         return found
     for cut in range(1, len(groups)):
