@@ -140,6 +140,9 @@ def of_check(scratch):
     made = [json.dumps({"item": i, "made_by": a, "judge": j, "score": s}) for i, a, j, s in rows]
     (scratch / "results.jsonl").write_text("\n".join(made), encoding="utf-8")
     wide = [f"{item},{agent},{1 + score % 5},{1 + score // 2 % 5}" for item, agent, _, score in rows[::2]]
+    pairs = [f"q{k},elm,fir,{judge},A,B" for k in range(30) for judge in ("gpt-4o", "claude")]
+    heads = "item,agent_a,agent_b,judge,winner_ab,winner_ba"
+    (scratch / "orders.csv").write_text("\n".join([heads, *pairs]), encoding="utf-8")
     (scratch / "wide.csv").write_text("\n".join(["item,agent,gpt-4o,claude", *wide]), encoding="utf-8")
 
 
