@@ -513,6 +513,17 @@ def test_one_or_two_clusters_are_no_error_and_license_nothing(items, tmp_path, c
     assert len(stored["tiers"].get("aggregate", [[]])) == 1
 
 
+def test_no_score_is_said_to_lie_beyond_its_scale(tmp_path, capsys):
+    scores = {("q1", "elm"): (5, 4), ("q1", "fir"): (2, 1), ("q2", "elm"): (4, 4), ("q2", "fir"): (3, 1)}
+    rows = [
+        {"item": item, "agent": agent, "judge": judge, "score": score}
+        for (item, agent), both in scores.items()
+        for judge, score in zip(("gpt-4o", "claude-3"), both, strict=True)
+    ]
+    said, _, _ = checked(capsys, written(tmp_path / "s.csv", rows))
+    assert re.search(r"elm, fir +1\.00 to 5\.00 +=+ ", said)
+
+
 @pytest.fixture(scope="module")
 def graded(shared) -> tuple[list[Row], Any]:
     path = shared / "data" / "mt_bench_repro" / "single_grade.jsonl.gz"

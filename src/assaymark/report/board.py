@@ -78,12 +78,14 @@ def effect_of(book: Book, agent: str, dimension: str = AGGREGATE) -> Measurement
 def tier_ends(book: Book, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
     """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents.
 
-    Without an interval it is from the lowest to the highest score that a judge alone gives.
+    No mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a
+    judge alone gives.
     """
     found = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
     ends = [end for m in found for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
     ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]
-    return (min(ends), max(ends)) if ends else None
+    lowest, highest = book.run.study.scale
+    return (max(lowest, min(ends)), min(highest, max(ends))) if ends else None
 
 
 def _row(book: Book, tier: Tier) -> BoardRow:
@@ -92,7 +94,7 @@ def _row(book: Book, tier: Tier) -> BoardRow:
     effect = effect_of(book, tier.agents[0]) if alone else None
     score, limits = None if ends is None else span(*ends), ""
     if effect is not None and effect.value is not None and ends is not None:
-        whole, _, rest = interval(effect.value, effect.low, effect.high).partition(" (")
+        whole, _, rest = interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
         score, limits = book.to(effect, whole), f"({rest}"
     elif alone and score is None:
         score = shown(effect)

@@ -197,7 +197,8 @@ def tier_rows(book: Book, dimension: str) -> list[TierRow]:
         written = "" if ends is None else f"{span(*ends)}, one tier"
         if tier.agents[0] in alone and (item := effect_of(book, tier.agents[0], dimension)) is not None:
             point = item.value
-            written = shown(item) if point is None else interval(point, item.low, item.high)
+            limits = (None, None) if ends is None or item.low is None else ends
+            written = shown(item) if point is None else interval(point, *limits)
         if tier.alone:
             above, below = sum(len(one.agents) for one in groups[at + 1 :]), sum(len(one.agents) for one in groups[:at])
             parts = [f"above {plural(above, 'other')}"] * bool(above) + [f"below {plural(below, 'other')}"] * bool(
