@@ -137,6 +137,20 @@ def test_labels_that_anchor_nothing_say_why(given, said) -> None:
     assert any(said in text for text in one.reasons), one.reasons
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"better": 0.3, "labelled": 20}, "leave it undecided; about 44 labelled cycles would be needed."),
+        ({"better": 0.5, "labelled": 20}, "leave it undecided, though 14 often suffice."),
+    ],
+)
+def test_an_order_that_people_leave_open_says_how_many_labels_it_takes(given, said) -> None:
+    one = decided(**given)[0][ABOVE]
+    assert (one.human_anchor, one.publication_level) == ("undecided", "qualified")
+    assert next(c.text for c in one.conditions if c.id == "people").endswith(said)
+    assert "human_anchor" not in {cap.field for cap in one.caps}
+
+
 def test_the_sample_names_its_graders() -> None:
     measurements, _ = world(better=0.9)
     sample = next(m for m in measurements if m.name == "human.sample")

@@ -22,6 +22,7 @@ import pytest
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError
+from assaymark.records import AGGREGATE
 from assaymark.workflow.human_labels import (
     Draw,
     HumanGrade,
@@ -35,7 +36,7 @@ from assaymark.workflow.human_labels import (
 )
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import JUDGMENTS, Store
+from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, Store
 
 AT = "2025-03-01T12:00:00Z"
 CYCLES = {f"{cluster}/{k}": cluster for cluster, size in (("a", 3), ("b", 7), ("c", 5)) for k in range(size)}
@@ -322,3 +323,18 @@ def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tmp_p
     certificates = [str(path) for path in sorted(folder.certificates.glob("*.json"))[:40]]
     assert main(["claim", "--verify", *certificates]) == 0
     assert main(["verify", str(folder.path)]) == 0
+    # the datasheet of a judge of the run has it beside people; those who graded as it does agree with it most
+    capsys.readouterr()
+    assert main(["datasheet", "--run", str(folder.path), "--json"]) == 0
+    sheets = {one["judge"]: one for one in json.loads(capsys.readouterr().out)["datasheets"]}
+    kappas = {}
+    del sheets["outsider"]  # the held-out judge scored none of these
+    for judge, sheet in sheets.items():
+        found = {
+            one["name"]: one["value"] for one in sheet["measurements"] if one["labels"] == {"dimension": AGGREGATE}
+        }
+        assert found["human.ceiling"] > 0.8
+        kappas[judge] = found["human.kappa"]
+    assert max(kappas, key=kappas.__getitem__) == "auditor"
+    assert "Does it grade as people do?" in (folder.report / "datasheet" / "auditor.html").read_text()
+    assert Store(folder).rows(MEASUREMENTS) > 500  # those of the run stay

@@ -101,10 +101,12 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
         said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
         return Finding("human_anchor", state, "no-claim", (said,), (), ids)
     if state == "undecided":
-        needed = [item.detail.get("needed") for item in there]
+        needed, n = [item.detail.get("needed") for item in there], min(item.n for item in there)
         most = max((int(one) for one in needed if one is not None), default=0)
-        enough = f"about {most} labelled cycles would be needed" if None not in needed else "more clusters are needed"
-        text = f"People's grades on {cycles} leave it undecided; {enough}."
+        more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
+        text = (
+            f"People's grades on {cycles} leave it undecided{'; more clusters are needed' if None in needed else more}."
+        )
         return Finding("human_anchor", state, None, (), (Condition(id="people", text=text),), ids)
     agreed = known.get("human.agreement", dimension=fields.claim.dimension)
     lifts = agreed is not None and agreement_status(agreed.value, publish=rules.publish, halt=rules.halt) == "publish"

@@ -179,7 +179,7 @@ class Cells:
         self.problems.refuse()
         spoken = {part for column in found.values() for part in column.split("+")}
         spoken |= set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
-        for role in _EXACT:
+        for role in _EXACT[: None if self.human else -2]:  # probabilities are of what people grade
             if role in self.plain and role not in found and self.plain[role] not in spoken:
                 found[role] = self.plain[role]
         pairs = any(one in self.plain for one in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in found

@@ -354,3 +354,36 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
 def _stated(one: Estimate) -> dict[str, JSON]:
     """An estimate with its interval, for a detail."""
     return {name: value for name, value in asdict(one).items() if name in ("estimate", "low", "high", "state")}
+
+
+def beside_people(measurements: Iterable[Measurement], judge: str) -> Iterator[Measurement]:
+    """What a run measured of one judge beside people, as the quantities of its datasheet; nothing where nobody graded.
+
+    ``human.kappa``, ``human.icc``, ``human.bias``, ``human.tpr`` and ``human.tnr`` by dimension, and ``human.ceiling``,
+    the kappa of two people.
+    """
+    agreed = dict[str, Measurement]()
+    for item in measurements:
+        if item.name == "human.agreement":
+            agreed[item.labels["dimension"]] = item
+        if item.name != "human.judge" or item.labels["judge"] != judge:
+            continue
+        about, detail = {"dimension": item.labels["dimension"]}, item.detail
+
+        def made(name: str, one: Mapping[str, Any], n: int, of: str, method: str, whole: Measurement = item,
+                 about: Mapping[str, str] = about) -> Measurement:  # fmt: skip
+            return number(Measurement, f"human.{name}", about, one["estimate"], (n, of), method,
+                          state=str(one.get("state", "ok")), ends=(one["low"], one["high"]),
+                          level=whole.level or 0.95)  # fmt: skip
+
+        kappa = {"estimate": item.value, "low": item.low, "high": item.high, "state": item.state}
+        yield made("kappa", kappa, item.n, item.n_of, item.method)
+        yield made("icc", detail["icc"], item.n, item.n_of, "ICC(A,1) with the mean human grade; jackknife")
+        yield made("bias", detail["bias"], item.n, item.n_of, "mean of judge minus mean human grade; cluster t")
+        for name, passing in (("tpr", "pass"), ("tnr", "fail")):
+            hits, n, low, high = detail[name]
+            rate = {"estimate": hits / n if n else None, "low": low, "high": high, "state": "undefined: no such record"}
+            yield made(name, rate, n, f"records that {passing} with people", f"share that {passing} with the judge too")
+        if (two := agreed.get(item.labels["dimension"])) is not None:
+            ends = {"estimate": two.value, "low": two.low, "high": two.high, "state": two.state}
+            yield made("ceiling", ends, two.n, two.n_of, two.method)

@@ -270,6 +270,10 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
     if is_table(folder):
         return table_frame(folder)
     folder.require()
+    if folder.lock.is_file() and not STUDY.holds(folder):
+        what = "holds a season or a benchmark, whose claims no sample of people's grades anchors"
+        remedy = "people can grade a season as judges of its panel (assaymark import human, then season judge)"
+        raise InputError(str(folder.path), [Problem("", f"{what}; {remedy}")])
     decisions, study = Store(folder).read(DECISIONS), None
     asked = find_rubric(rubric)
     if STUDY.holds(folder):

@@ -103,6 +103,29 @@ def pointwise_section(sheet: Opened) -> Section | None:
     )
 
 
+def people_section(sheet: Opened) -> Section | None:
+    """How the judge grades beside people, and how two people do; None where nobody graded."""
+    found = [m for name in _PEOPLE for m in sheet.every(f"human.{name}")]
+    if not found:
+        return None
+    rows = [
+        (title_of(m.name), _dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in found
+    ]
+    whole = {m.name: m for m in found if m.labels.get("dimension") == AGGREGATE}
+    kappa, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
+    answer = "On the overall score not measured."
+    if kappa is not None and kappa.value is not None:
+        answer = f"On the overall score it agrees with people at κ {value_words(kappa)}"
+        answer += "." if two is None or two.value is None else f"; two people agree at {value_words(two)}."
+    heads = ("Quantity", "Dimension", "Estimate", "Interval", "n")
+    note = "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
+    table = Table(heads, tuple(rows), frozenset({2, 3, 4}))
+    return _section("people", "Does it grade as people do?", answer, table=table, said=(note,))
+
+
+_PEOPLE: Final = ("kappa", "ceiling", "icc", "bias", "tpr", "tnr")
+
+
 def repeat_section(sheet: Opened) -> Section | None:
     """Whether the same question gets the same answer; None where the datasheet has no such measurement."""
     found = sheet.one("repeat.stability")

@@ -36,6 +36,7 @@ from assaymark.report.datasheet.comparison import (
     FOOT,
     comparison_page,
     drift_section,
+    people_section,
     pointwise_section,
     repeat_section,
 )
@@ -435,7 +436,7 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
         rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
         heading = "Which differences does it notice?"
         sections.append(Section("seeing", heading, seeing_answer(sheet), (plot_blocks(seeing), *rates)))
-    found = (pointwise_section(sheet), repeat_section(sheet), drift_section(sheet))
+    found = (pointwise_section(sheet), people_section(sheet), repeat_section(sheet), drift_section(sheet))
     sections += [section for section in found if section is not None]
     if absent:
         lines = tuple((bold(what), f": not measured, {why}.") for what, why in absent)
@@ -457,7 +458,8 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
     )
     short = {
         "quiet": "Pairs" if absent else "Equal texts", "seeing": "Differences", "pointwise": "One text",
-        "repeat": "Repeats", "drift": "Drift", "every": "Every measurement", "non-claims": "Not claimed",
+        "people": "People", "repeat": "Repeats", "drift": "Drift", "every": "Every measurement",
+        "non-claims": "Not claimed",
     }  # fmt: skip
     notice: Inline = (
         bold("Built-in judge. "),

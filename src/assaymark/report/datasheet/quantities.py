@@ -41,6 +41,12 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "point.slope": ("point", "Points per requirement"),
     "point.order": ("point", "Neighbouring steps in the right order"),
     "point.verbosity": ("point", "Points per 100 words of filler"),
+    "human.kappa": ("people", "Agreement with people, κ"),
+    "human.ceiling": ("people", "Agreement of two people, κ"),
+    "human.icc": ("people", "Agreement with people, ICC"),
+    "human.bias": ("people", "Judge minus people"),
+    "human.tpr": ("people", "Passes of people found"),
+    "human.tnr": ("people", "Failures of people found"),
     "drift": ("drift", "Drift, new minus old"),
     "drift.verdict": ("drift", "Drift verdict"),
 }
@@ -55,6 +61,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "strict": "Strict prompt",
     "other": "Filler, replies, repeats",
     "point": "One text at a time",
+    "people": "People",
     "drift": "Drift",
     "more": "Further",
 }

@@ -54,6 +54,7 @@ from assaymark.metrology.datasheet import (
     sketch,
     table_measurements,
 )
+from assaymark.metrology.measure_people import beside_people
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
@@ -215,6 +216,9 @@ def measure_judges(
                 tasks=sheet.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
             )  # fmt: skip
             points += graded
+        if study and Store(folder).digest(MEASUREMENTS) is not None:
+            beside = beside_people(Store(folder).read(MEASUREMENTS), judge.name)
+            sheet = replace(sheet, measurements=(*sheet.measurements, *beside))
         if comparator is not None:
             said = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
             sheet = replace(sheet, non_claims=(*sheet.non_claims, said))
@@ -450,7 +454,8 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     """Write every datasheet as JSON and as a page, and the page that holds them side by side."""
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
-    Store(folder).write(MEASUREMENTS, agreement, {})
+    if not folder.lock.is_file():  # a run has measurements of its own there
+        Store(folder).write(MEASUREMENTS, agreement, {})
     write_sums(folder)
     for name, text in _pages(folder, sheets, agreement):
         write_atomic(folder.report / name, text)
