@@ -263,6 +263,9 @@ def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_pat
     assert [one["name"] for one in data["questions"]][:2] == ["action_coherence", "risk_alignment"]
     assert all(len(one["anchors"]) == 5 for one in data["questions"])
     assert data["cycles"][0]["texts"][0]["sections"][0][0] == "Actions"
+    rows = {name: content for name, content in data["cycles"][0]["material"] if not isinstance(content, str)}
+    assert rows["Constraints"][0] == ["kind", "limit", "unit", "scope"]
+    assert len(rows["Series: Asset A, 60"]) > 50  # the bars that judges saw, below their head
     label(run, "--read", graded(page, tmp_path / "1.csv"), capsys=capsys)
     assert len(stored_grades(run)) == 6 * 4 * 6
     assert (run.path / "study.lock").read_bytes() == plan
