@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from labelled import AGENTS, NAMES, checked, data_of, graded, ids_of
+from labelled import NAMES, checked, data_of, graded, ids_of
 
 from assaymark.cli import main
 from assaymark.errors import InputError
+from assaymark.report.label import label_files, label_page
 from assaymark.workflow.human_labels import stored_draw, stored_grades
 from assaymark.workflow.labelling import open_labelling, read_labels
 from assaymark.workflow.run_folder import RunFolder
@@ -218,9 +219,12 @@ def test_long_material_is_split_into_files_of_less_than_two_megabytes(tmp_path, 
     assert len(stored_grades(run)) == 12
 
 
-def test_a_text_that_no_file_holds_is_said(tmp_path, capsys):
-    run = checked(tmp_path, items=2, text="{agent} {item}. " + "gold " * 400_000, agents=AGENTS[:2])
-    assert "grade it on the local page" in label(run, "--file", tmp_path / "x.html", status=1, capsys=capsys)
+def test_a_text_that_no_file_holds_is_said(run):
+    sheet = open_labelling(run, now=NOW).sheet("1")
+    whole = len(label_page(sheet).encode())
+    with pytest.raises(InputError, match="grade it on the local page"):
+        label_files(sheet, "x", limit=whole - len(json.dumps(data_of(label_page(sheet))["cycles"])))
+    assert len(label_files(sheet, "x", limit=whole)) == 2  # its margin is for names and numbers of parts
 
 
 def test_hostile_texts_stay_text(tmp_path, capsys):
