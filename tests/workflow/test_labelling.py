@@ -199,6 +199,16 @@ def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
     assert found["written"] == ["label-1.html"]
 
 
+def test_another_table_in_the_folder_has_a_draw_of_its_own(tmp_path, capsys):
+    run = checked(tmp_path, items=3)
+    label(run, "--file", tmp_path / "a.html", capsys=capsys)
+    checked(tmp_path, items=4)
+    assert "4 of 4 cycles" in label(run, "--file", tmp_path / "b.html", capsys=capsys)
+    label(run, "--read", graded((tmp_path / "b-1.html").read_text(), tmp_path / "b.csv"), capsys=capsys)
+    checked(tmp_path, items=5)
+    assert "is of 4 other cycles; label this table in a folder" in label(run, status=1, capsys=capsys)
+
+
 def test_a_changed_table_is_refused(table, tmp_path, capsys):
     run = checked(tmp_path)
     with (tmp_path / "scores.csv").open("a") as handle:
