@@ -68,6 +68,14 @@ def test_pages_are_blind_and_load_nothing(files):
         assert re.findall(r'(?:src|href)="?(?!["#])', page.partition("<script")[0]) == []
 
 
+def test_no_score_of_a_judge_is_in_a_page(tmp_path, capsys):
+    run = checked(tmp_path, items=3, scale=(11, 97))
+    label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    page = (tmp_path / "label-1.html").read_text()
+    assert ",54," in (tmp_path / "scores.csv").read_text()  # the middle, which nothing but a score can be
+    assert re.search(r"\b54(\.0)?\b", page.partition("</style>")[2]) is None
+
+
 def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
     draw = stored_draw(run)
     first, second = (ids_of(path.read_text()) for path in files)
