@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
 import subprocess
 import sys
 import threading
@@ -55,10 +54,10 @@ def downloaded(visitor: Visitor, path: Path, button: str = "#save") -> list[dict
 
 
 @contextmanager
-def served(run: RunFolder, *graders: str) -> Iterator[tuple[Desk, str]]:
+def served(run: RunFolder, port: int = 0) -> Iterator[tuple[Desk, str]]:
     """A desk, and where its pages are."""
-    desk = Desk(open_labelling(run, graders=graders or None, now=datetime(2026, 3, 1, tzinfo=UTC)))
-    with listen(desk, HOST, 0) as server:
+    desk = Desk(open_labelling(run, now=datetime(2026, 3, 1, tzinfo=UTC)))
+    with listen(desk, HOST, port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -167,15 +166,11 @@ def test_the_page_fits_any_screen_and_is_open_to_everybody(browser, tmp_path, pi
 
 def test_a_killed_server_loses_no_label(browser, tmp_path):
     run = checked(tmp_path, items=2, agents=AGENTS[:2])
-    command = [sys.executable, "-m", "assaymark", "label", str(run.path), "--graders", "ab", "--json", "--port"]
-
-    def begun(server: subprocess.Popen[str]) -> str:
-        assert server.stdout is not None
-        return str(json.loads(server.stdout.readline())["addresses"]["ab"])
-
+    command = [sys.executable, "-m", "assaymark", "label", str(run.path), "--json", "--port", "0"]
     with visiting(browser) as visitor:
-        with subprocess.Popen([*command, "0"], stdout=subprocess.PIPE, text=True) as server:
-            url = begun(server)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            url = str(json.loads(server.stdout.readline())["addresses"]["1"])
             visitor.open(url)
             press(visitor, "4", "Enter", "3")
             visitor.page.wait_for_function("!Object.keys(unsent).length")
@@ -183,17 +178,15 @@ def test_a_killed_server_loses_no_label(browser, tmp_path):
         press(visitor, "Enter", "2")  # nobody takes this one
         visitor.page.wait_for_selector("#warn:not([hidden])")
         assert "Not on disk yet" in str(visitor.page.text_content("#warn"))
-        port = url.split(":")[2].partition("/")[0]
-        with subprocess.Popen([*command, port], stdout=subprocess.PIPE, text=True) as server:
-            visitor.page.goto(begun(server))  # its address is new, and the browser kept the label
+        with served(run, port=int(url.split(":")[2].partition("/")[0])) as (desk, address):
+            assert sorted(one.score for one in stored_grades(run)) == [3, 4]  # taken over from what was kept
+            visitor.page.goto(f"{address}{desk.path('1')}")  # its address is new, and the browser kept the label
             assert title(visitor) == "Text 4 of 4"
             press(visitor, "1", "Enter")
             visitor.page.wait_for_function("!Object.keys(unsent).length")
             assert title(visitor) == "All 4 texts are graded"
-            server.send_signal(signal.SIGINT)
-            out, _ = server.communicate()
-    assert server.returncode == 0
-    assert json.loads(out.splitlines()[-1])["graders"]["ab"]["missing"] == 0
+            assert visitor.page.text_content("#ended") == "Every grade is on disk. You can close this page."
+            assert desk.labelling.store() == 2
     assert sorted(one.score for one in stored_grades(run)) == [1, 2, 3, 4]
 
 

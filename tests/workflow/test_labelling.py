@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from labelled import AGENTS, NAMES, checked, data_of, graded, ids_of
+from labelled import NAMES, checked, data_of, graded, ids_of
 
 from assaymark.cli import main
 from assaymark.errors import InputError
+from assaymark.report.label import label_files, label_page
 from assaymark.workflow.human_labels import stored_draw, stored_grades
 from assaymark.workflow.labelling import open_labelling, read_labels
 from assaymark.workflow.run_folder import RunFolder
@@ -65,6 +66,14 @@ def test_pages_are_blind_and_load_nothing(files):
         assert "default-src 'none'" in html.unescape(policy[1])
         assert "connect-src" not in policy[1]
         assert re.findall(r'(?:src|href)="?(?!["#])', page.partition("<script")[0]) == []
+
+
+def test_no_score_of_a_judge_is_in_a_page(tmp_path, capsys):
+    run = checked(tmp_path, items=3, scale=(11, 97))
+    label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    page = (tmp_path / "label-1.html").read_text()
+    assert ",54," in (tmp_path / "scores.csv").read_text()  # the middle, which nothing but a score can be
+    assert re.search(r"\b54(\.0)?\b", page.partition("</style>")[2]) is None
 
 
 def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
@@ -198,6 +207,16 @@ def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
     assert found["written"] == ["label-1.html"]
 
 
+def test_another_table_in_the_folder_has_a_draw_of_its_own(tmp_path, capsys):
+    run = checked(tmp_path, items=3)
+    label(run, "--file", tmp_path / "a.html", capsys=capsys)
+    checked(tmp_path, items=4)
+    assert "4 of 4 cycles" in label(run, "--file", tmp_path / "b.html", capsys=capsys)
+    label(run, "--read", graded((tmp_path / "b-1.html").read_text(), tmp_path / "b.csv"), capsys=capsys)
+    checked(tmp_path, items=5)
+    assert "is of 4 other cycles; label this table in a folder" in label(run, status=1, capsys=capsys)
+
+
 def test_a_changed_table_is_refused(table, tmp_path, capsys):
     run = checked(tmp_path)
     with (tmp_path / "scores.csv").open("a") as handle:
@@ -218,9 +237,12 @@ def test_long_material_is_split_into_files_of_less_than_two_megabytes(tmp_path, 
     assert len(stored_grades(run)) == 12
 
 
-def test_a_text_that_no_file_holds_is_said(tmp_path, capsys):
-    run = checked(tmp_path, items=2, text="{agent} {item}. " + "gold " * 400_000, agents=AGENTS[:2])
-    assert "grade it on the local page" in label(run, "--file", tmp_path / "x.html", status=1, capsys=capsys)
+def test_a_text_that_no_file_holds_is_said(run):
+    sheet = open_labelling(run, now=NOW).sheet("1")
+    whole = len(label_page(sheet).encode())
+    with pytest.raises(InputError, match="grade it on the local page"):
+        label_files(sheet, "x", limit=whole - len(json.dumps(data_of(label_page(sheet))["cycles"])))
+    assert len(label_files(sheet, "x", limit=whole)) == 2  # its margin is for names and numbers of parts
 
 
 def test_hostile_texts_stay_text(tmp_path, capsys):
@@ -263,6 +285,9 @@ def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_pat
     assert [one["name"] for one in data["questions"]][:2] == ["action_coherence", "risk_alignment"]
     assert all(len(one["anchors"]) == 5 for one in data["questions"])
     assert data["cycles"][0]["texts"][0]["sections"][0][0] == "Actions"
+    rows = {name: content for name, content in data["cycles"][0]["material"] if not isinstance(content, str)}
+    assert rows["Constraints"][0] == ["kind", "limit", "unit", "scope"]
+    assert len(rows["Series: Asset A, 60"]) > 50  # the bars that judges saw, below their head
     label(run, "--read", graded(page, tmp_path / "1.csv"), capsys=capsys)
     assert len(stored_grades(run)) == 6 * 4 * 6
     assert (run.path / "study.lock").read_bytes() == plan

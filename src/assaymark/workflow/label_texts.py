@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,8 +22,7 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
-_PAIRS: Final = ("situation", "stated")
-_TABLES: Final = ("actions", "constraints", "instruments", "holdings")
+_ROWS: Final = ("situation", "constraints", "instruments", "holdings", "facts", "series", "actions", "stated")
 
 Shown = list[tuple[tuple[Section, ...], dict[str, tuple[Section, ...]]]]
 """A cycle as people see it: material, and the texts that belong to it by trajectory."""
@@ -85,9 +84,9 @@ def _of_records(folder: RunFolder) -> Texts:
             if context_id in wanted:
                 of_context = [one for one in every if one.context_id == context_id]
                 material, texts = people_blocks(of_context, context, names, keep)
-                given = tuple(_section(*block) for block in material)
+                given = _sections(material)
                 for cycle, members in wanted[context_id].items():
-                    found[cycle].append((given, {one: tuple(_section(*b) for b in texts[one]) for one in members}))
+                    found[cycle].append((given, {one: _sections(texts[one]) for one in members}))
         return found
 
     questions = tuple(
@@ -97,14 +96,26 @@ def _of_records(folder: RunFolder) -> Texts:
     return Texts(frame, rubric.scale, questions, rubric.instructions or "", names, show, rules)
 
 
-def _section(label: str, text: str) -> Section:
-    """A headed part of a prompt as people read it: what has a head and cells becomes a table."""
-    rows = tuple(tuple(cells(line)) for line in text.split("\n")) if label in (*_TABLES, *_PAIRS) else ()
-    if label in _PAIRS:
-        text = "\n".join(": ".join(row[row[0] == "value" :]) for row in rows)
-    elif len(rows) > 1 and len({len(row) for row in rows}) == 1:
-        return _title(label), rows
-    return _title(label), text
+def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
+    """The headed parts of a prompt as people read them: rows below a head become tables."""
+    found: list[Section] = []
+    for label, text in blocks:
+        if label not in _ROWS:
+            found.append((_title(label), text))
+            continue
+        groups: list[tuple[str, list[tuple[str, ...]]]] = []
+        for row in (tuple(cells(line)) for line in text.split("\n")):
+            if row[0] in ("table", "bars") and label in ("facts", "series", "stated"):
+                groups.append((f"{_title(label)}: {', '.join(filter(None, row[2:]))}", []))
+            elif groups and (not groups[-1][1] or len(groups[-1][1][0]) == len(row)):
+                groups[-1][1].append(row)
+            else:
+                groups.append((_title(label), [row]))
+        for title, rows in groups:
+            pairs = label == "situation" or len(rows) < 2 or rows[0][0] == "value"
+            lines = "\n".join(": ".join(row[row[0] == "value" :]) for row in rows)
+            found.append((title, lines if pairs else tuple(rows)))
+    return tuple(found)
 
 
 def _title(name: str) -> str:
@@ -154,7 +165,7 @@ def _of_table(folder: RunFolder) -> Texts:
             ]
         return shown
 
-    hint = f"{low} is the lowest grade, {high} the highest."
+    hint = f"{low} is the lowest grade, {high} the highest." if high - low > 1 else ""
     titles = zip(frame.dimensions, read.dimensions, strict=True)
     questions = tuple(Question(name, _title(title), hint) for name, title in titles)
     return Texts(frame, (low, high), questions, "", names, show, held.study.inference)

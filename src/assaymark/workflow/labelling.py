@@ -257,14 +257,19 @@ def open_labelling(
     """The labelling of a run: its stored draw, or a new one, dealt out to the graders.
 
     The draw stays where neither ``number`` nor ``seed`` asks for another one. `PlanError`: graders or known answers
-    change after labels were given or files were written; a second draw after grades. `InputError`: a name of a
-    grader, everything that is wrong with the known answers, or a table without texts.
+    change after labels were given or files were written; a second draw after grades; the stored draw is of other
+    cycles. `InputError`: a name of a grader, everything that is wrong with the known answers, or a table without texts.
     """
     texts, draw = open_texts(folder), stored_draw(folder)
     path = folder.labels / _FILE
     sheets = parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
     if sheets is not None and draw is not None and sheets.draw == content_id(draw):
         Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over
+    if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
+        if stored_grades(folder):
+            what = f"the stored draw, whose grades were given, is of {len(draw.frame)} other cycles"
+            raise PlanError(f"{folder.path}: {what}; label this table in a folder of its own (assaymark check --out)")
+        draw = sheets = None
     asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
     if asked and sheets is not None and sheets.handed:
         raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")

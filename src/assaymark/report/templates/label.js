@@ -148,7 +148,7 @@ function end() {
   const cannot = Object.values(labels).flatMap(one => Object.values(one.scores)).filter(one => one === null).length;
   panel("end");
   at("title").textContent = document.title = "All " + items.length + " texts are graded";
-  at("said").textContent = cannot ? cannot + " times you could not say" : "";
+  at("said").textContent = cannot ? "Cannot say: " + cannot : "";
   const [part, parts] = data.part;
   at("ended").textContent = served ? "" : "Download the CSV and send it back." + (part < parts ? " Part " + (part + 1) + " of " + parts + " is a file of its own." : "");
   at("take").hidden = served;
@@ -289,6 +289,7 @@ function pause() {
   comment();
   panel("rest");
   at("title").textContent = "Paused";
+  at("said").textContent = "";
   at("resume").focus();
 }
 at("ask").onsubmit = event => {
