@@ -282,7 +282,7 @@ def noise_section(book: Book) -> Section:
     """What the same judge or the same agent does when nothing has changed, where the records can tell."""
     rows = tuple(_floors(book))
     heads = ("About", "Value", "n", "What it is")
-    blocks: tuple[Block, ...] = (Table(heads, rows, summary="", stacked=True),) if rows else notes(
+    blocks: tuple[Block, ...] = (Table(heads, rows, frozenset({2}), summary="", stacked=True),) if rows else notes(
         ["No noise floor was measured."]
     )  # fmt: skip
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."

@@ -129,17 +129,21 @@ def pairs_words(book: Book) -> str:
         return ""
     liked = [item for item in book.every("judge.own_family", dimension=WINS)
              if item.labels["judge"] != COMMON and (item.low or 0.0) > 0 and item.value is not None]  # fmt: skip
-    told = [f"{clean(one.labels['judge'], 60)} lets its own family win {number(one.value or 0.0)} "
-            f"({number(one.low or 0.0)} to {number(one.high or 0.0)}) more of its pairs than the other judges do."
-            for one in liked]  # fmt: skip
+    told = [
+        f"{clean(one.labels['judge'], 60)} picks its own family in {100 * (one.value or 0.0):.0f} "
+        f"({100 * (one.low or 0.0):.0f} to {100 * (one.high or 0.0):.0f}) more of 100 pairs than the other judges do."
+        for one in liked
+    ]
     return " ".join((*told, place_words(table)))
 
 
 def place_words(table: TableView) -> str:
-    """In how many pairs the place decided, over the judges."""
+    """In how many pairs the position decided, over the judges."""
     shares = sorted(one["same_place"] / one["both"] for one in table.orders.values())
-    ends = f"{shares[0]:.1%}" if len(shares) == 1 else f"{shares[0]:.1%} to {shares[-1]:.1%}, by judge"
-    return f"In both orders of a pair the same place won in {ends}; 0% if the texts alone decide."
+    ends = f"{shares[0]:.1%} of pairs"
+    if len(shares) > 1:
+        ends = f"{shares[0]:.1%} to {shares[-1]:.1%} of pairs, depending on the judge"
+    return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 
 
 def _ends(item: Measurement | None) -> Iterator[float]:
@@ -205,7 +209,7 @@ def order_lines(table: TableView) -> list[str]:
     """What became of pairs that a judge saw in both orders, a line a judge."""
     return [
         f"{clean(judge, 60)}: of {counted(one['both'], 'pair')} seen in both orders the same text won "
-        f"{one['same_text'] / one['both']:.1%}, the same place {one['same_place'] / one['both']:.1%}"
+        f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
         for judge, one in sorted(table.orders.items())
     ]
 
@@ -236,7 +240,7 @@ def next_section(steps: Sequence[tuple[str, str]]) -> Section:
 
 def orders_section(table: TableView) -> Section:
     """Position bias, measured on the way."""
-    heads = ("Judge", "Pairs in both orders", "The same text won", "The same place won", "Of these, the first place",
+    heads = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
     rows = tuple(
         (clean(judge, 60), count(one["both"]), f"{one['same_text'] / one['both']:.1%}",
