@@ -14,10 +14,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from demo_shown import CHROMIUM, DOCS, SCORES, fill
+from demo_shown import DOCS, SCORES, fill
 
 from assaymark.cli import main
 
+CHROMIUM = Path("/usr/bin/chromium")
 PICTURES = DOCS / "assets" / "pages"
 SMALL = 150_000
 """Bytes of a picture, at most."""

@@ -34,7 +34,7 @@ def test_it_says_what_the_first_page_says_in_its_order():
     page = words(render_pages(run)["index.html"])
     said = [
         "“Marten ranks first of the 5 agents on the overall score.”",
-        "Badger, Otter, Stoat and Weasel cannot be ranked. The judges agree on six of six dimensions.",
+        "Badger, Otter, Stoat and Weasel cannot be ranked. The judges agree on five of six dimensions, weakly on one.",
         "31 supported", "5 only with a condition", "79 not supported",
         "of 115 sentences fixed in advance",
         "Who is ahead, and can it be said?", "Two tiers on the overall score.",

@@ -425,6 +425,7 @@ def plan_calls(
     epilog=examples(
         "assaymark report runs/mine",
         "assaymark report runs/mine --calls none --json | jq .verdicts",
+        "assaymark report runs/mine --language de",
         "assaymark report runs/study runs/judges runs/season --out site",
     )
 )
@@ -436,6 +437,9 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = TITLE,
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
+    language: Annotated[
+        str, typer.Option("--language", help="Further language of a study's first page: de.", metavar="LANGUAGE")
+    ] = "",
     json: AsJson = False,
 ) -> None:
     """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
@@ -449,14 +453,14 @@ def report(
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
         return
     try:
-        _report_one(tools, json, folders[0], calls)
+        _report_one(tools, json, folders[0], calls, language)
     except LedgerError as exc:
         if os.access(runs[0], os.W_OK):
             raise
         raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
 
 
-def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> None:
+def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, language: str) -> None:
     """The pages of one run in its own folder, whatever it holds."""
     if is_table(folder):
         checked = open_checked(folder)
@@ -481,7 +485,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> No
                 page, view = report_unfinished(folder)
                 say(tools, json, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
                 return
-            _finish(tools, json, folder, verbs.report(folder, calls=calls))
+            _finish(tools, json, folder, verbs.report(folder, calls=calls, language=language))
 
 
 @app.command(

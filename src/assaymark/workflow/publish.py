@@ -42,6 +42,7 @@ from assaymark.report.records.judgments import Judged
 from assaymark.report.records.study import Calls
 from assaymark.report.site import LiveView, Standing, render_unfinished
 from assaymark.report.text import short_hash
+from assaymark.report.translation import in_language
 from assaymark.text import clean
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.raw_calls import calls_of, paid_views, stored_answers
@@ -132,10 +133,11 @@ class Reported(Result):
         yield Note(f"page: {self.page}")
 
 
-def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
-    """Write ``report/`` from the records of a finished run."""
+def report(folder: RunFolder, *, calls: Calls = "all", language: str = "") -> Reported:
+    """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
-    replace_files(folder.report, study_pages(shown, calls=calls))
+    pages = study_pages(shown, calls=calls)
+    replace_files(folder.report, in_language(pages, language) if language else pages)
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
 
 

@@ -246,10 +246,7 @@ def _conventions(book: BenchBook) -> Group | None:
     )
     caption = f"Filled: {mine}. Outlined: {theirs}. Dotted: tiers of the first."
     table = Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
-    differ = (
-        "They differ in 14 places; above all, the published code scores S1 and S2 against the last 60 days, which the "
-        "prompt prints. "
-    )
+    differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
     more: Inline = (differ, Linked("Every profile", "scores.html#stages"))
     figure = Figure(title, caption, wide, narrow, table=table)
     return _half(

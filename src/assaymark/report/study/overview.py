@@ -163,9 +163,10 @@ def _second(book: Book) -> str:
         said = [f"{_names(group)} cannot be ranked." for group in groups]
     dimensions = [d for d in book.dimensions if d != AGGREGATE and book.status(d) is not None]
     if dimensions:
-        agree = sum(book.status(d) in ("publish", "methodology") for d in dimensions)
-        some = words(agree) if agree else "none"
-        said.append(f"The judges agree on {some} of {plural(len(dimensions), 'dimension')}.")
+        found = [book.status(d) for d in dimensions]
+        some = words(found.count("publish")) if "publish" in found else "none"
+        weak = f", weakly on {words(found.count('methodology'))}" if "methodology" in found else ""
+        said.append(f"The judges agree on {some} of {plural(len(dimensions), 'dimension')}{weak}.")
     return " ".join(said)
 
 
@@ -560,7 +561,7 @@ def limits_section(found: Sequence[Limit]) -> Section:
     rows = tuple((one.title, one.measured, one.effect, one.fix) for one in found)
     heads = ("Limit", "Measured", "Effect", "Fix and price")
     blocks = (Table(heads, rows, summary="", stacked=True, style="limits"),) if rows else ()
-    lead = "In the order of how many sentences each limit affects." if rows else "Nothing: no sentence is limited."
+    lead = "By the number of sentences affected." if rows else "Nothing: no sentence is limited."
     return Section("limits", "What limits the result?", lead, blocks)
 
 

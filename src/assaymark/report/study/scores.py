@@ -228,6 +228,9 @@ def next_steps(book: Book) -> list[tuple[str, str]]:
         found.append(("Name clusters, if items come in groups:", f"{command} --cluster COLUMN"))
     if not book.preregistered:
         found.append(("Fix a plan before the next scores:", "assaymark lock PLAN.toml --out plan"))
+    if not any(item.name.startswith("human.") for item in book.run.measurements):
+        drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample 25"
+        found.append(("No human grades; draw items for people to grade:", drawn))
     found.append(("Check the sentences of a text:", "assaymark proofread README.md --run RUN"))
     return found
 

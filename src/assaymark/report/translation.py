@@ -1,0 +1,222 @@
+"""Pages of a study in another language: an English text is the key of its translation.
+
+A table of a language (`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any
+other words, each with its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not
+in the table is taken apart at its sentences and clauses; what is not known then stays English.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape, unescape
+from importlib.resources import files
+from typing import Any, Final
+
+from assaymark.errors import UnknownNameError
+
+_PAGES: Final = re.compile(r"(index|sentences(-\d+)?)\.html")
+_PICTURES: Final = re.compile(r"figures/(index|sentences)[^/]*\.svg")
+_NUMBER: Final = r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))"
+_TELLING: Final = 12
+_GROUP: Final = {"#": _NUMBER, "§": "(.+?)"}
+_FIELD: Final = re.compile(r"([#§])(\d?)")
+_PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), ("; ", "; "), (": ", ": "), (", ", ", "))
+_SPOKEN: Final = re.compile(
+    r"(?P<kept><(?P<tag>script|style|code|pre)\b.*?</(?P=tag)>)|(?<=>)(?P<text>[^<>]+)(?=<)|"
+    r'\b(?P<name>aria-label|placeholder|data-l|data-shown|data-said|data-copy|content)="(?P<value>[^"]*)"',
+    re.DOTALL,
+)
+_LINK: Final = re.compile(r'\bhref="(?![a-z]+:|#)([^"]+)"')
+_LITERAL: Final = re.compile(r'"([^"\n]*)"')
+_STYLE: Final = (
+    ".switch{display:flex;gap:14px;margin-left:auto;font-size:14px}.switch a,.switch span{min-height:26px}"
+    ".top .wrap{flex-wrap:wrap}@media print{.switch{display:none}}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A language of pages. Calling it gives a text in it, or None where the table does not have it."""
+
+    language: str
+    name: str
+    exact: Mapping[str, str]
+    patterns: tuple[tuple[re.Pattern[str], str, str, bool], ...]
+    known: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, source: str) -> Translation:
+        """A language from the text of its table.
+
+        >>> made = Translation.of('language = "de"\\nname = "Deutsch"\\n[texts]\\n"§ above §" = "§2 unter §1"')
+        >>> made("a above b"), made("a below b")
+        ('b unter a', None)
+        """
+        table = tomllib.loads(source)
+        texts: Mapping[str, str] = table["texts"]
+        patterns = []
+        for english in sorted(texts, key=lambda one: (-len(_FIELD.sub("", one)), one)):
+            if _FIELD.search(english):
+                parts = (_GROUP.get(one) or re.escape(one) for one in re.split("([#§])", english))
+                kinds = "".join(found[1] for found in _FIELD.finditer(english))
+                telling = len(re.findall("[A-Za-z]", english)) > _TELLING
+                patterns.append((re.compile("".join(parts)), kinds, texts[english], telling))
+        return cls(table["language"], table["name"], texts, tuple(patterns))
+
+    def __call__(self, text: str) -> str | None:
+        """The text in the language; numbers have its decimal comma."""
+        if text not in self.known:
+            self.known[text] = self._found(text)
+        return self.known[text]
+
+    def _found(self, text: str) -> str | None:
+        plain = " ".join(text.split())
+        if not re.search("[A-Za-z]", plain):
+            return re.sub(rf"(?<![\d.]){_NUMBER}(?!\.?\d)", lambda number: _comma(number[0]), text)
+        if plain in self.exact:
+            return self.exact[plain]
+        if (matched := self._matched(plain, telling=True)) is not None:
+            return matched
+        for cut, between in _PARTS:
+            pieces = re.split(cut, plain)
+            if len(pieces) > 1 and None not in (made := [self(one) for one in pieces]):
+                return between.join(map(str, made))
+        head, _, rest = plain.partition(": ")
+        if rest and (made_rest := self(rest)) is not None:  # what is named before a colon
+            return f"{self(head) or head}: {made_rest}"
+        if (matched := self._matched(plain, telling=False)) is not None:
+            return matched
+        pieces = plain.split(" · ")
+        return " · ".join(self(one) or one for one in pieces) if len(pieces) > 1 else None
+
+    def _matched(self, plain: str, *, telling: bool) -> str | None:
+        """The translation of the first pattern that fits, among those with many letters of their own or with few."""
+        for pattern, kinds, translated, tells in self.patterns:
+            if tells == telling and (found := pattern.fullmatch(plain)):
+                return self._filled(translated, kinds, found.groups())
+        return None
+
+    def _filled(self, translated: str, kinds: str, values: Sequence[str]) -> str:
+        """A translation with its fields; numbers and words are counted apart."""
+        named = {kind: [one for one, its in zip(values, kinds, strict=True) if its == kind] for kind in "#§"}
+        found = {kind: iter(these) for kind, these in named.items()}
+
+        def fill(one: re.Match[str]) -> str:
+            kind, at = one[1], one[2]
+            value = named[kind][int(at) - 1] if at else next(found[kind])
+            listed = value.replace(" and ", " und ").replace(" or ", " oder ")
+            return _comma(value) if kind == "#" else self(value) or listed
+
+        return _FIELD.sub(fill, translated)
+
+    def said(self, text: str) -> str:
+        """A text with the space around it; in English where the table does not have it."""
+        plain = text.strip()
+        return text.replace(plain, self(plain) or plain) if plain else text
+
+    def page(self, html: str) -> str:
+        """A page in the language; pages that are not in it are one folder up."""
+        made = _SPOKEN.sub(self._spoken, html.replace('<html lang="en">', f'<html lang="{self.language}">', 1))
+        return _LINK.sub(lambda found: f'href="{_from_below(found[1])}"', made)
+
+    def _spoken(self, found: re.Match[str]) -> str:
+        if found["kept"]:
+            return self._script(found["kept"])
+        if found["name"]:
+            return f'{found["name"]}="{escape(self.said(unescape(found["value"])))}"'
+        return escape(self.said(unescape(found["text"])), quote=False)
+
+    def _script(self, tag: str) -> str:
+        if 'id="b-data"' not in tag:
+            return tag
+        head, data = tag.removesuffix("</script>").split(">", 1)
+        packed = json.dumps(self._data(json.loads(data)), separators=(",", ":"))
+        for sign in "<>&":
+            packed = packed.replace(sign, f"\\u{ord(sign):04x}")
+        return f"{head}>{packed}</script>"
+
+    def _data(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What the bench of the page reads."""
+        for gate in data["gates"]:
+            for cut in gate[2][1] if gate[2] else ():
+                cut[1] = self.said(cut[1])
+        texts = [_from_below(one) if ".html" in one else self.said(one) for one in data["texts"]]
+        scores = [[name, self.said(words)] for name, words in data["scores"]]
+        rules = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
+        return data | {"texts": texts, "scores": scores, "rules": rules}
+
+    def script(self, source: str) -> str:
+        """A script with its words in the language: what begins with a capital or a sign, or holds a blank."""
+
+        def literal(found: re.Match[str]) -> str:
+            return f'"{self.said(found[1])}"' if re.match("[A-Z,:]|.* .", found[1]) else found[0]
+
+        quoted = source.replace("`“${", f"`{self.exact['open']}${{").replace("}”", f"}}{self.exact['close']}")
+        return _LITERAL.sub(literal, quoted).replace('toLocaleString("en")', f'toLocaleString("{self.language}")')
+
+
+def _comma(number: str) -> str:
+    """A number with a decimal comma.
+
+    >>> _comma("1,946"), _comma("+0.46"), _comma(".001")
+    ('1.946', '+0,46', '0,001')
+    """
+    return ("0" * number.startswith(".") + number).translate({44: ".", 46: ","})
+
+
+def _from_below(link: str) -> str:
+    """A link as it stands in the folder of a language."""
+    page = link.partition("#")[0]
+    return link if _PAGES.fullmatch(page) or _PICTURES.fullmatch(page) or not page else f"../{link}"
+
+
+@cache
+def translation(language: str) -> Translation:
+    """A language that comes with the package."""
+    folder = files("assaymark.claims.messages") / "pages"
+    known = sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if one.name.endswith(".toml"))
+    if language not in known:
+        raise UnknownNameError("language", language, known)
+    return Translation.of((folder / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tuple[str, str]]:
+    """Every page, and below the folder of a language those that have it, each with a link to the other."""
+    made = translation(language)
+    for path, text in pages:
+        if _PICTURES.fullmatch(path):
+            yield f"{language}/{path}", _SPOKEN.sub(made._spoken, text)
+        if not _PAGES.fullmatch(path):
+            yield path, text
+            continue
+        yield path, _switched(text, ("English", ""), (made.name, f"{language}/{path}"))
+        yield (
+            f"{language}/{path}",
+            _policy(_switched(made.page(text), ("English", f"../{path}"), (made.name, "")), made),
+        )
+
+
+def _switched(html: str, *ways: tuple[str, str]) -> str:
+    """A page with the links to its languages."""
+    items = "".join(
+        f'<li><a href="{href}">{name}</a></li>' if href else f'<li><span aria-current="true">{name}</span></li>'
+        for name, href in ways
+    )
+    switch = f'<ul class="switch" aria-label="Languages">{items}</ul></div></header>'
+    return html.replace("</style>", f"{_STYLE}</style>", 1).replace("</div></header>", switch, 1)
+
+
+def _policy(html: str, made: Translation) -> str:
+    """A page whose scripts speak the language, with a policy that allows them by their hashes."""
+    for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
+        spoken = made.script(source)
+        old, new = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (source, spoken))
+        html = html.replace(source, spoken).replace(f"sha256-{old}", f"sha256-{new}")
+    return html

@@ -1,0 +1,75 @@
+"""The first page and the bench of a study in German: whole, with links that lead somewhere and scripts that may run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html import unescape
+
+import assay_runs
+import full_runs
+import pytest
+
+from assaymark.errors import UnknownNameError
+from assaymark.report import render_pages
+from assaymark.report.translation import in_language, translation
+
+GERMAN = translation("de")
+TELLING = sorted(
+    english for english, german in GERMAN.exact.items()
+    if len(english) > 9 and not re.search("[#§]", english) and english != german
+)  # fmt: skip
+RUNS = {"realistic": assay_runs.realistic, "full": full_runs.full, "withheld": assay_runs.withheld}
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def pages(request) -> dict[str, str]:
+    return dict(in_language(render_pages(RUNS[request.param]()).items(), "de"))
+
+
+def test_no_english_text_of_the_table_is_left_on_a_german_page(pages):
+    for path in (path for path in pages if path.startswith("de/")):
+        page = re.sub(r"<(style|code|script)\b.*?</\1>", "", pages[path], flags=re.DOTALL)
+        shown = re.findall(r'>([^<>]+)<|(?:aria-label|placeholder|data-l|data-said)="([^"]*)"', page)
+        texts = {" ".join(unescape(one or other).split()) for one, other in shown}
+        for data in re.findall(r'id="b-data">(.*?)</script>', pages[path]):
+            texts |= {*json.loads(data)["texts"], *(words for _, words in json.loads(data)["scores"])}
+        assert not [text for text in TELLING if any(text in one for one in texts)], path
+        if path.endswith(".html"):
+            assert '<html lang="de">' in page
+            assert "Übereinstimmung" in page
+
+
+def test_every_link_of_a_german_page_leads_to_a_page(pages):
+    for path in (path for path in pages if path.startswith("de/") and path.endswith(".html")):
+        for link in re.findall(r'href="([^"#]+)', pages[path]):
+            target = link.removeprefix("../") if link.startswith("../") else f"de/{link}"
+            assert target in pages or target.endswith((".csv", ".svg")), link
+
+
+def test_scripts_of_a_german_page_are_allowed_and_speak_german(pages):
+    page = pages["de/index.html"]
+    for script in re.findall(r"<script>(.*?)</script>", page, re.DOTALL):
+        assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in page.partition("<style>")[0]
+        assert not re.search("Nothing to copy|Copy sentence|Say also", script)
+    assert "Nichts zu kopieren" in page
+
+
+def test_a_page_leads_to_itself_in_the_other_language(pages):
+    assert '<a href="de/index.html">Deutsch</a>' in pages["index.html"]
+    assert '<a href="../index.html">English</a>' in pages["de/index.html"]
+
+
+def test_a_translation_has_the_fields_of_its_text():
+    for english, german in GERMAN.exact.items():
+        fields = [re.findall("([#§])", one) for one in (english, german)]
+        assert set(fields[1]) <= set(fields[0]), english
+        assert all(fields[0].count(kind) >= max(map(int, re.findall(f"{kind}(\\d)", german)), default=0)
+                   for kind in "#§"), english  # fmt: skip
+
+
+def test_a_language_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(UnknownNameError, match="de"):
+        translation("xx")
