@@ -17,7 +17,7 @@ from assaymark.agents.controls.checks import figures_in, numerals_in, run_overla
 from assaymark.agents.controls.compose import held_values, is_held
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.judging import numeric_ledger
-from assaymark.prompting.texts import hedges_in, judged_text, style_of, token_count
+from assaymark.prompting import hedges_in, judged_text, style_of, token_count
 from assaymark.records import Rationale
 
 SEEDS, AGENTS = st.integers(0, 400), st.sampled_from(COMPOSERS)

@@ -20,7 +20,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.judging import reconcile
 from assaymark.judging.evidence import Material, audit_texts
 from assaymark.judging.reference.features import topic_counts
-from assaymark.prompting.texts import SIGNATURES, style_of, token_count
+from assaymark.prompting import SIGNATURES, style_of, token_count
 
 SEEDS = st.integers(0, 10_000)
 MAKERS = {"cell_a": verbose_wrong, "cell_b": terse_right}

@@ -16,7 +16,7 @@ from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket
 from assaymark.benchmark.replies import ASKED, COLUMNS, reply_schema, stage_template, stage_texts
 from assaymark.engine import CallSpec, Reply, Text
-from assaymark.prompting.context import cells, sections
+from assaymark.prompting import cells, sections
 
 
 def calls_of(episode: EpisodeState, count: int = 3) -> list[CallSpec]:

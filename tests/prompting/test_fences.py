@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.prompting.context import Section, cells, fence, row, sections
+from assaymark.prompting import Section, cells, fence, row, sections
 from assaymark.text import code_points
 
 texts = st.text(alphabet=st.characters(exclude_categories=()), max_size=80).map(code_points)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from judged_records import RISK, SUMMARY, decision
 
-from assaymark.prompting.texts import judged_rationales, judged_text, token_count
+from assaymark.prompting import judged_rationales, judged_text, token_count
 from assaymark.records import Rationale
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.judging.reference.features import LEXICON
-from assaymark.prompting.texts import CONFIDENT, HEDGES, UNSPACED_HEDGES, confident_in, hedges_in, instructions_in
+from assaymark.prompting import CONFIDENT, HEDGES, UNSPACED_HEDGES, confident_in, hedges_in, instructions_in
 
 
 def test_every_hedge_of_the_reference_judges_is_a_hedge_here():
