@@ -8,7 +8,7 @@ import numpy as np
 
 from assaymark.agents.reference import COMPOSERS as RULES
 from assaymark.agents.reference import observe
-from assaymark.prompting.texts import signature
+from assaymark.prompting import signature
 from assaymark.records import (
     Agent,
     Constraint,

@@ -4,21 +4,46 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_cycles import COMPOSERS, honest_decision
+from made_cycles import COMPOSERS, honest_decision, made_context
 
-from assaymark.agents.controls import Composed, admissible, fact_flip, failed, length_matched, paraphrase
-from assaymark.agents.controls.checks import figures_in, numerals_in, run_overlap, sentences_of, word_overlap
-from assaymark.agents.controls.compose import held_values, is_held
-from assaymark.errors import InputError, NotMeasurableError
-from assaymark.judging import numeric_ledger
-from assaymark.prompting.texts import hedges_in, judged_text, style_of, token_count
-from assaymark.records import Rationale
+from assaymark.agents.controls import (
+    CELL_KINDS,
+    CONTROL,
+    DERIVED_KINDS,
+    Composed,
+    admissible,
+    cell_decision,
+    cell_decisions,
+    fact_flip,
+    failed,
+    length_matched,
+    paraphrase,
+    terse_right,
+    verbose_wrong,
+)
+from assaymark.agents.controls.checks import (
+    figures_in,
+    numerals_in,
+    run_overlap,
+    sentences_of,
+    word_overlap,
+    words_without,
+)
+from assaymark.agents.controls.compose import book_of, held_values, is_held
+from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
+from assaymark.judging import numeric_ledger, reconcile
+from assaymark.judging.evidence import Material, audit_texts
+from assaymark.judging.reference.features import topic_counts
+from assaymark.prompting import SIGNATURES, hedges_in, judged_text, style_of, token_count
+from assaymark.records import Decision, Rationale, canonical_json, content_id, parse
 
 SEEDS, AGENTS = st.integers(0, 400), st.sampled_from(COMPOSERS)
 
@@ -316,3 +341,263 @@ def test_the_checker_refuses_what_is_not_made_of_whole_true_sentences():
     words = "Nothing is said."
     assert "numbers kept" in broken(replace(cell, text=words), context)
     assert first not in words
+
+
+# Cells A and B: what the generators make, held against the checker, the ledger of numbers and the oracle
+
+SEEDS_OF_CELLS = st.integers(0, 10_000)
+MAKERS = {"cell_a": verbose_wrong, "cell_b": terse_right}
+
+
+@cache
+def made(kind: str, seed: int, style: str = "elder"):
+    context = made_context(seed)
+    return context, MAKERS[kind](context, np.random.default_rng(seed), style=style)
+
+
+def states(context, text):
+    return Counter(found.state for found in audit_texts([("summary", text)], Material.of(context)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS_OF_CELLS, st.sampled_from(["cell_a", "cell_b"]))
+def test_every_cell_is_admissible_to_a_checker_that_did_not_make_it(seed, kind):
+    context, cell = made(kind, seed)
+    assert failed(admissible(kind, replace(cell, admissibility=()), context)) == ()
+    assert cell.admissibility == admissible(kind, cell, context)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS_OF_CELLS)
+def test_the_judges_ledger_contradicts_a_verbose_cell_and_supports_a_terse_one(seed):
+    context, verbose = made("cell_a", seed)
+    assert states(context, verbose.text)["contradicted"] >= 3
+    context, terse = made("cell_b", seed)
+    found = states(context, terse.text)
+    assert found["contradicted"] == 0
+    assert found["supported"] >= 3
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS_OF_CELLS)
+def test_the_oracle_of_the_judges_finds_the_arithmetic_of_a_false_and_of_b_true(seed):
+    limits = {"leverage_cap", "weight_cap", "cash_floor", "orders_cap", "cash"}
+    for kind in MAKERS:
+        context, cell = made(kind, seed)
+        book = book_of(context, cell.actions)
+        found = reconcile(cell.text, book.after, context.constraints)
+        verdicts = {part.quantity: part.verdict for part in found.parts if part.quantity not in limits}
+        if kind == "cell_a":
+            assert "right" not in verdicts.values()
+            assert {verdicts["residual"], verdicts["exposure"], verdicts["leverage"]} == {"wrong"}
+            assert book.broken
+        else:
+            assert "wrong" not in verdicts.values()
+            assert verdicts["residual"] == "right"
+            assert not book.broken
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS_OF_CELLS)
+def test_lengths_and_hedges_by_the_counters_of_the_judges(seed):
+    _, verbose = made("cell_a", seed)
+    _, terse = made("cell_b", seed)
+    assert token_count(verbose.text) >= 200
+    assert token_count(terse.text) <= 60
+    assert topic_counts(verbose.text)["hedge"] == topic_counts(terse.text)["hedge"] == 0
+
+
+def runs(text):
+    """Every five words of a text that follow each other, numbers and names left out."""
+    words = words_without(text)
+    return [tuple(words[at : at + 5]) for at in range(len(words) - 4)]
+
+
+def likest(texts):
+    """The largest share of runs that any two of the texts share (Jaccard): 1 is a copy."""
+    found = [set(runs(text)) for text in texts]
+    return max(len(a & b) / max(len(a | b), 1) for a, b in combinations(found, 2))
+
+
+def distinct_share(texts):
+    """Distinct runs over all of them: 1 where nothing is said twice."""
+    found = [run for text in texts for run in runs(text)]
+    return len(set(found)) / len(found)
+
+
+def test_fifty_of_each_are_no_near_copies():
+    texts = {kind: [made(kind, seed)[1].text for seed in range(50)] for kind in MAKERS}
+    assert likest(texts["cell_a"]) < 0.25
+    assert distinct_share(texts["cell_a"]) > 0.4
+    # A few words about few things: numbers and names, left out of the measure, are what differs most.
+    assert likest(texts["cell_b"]) < 0.7
+    assert all(len(set(of_kind)) == 50 for of_kind in texts.values())
+
+
+def test_one_context_gives_many_texts():
+    context = made_context(3)
+    for make in MAKERS.values():
+        assert len({make(context, np.random.default_rng(seed)).text for seed in range(20)}) == 20
+
+
+def test_a_text_begins_with_the_words_of_its_style_and_of_no_other():
+    for kind in MAKERS:
+        for style in SIGNATURES:
+            _, cell = made(kind, 4, style)
+            assert cell.text.startswith(SIGNATURES[style])
+            assert style_of(cell.text) == style
+        assert style_of(made(kind, 4, "plain")[1].text) is None
+
+
+def test_equal_seeds_make_equal_cells():
+    context = made_context(5)
+    for make in MAKERS.values():
+        assert make(context, np.random.default_rng(1)) == make(context, np.random.default_rng(1))
+
+
+def test_known_scores_hold_only_what_the_construction_fixes():
+    assert dict(made("cell_a", 0)[1].known_scores) == {"constraint_awareness": 1.0}
+    assert dict(made("cell_b", 0)[1].known_scores) == {}
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_a_context_without_what_a_cell_is_about_is_refused(kind):
+    context = made_context(1)
+    rng = np.random.default_rng(0)
+    with pytest.raises(NotMeasurableError, match=r"portfolio"):
+        MAKERS[kind](replace(context, portfolio=None), rng)
+    prices_alone = tuple(fact for fact in context.facts if fact.field == "price")
+    with pytest.raises(NotMeasurableError, match=r"contradicted features is 0, needs at least 3|three features"):
+        MAKERS[kind](replace(context, facts=prices_alone), rng)
+
+
+def test_without_a_rule_to_break_there_is_no_cell_a():
+    context = replace(made_context(1), constraints=())
+    with pytest.raises(NotMeasurableError, match=r"cell_a is not admissible as drawn: .*of 24 draws"):
+        verbose_wrong(context, np.random.default_rng(0))
+
+
+def test_without_room_for_an_order_there_is_no_cell_b():
+    context = made_context(1)
+    tight = tuple(replace(rule, limit=0.0) if rule.kind == "max_leverage" else rule for rule in context.constraints)
+    with pytest.raises(NotMeasurableError, match=r"broken rules is 1, needs 0 \(max_leverage"):
+        terse_right(replace(context, constraints=tight), np.random.default_rng(0))
+
+
+# Control cells as records: what they carry, how they are spread, and what is refused
+
+CONTEXTS = [made_context(seed) for seed in range(10)]
+PLACED = [(content_id(context), context, f"regime {seed % 5}") for seed, context in enumerate(CONTEXTS)]
+HONEST = [honest_decision(seed, agent)[1] for seed in range(10) for agent in COMPOSERS]
+BY_ID = {key: context for key, context, _ in PLACED}
+
+
+def cells(kind: str, count: int = 12, **changes) -> list[Decision]:
+    given = {"seed": 5, "family": "north", "style": "birch", "honest": HONEST, "tokens": 100, **changes}
+    return cell_decisions(PLACED, kind=kind, count=count, **given)
+
+
+def one(kind: str = "cell_b", **changes) -> Decision:
+    composed = terse_right(CONTEXTS[0], np.random.default_rng(0))
+    given = {
+        "context_id": PLACED[0][0],
+        "record_id": "b-1",
+        "cluster": "calm",
+        "family": "north",
+        "seed": 0,
+        "decided_at": CONTEXTS[0].cutoff + timedelta(seconds=1),
+    }
+    return cell_decision(kind, changes.pop("composed", composed), **{**given, **changes})
+
+
+def test_a_cell_as_a_record():
+    found = one()
+    assert (found.agent.id, found.agent.family, found.derivation.kind) == (CONTROL, "north", "cell_b")
+    assert [text.kind for text in found.rationales] == ["summary"]
+    assert (found.episode_id, found.step, found.cluster) == ("b-1", 1, "calm")
+    assert parse(Decision, canonical_json(found)) == found
+
+
+def test_a_cell_that_was_not_checked_is_no_record():
+    bare = Composed(kind="cell_b", actions=(), text="Buy.")
+    with pytest.raises(NotMeasurableError, match="cell_b b-1 is no control cell: it was never checked"):
+        one(composed=bare)
+    with pytest.raises(InputError, match=r"kind: must be that of the cell, cell_b \(got cell_a\)"):
+        one("cell_a")
+
+
+@pytest.mark.parametrize("kind", CELL_KINDS)
+def test_cells_are_spread_evenly_and_repeat_by_seed(kind):
+    found = cells(kind)
+    assert len(found) == 12
+    per_cluster = Counter(cell.cluster for cell in found)
+    assert set(per_cluster) == {f"regime {number}" for number in range(5)}
+    assert max(per_cluster.values()) - min(per_cluster.values()) <= 1
+    assert found == cells(kind)
+    assert len({cell.record_id for cell in found}) == len({cell.rationales[0].text for cell in found}) == 12
+    assert {cell.derivation.kind for cell in found} == {kind}
+    assert {cell.agent.family for cell in found} == {"north"}
+
+
+def test_another_seed_makes_other_cells():
+    assert cells("cell_a", 3)[0].rationales != cells("cell_a", 3, seed=6)[0].rationales
+
+
+@pytest.mark.parametrize(("kind", "make"), [("cell_a", verbose_wrong), ("cell_b", terse_right)])
+def test_the_seed_of_a_record_repeats_its_generator(kind, make):
+    for cell in cells(kind, 4):
+        again = make(BY_ID[cell.context_id], np.random.default_rng(cell.derivation.seed), style="birch")
+        assert again.text == cell.rationales[0].text
+        assert again.actions == cell.actions
+
+
+@pytest.mark.parametrize("kind", DERIVED_KINDS)
+def test_a_derived_cell_is_paired_with_its_parent(kind):
+    parents = {decision.record_id: decision for decision in HONEST}
+    found = cells(kind)
+    assert len({cell.derivation.parent for cell in found}) == 12
+    for cell in found:
+        parent = parents[cell.derivation.parent]
+        assert (cell.cycle, cell.cluster, cell.format) == (parent.cycle, parent.cluster, parent.format)
+        assert cell.actions == parent.actions
+        assert cell.confidence == parent.confidence
+    assert all(bool(cell.flags) == (kind == "fact_flip") for cell in found)
+
+
+def test_contexts_are_used_again_where_there_are_few():
+    found = cell_decisions(PLACED[:1], kind="cell_a", count=7, seed=1, family="f")
+    assert len({cell.rationales[0].text for cell in found}) == 7
+
+
+def test_a_context_that_gives_nothing_is_passed_over():
+    hopeless = replace(CONTEXTS[0], constraints=())
+    mixed = [("none", hopeless, "calm"), ("some", CONTEXTS[1], "calm")]
+    found = cell_decisions(mixed, kind="cell_a", count=4, seed=1, family="f")
+    assert {cell.context_id for cell in found} == {"some"}
+    with pytest.raises(NotMeasurableError, match=r"only 0 of 2 cell_a cells could be made; the last reason: cell_a is"):
+        cell_decisions(mixed[:1], kind="cell_a", count=2, seed=1, family="f")
+
+
+def test_derived_cells_run_out():
+    with pytest.raises(NotMeasurableError, match=r"only 50 of 51 fact_flip cells could be made"):
+        cells("fact_flip", 51)
+
+
+def test_cells_are_not_made_from_cells():
+    derived = [replace(HONEST[0], derivation=replace(HONEST[0].derivation, kind="red_team"))]
+    with pytest.raises(InputError, match="needs an honest decision on one of the contexts"):
+        cells("paraphrase", 1, honest=derived)
+
+
+def test_the_name_of_the_study_stands_before_the_record_ids():
+    assert cells("cell_b", 1, study="pilot")[0].record_id == "pilot/cell_b-5-0001"
+
+
+def test_what_is_refused():
+    with pytest.raises(UnknownNameError, match="kind of control cell 'vacuum'"):
+        cells("vacuum")
+    with pytest.raises(InputError, match=r"count: must not be negative \(got -1\)"):
+        cells("cell_a", -1)
+    with pytest.raises(InputError, match="tokens: length_matched needs the length asked for"):
+        cells("length_matched", tokens=None)
+    assert cells("cell_a", 0) == []

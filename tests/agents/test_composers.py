@@ -20,8 +20,7 @@ from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
 from assaymark.market.cycles import cycles_of, synthetic_minutes
-from assaymark.prompting.context import read_material, sections
-from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
+from assaymark.prompting import SIGNATURES, judged_text, read_material, sections, token_count
 from assaymark.protocol import AgentSpec
 from assaymark.records import Constraint
 

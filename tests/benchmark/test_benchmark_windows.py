@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark import RISK_SAFE
+from assaymark.benchmark import PROFILES, RISK_SAFE, risk_safe, stress_gate, stress_score
 from assaymark.benchmark.market import (
     HORIZONS,
     SEED_WINDOWS,
@@ -18,11 +18,13 @@ from assaymark.benchmark.market import (
     Window,
     choose_universe,
     decision_rows,
+    is_index,
     window_named,
     windows_of,
 )
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market import synthetic_history, synthetic_market, weekdays
+from assaymark.market import CLASS_NAMES, History, synthetic_history, synthetic_market, weekdays
+from assaymark.portfolio.backtest import CLASSES
 
 DAYS = weekdays(date(2019, 1, 1), date(2023, 12, 31))
 OPEN = np.ones(DAYS.size, dtype=bool)
@@ -147,3 +149,158 @@ def test_a_gap_of_the_only_one_of_its_class_stops_nothing_once_begun():
     assert "cash" in classes[0]
     assert any("cash" not in one for one in classes)
     assert all(len(one) >= 5 for one in classes)
+
+
+# Which instruments a benchmark is about: the fixed rule, named ones, and what is refused
+
+IDS = [one.id for one in synthetic_history(0).listings]
+
+
+def with_listings(**changes) -> History:
+    """The embedded market with the first equity changed."""
+    whole = synthetic_history(0)
+    return dataclasses.replace(whole, listings=(dataclasses.replace(whole.listings[0], **changes), *whole.listings[1:]))
+
+
+def test_81_are_all_of_the_small_classes_and_24_equities_of_every_sub_sector():
+    history = synthetic_history(0)
+    found = choose_universe(history)
+    assert found.size == 81
+    assert [found.classes.count(name) for name in CLASSES] == [24, 15, 16, 10, 12, 4]
+    subs = {one.sub for one in history.listings if one.id in found.ids and one.asset_class == "EQ"}
+    assert len(subs) == 14
+
+
+@given(st.integers(6, 183))
+def test_the_rule_gives_what_is_asked_for_in_the_order_of_the_store(count):
+    found = choose_universe(synthetic_history(0), count)
+    assert found.size == len(set(found.ids)) == count
+    assert [IDS.index(one) for one in found.ids] == sorted(IDS.index(one) for one in found.ids)
+    assert set(found.classes) == set(CLASSES)
+    assert [CLASSES[code] for code in found.codes] == list(found.classes)
+    counts = [found.classes.count(name) for name in CLASSES]
+    there = [sum(CLASS_NAMES[one.asset_class] == name for one in synthetic_history(0).listings) for name in CLASSES]
+    unfilled = [got for got, most in zip(counts, there, strict=True) if got < most]
+    assert not unfilled or max(unfilled) - min(unfilled) <= 1
+
+
+@given(st.integers(6, 182))
+def test_a_larger_universe_holds_the_smaller_one(count):
+    history = synthetic_history(0)
+    assert set(choose_universe(history, count).ids) < set(choose_universe(history, count + 1).ids)
+
+
+def test_that_an_instrument_is_delisted_later_does_not_keep_it_out():
+    chosen = choose_universe(synthetic_history(0)).ids
+    assert [one.id for one in synthetic_history(0).listings if one.delisted and one.id in chosen]
+
+
+def test_named_instruments_come_in_the_order_of_the_store():
+    wanted = choose_universe(synthetic_history(0), 12).ids
+    found = choose_universe(synthetic_history(0), tuple(reversed(wanted)))
+    assert found.ids == wanted
+
+
+@pytest.mark.parametrize(("count", "got"), [(5, "got 5"), (184, "from 6 to 183"), (-1, "got -1")])
+def test_too_few_or_too_many_are_refused(count, got):
+    with pytest.raises(InputError, match=got):
+        choose_universe(synthetic_history(0), count)
+
+
+def test_everything_wrong_with_a_list_is_said_at_once():
+    history = with_listings(sub="index")
+    with pytest.raises(InputError) as caught:
+        choose_universe(history, (IDS[0], IDS[0], IDS[130]))
+    text = str(caught.value)
+    assert f"twice: {IDS[0]}" in text
+    assert f"an index cannot be held ({IDS[0]}" in text
+    assert "none of: commodity, real_estate, crypto, cash" in text
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'ALBIX'"):
+        choose_universe(synthetic_history(0), ("ALBIXX",))
+
+
+@pytest.mark.parametrize(("changes", "index"), [({"id": "^VIX"}, True), ({"id": "vix"}, True), ({"id": "SPY"}, False)])
+def test_an_index_is_told_by_its_name_and_never_dealt(changes, index):
+    history = with_listings(**changes)
+    assert is_index(history.listings[0]) is index
+    assert (history.listings[0].id in choose_universe(history, 183 - index).ids) is not index
+
+
+def test_the_codes_cannot_be_written():
+    with pytest.raises(ValueError, match="read-only"):
+        choose_universe(synthetic_history(0)).codes[0] = np.int64(3)
+
+
+# The drawdown gate, its score, and the least CEPS of each stress scenario
+
+depths = st.lists(st.floats(-1, 0), min_size=1, max_size=4)
+tolerances = st.floats(0.01, 1)
+
+
+@given(depths, tolerances)
+def test_the_gate_looks_at_the_deepest(drawdowns, tolerance):
+    passed = stress_gate(drawdowns, tolerance)
+    assert passed == all(stress_gate([one], tolerance) for one in drawdowns)
+    assert passed == stress_gate([-one for one in drawdowns], tolerance)
+    assert passed == stress_gate(dict(enumerate(drawdowns)), tolerance)
+
+
+@given(depths)
+def test_a_wider_profile_never_fails_what_a_narrower_one_passes(drawdowns):
+    passed = [stress_gate(drawdowns, one.drawdown_tolerance) for one in PROFILES.values()]
+    assert passed == sorted(passed)
+
+
+def test_a_drawdown_of_just_the_tolerance_passes():
+    assert stress_gate([0.3 - 0.2], 0.1)
+    assert stress_gate([-0.1 - 9e-10], 0.1)
+    assert not stress_gate([-0.1 - 2e-9], 0.1)
+
+
+@given(st.floats(-1, 1), tolerances)
+def test_the_score_is_0_where_the_tolerance_is_used_up(drawdown, tolerance):
+    score = stress_score(drawdown, tolerance)
+    assert 0 <= score <= 1
+    assert score == pytest.approx(max(0, 1 - abs(drawdown) / tolerance))
+    assert score == 0 or stress_gate([drawdown], tolerance)
+
+
+def test_no_loss_scores_1():
+    assert stress_score(0.0, 0.1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("drawdowns", "tolerance", "message"),
+    [
+        ([], 0.1, "at least one value"),
+        ([-12.38], 0.1, "must be shares from -1 to 1, not percentages .1 value.s., first at index 0: -12.38."),
+        ([float("nan")], 0.1, "must be shares"),
+        ([-0.1], 0.0, "tolerance: must be above 0 and at most 1"),
+        ([-0.1], 10.0, "tolerance: must be above 0 and at most 1"),
+        ([-10.0], 10.0, "2 problems"),
+    ],
+)
+def test_the_gate_refuses(drawdowns, tolerance, message):
+    with pytest.raises(InputError, match=message):
+        stress_gate(drawdowns, tolerance)
+
+
+@pytest.mark.parametrize(("scenario", "least"), [("china-2015", 0.40), ("covid-2020", 0.45), ("crypto-2022", 0.50)])
+def test_risk_safe_from_its_threshold_on(scenario, least):
+    assert risk_safe(scenario, least)
+    assert risk_safe(scenario, 1.0)
+    assert not risk_safe(scenario, least - 1e-6)
+
+
+def test_risk_safe_refuses():
+    with pytest.raises(UnknownNameError, match=r"unknown stress scenario 'covid'\. Did you mean 'covid-2020'"):
+        risk_safe("covid", 0.5)
+    with pytest.raises(InputError, match="ceps: must be from 0 to 1"):
+        risk_safe("covid-2020", 1.5)
+    with pytest.raises(
+        InputError, match=r"scenario: must be the name of a stress scenario: china-2015, .* \(got 0.45\)"
+    ):
+        risk_safe(0.45, "covid-2020")

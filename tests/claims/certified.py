@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from analysis import measured
 from made_cells import cell
-from test_null import NOW, decision
+from test_adversarial import NOW, decision
 
 from assaymark.claims import certificate, certificates, decide_claims, index
 from assaymark.metrology import analyse, cell_measurements, cluster_t, score_table

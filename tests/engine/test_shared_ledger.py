@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
-from engine_calls import RUBRIC, answer, call, calls
+from batch_house import House
+from engine_calls import RUBRIC, Places, Scripted, answer, call, calls, echo
 
-from assaymark.engine import CallSpec, Ledger, Message, Text
+from assaymark.engine import CallSpec, End, Ledger, Message, Patience, Reply, Text, run_batches, run_calls, run_worker
 from assaymark.engine.calls import INLINE_BYTES
 from assaymark.engine.database import _see_to_durability, is_url
-from assaymark.errors import LedgerError
+from assaymark.errors import LedgerError, ModelError
 
 CALL = call()
 SECRET = "canary-4711"
@@ -167,3 +172,354 @@ def test_a_server_that_can_lose_commits_is_refused():
     _see_to_durability(careful, None)
     assert hasty.told[-1] == "SET synchronous_commit = on"
     assert len(careful.told) == 1
+
+
+# Claims on the calls of a shared ledger: one holder at a time, by the server's clock, and a late one does no harm
+
+KEYS = sorted(spec.key for spec in calls(10))
+
+
+@pytest.fixture
+def leases(shared):
+    shared.plan(calls(10))
+    return shared.leases
+
+
+def reply(attempt, text="fine"):
+    return End(attempt, "replied", reply=Reply(text=text, model="m"))
+
+
+def claim(leases, worker, n, lease_s=60.0, **more):
+    return leases.claim(worker, n, lease_s, **more)[0]
+
+
+def test_a_call_has_one_holder(leases):
+    one, two, three = (claim(leases, worker, 4) for worker in "abc")
+    assert [c.key for c in one + two + three] == KEYS
+    assert {c.fence for c in one + two + three} == {1}
+    assert claim(leases, "d", 4) == []
+
+
+def test_many_at_once_never_hold_the_same_call(shared, database):
+    shared.plan(calls(200))
+    held = []
+
+    def take(worker):
+        with Ledger.open(database) as ledger:
+            while found := claim(ledger.leases, worker, 7):
+                held.extend(c.key for c in found)
+
+    threads = [threading.Thread(target=take, args=(f"w{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(held) == sorted(spec.key for spec in calls(200))
+
+
+def test_claims_can_be_limited_to_calls_or_to_a_model(shared, leases):
+    shared.plan(calls(3, model="other/x"))
+    assert [c.key for c in claim(leases, "a", 9, keys=KEYS[3:5])] == KEYS[3:5]
+    assert len(claim(leases, "a", 99, model="other/x")) == 3
+    assert len(claim(leases, "a", 99)) == 8
+
+
+def test_a_lease_ends_and_the_next_claim_has_a_higher_fence(leases):
+    (first,) = claim(leases, "a", 1, 0.0)
+    (second,) = claim(leases, "b", 1)
+    assert (second.key, second.fence) == (first.key, first.fence + 1)
+
+
+def test_a_renewed_lease_does_not_end(leases):
+    claim(leases, "a", 10, 0.2)
+    assert leases.renew("a", 60.0) == 10
+    time.sleep(0.25)
+    assert claim(leases, "b", 10) == []
+    assert leases.release("a", KEYS[:2]) == 2
+    assert [c.key for c in claim(leases, "b", 10)] == KEYS[:2]
+    assert leases.release("a") == 8
+
+
+def test_a_moved_clock_steals_no_lease(leases, monkeypatch):
+    claim(leases, "a", 10, 5.0)
+    monkeypatch.setattr(time, "time", lambda: 4e9)
+    assert claim(leases, "b", 10) == []
+    assert leases.now() < 4e9
+
+
+def test_a_late_reply_is_refused_and_on_record(shared, leases):
+    (old,) = claim(leases, "a", 1, 0.0)
+    (late,) = leases.commit([old], []).begun
+    claims, lost = leases.claim("b", 1, 60.0)
+    assert lost == 1
+    (attempt,) = leases.commit(claims, []).begun
+    assert (late.number, attempt.number) == (1, 2)
+    assert leases.commit([], [reply(late, "late")]).answered == 0
+    assert shared.pending([old.key]) == [old.key]
+    assert leases.commit([], [reply(attempt, "in time")]).answered == 1
+    assert shared.reply(old.key).text == "in time"
+    assert shared.orphaned() == []
+
+
+def test_a_late_reply_after_the_answer_is_refused_too(shared, leases):
+    (old,) = claim(leases, "a", 1, 0.0)
+    (late,) = leases.commit([old], []).begun
+    (attempt,) = leases.commit(claim(leases, "b", 1), []).begun
+    leases.commit([], [reply(attempt, "in time")])
+    assert leases.commit([], [reply(late, "late")]).answered == 0
+    assert shared.reply(old.key).text == "in time"
+    assert shared.attempt_counts([old.key]) == {old.key: 2}
+
+
+def test_nothing_begins_under_a_claim_that_is_lost(shared, leases):
+    (old,) = claim(leases, "a", 1, 0.0)
+    (new,) = claim(leases, "b", 1)
+    assert leases.commit([old], []).begun == [None]
+    (attempt,) = leases.commit([new], []).begun
+    leases.commit([], [reply(attempt)])
+    assert leases.commit([new], []).begun == [None]
+    assert shared.attempt_counts([old.key]) == {old.key: 1}
+
+
+def test_an_answered_call_is_never_claimed_again(shared, leases):
+    claims = claim(leases, "a", 10, 0.0)
+    begun = leases.commit(claims, []).begun
+    assert leases.commit([], [reply(attempt) for attempt in begun[:6]]).answered == 6
+    shared.plan(calls(10))  # planning again does not open it again
+    assert [c.key for c in claim(leases, "b", 10)] == KEYS[6:]
+
+
+def test_what_was_given_up_is_left_alone_by_those_who_were_there(leases):
+    since = leases.now()
+    (held,) = claim(leases, "a", 1)
+    (attempt,) = leases.commit([held], []).begun
+    leases.commit([], [End(attempt, "failed", "bad request", final=True)])
+    assert KEYS[0] not in [c.key for c in claim(leases, "b", 10, 0.0, since=since)]
+    assert leases.open_keys(KEYS, since) == set(KEYS[1:])
+    assert leases.any_left("reference/echo", since)
+    assert not leases.any_left("reference/other", since)
+    assert claim(leases, "c", 10, since=leases.now())[0].key == KEYS[0]
+
+
+def test_a_failure_that_is_not_final_keeps_the_claim(leases):
+    (held,) = claim(leases, "a", 1)
+    (attempt,) = leases.commit([held], []).begun
+    (again,) = leases.commit([held], [End(attempt, "failed", "busy")]).begun
+    assert again.number == 2
+    assert held.key not in [c.key for c in claim(leases, "b", 10)]
+
+
+def test_a_ledger_in_a_file_has_no_leases(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert ledger.leases is None
+
+
+def test_attempts_without_a_claim_work_as_in_a_file(shared):
+    shared.plan([call()])
+    (one,), (two,) = shared.begin([call().key]), shared.begin([call().key])
+    shared.finish([(one, Reply(text="first", model="m")), (two, Reply(text="second", model="m"))])
+    assert shared.reply(call().key).text == "first"
+    assert shared.leases.claim("a", 1, 60.0) == ([], 0)
+
+
+# Several workers on one plan: each call is answered once, whoever comes, goes or is away for too long
+
+NAME = "reference/echo"
+QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
+
+
+def together(*works):
+    """Do all of these at the same time; what each returned."""
+    found = [None] * len(works)
+
+    def do(n):
+        found[n] = works[n]()
+
+    threads = [threading.Thread(target=do, args=(n,)) for n in range(len(works))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.fixture(params=["file", "database"])
+def either(request, tmp_path):
+    where = tmp_path / "ledger.db" if request.param == "file" else request.getfixturevalue("database")
+    with Ledger.open(where) as ledger:
+        yield ledger
+
+
+def test_a_worker_asks_what_was_planned_for_its_models(either):
+    either.plan([*calls(70), *calls(5, model="other/x")])
+    run_calls(either, calls(10), {NAME: echo()}, **QUICK)
+    model = echo()
+    summary = run_worker(either, {NAME: model, "unused/x": echo()}, concurrency=8, **QUICK)
+    assert sorted(model.asked) == sorted(spec.key for spec in calls(70)[10:])
+    assert (summary.planned, summary.made, summary.left, summary.in_flight_bound) == (60, 60, 0, 8)
+    assert either.reply(calls(70)[69].key).text == "I buy fund 69."
+    assert run_worker(either, {NAME: model}, **QUICK).planned == 0
+    assert run_worker(either, {"other/x": model}, **QUICK).made == 5
+
+
+def test_a_worker_that_meets_a_dead_address_goes_on_with_the_others_of_the_model(either):
+    dead, alive = "http://dead:1/v1", "http://alive:1/v1"
+    asked = [replace(one, args={"base_url": address}) for address in (dead, alive) for one in calls(60)]
+    model = Places(lambda args: ModelError("down", retryable=True) if args["base_url"] == dead else "fine")
+    either.plan(asked)
+    summary = run_worker(either, {NAME: model}, concurrency=16, patience=Patience(5, 0.01), **QUICK)
+    assert (summary.made, summary.left) == (60, 60 - len(summary.failed))
+    assert [line.partition(":")[0] for line in summary.stopped] == ["reference at http"]
+    assert run_worker(either, {NAME: echo()}, **QUICK).made == 60
+
+
+def test_what_fails_for_good_is_given_up_and_asked_by_the_next(either):
+    broken = {spec.key for spec in calls(3)}
+    model = Scripted(lambda call: ModelError("bad", retryable=False) if call.key in broken else "fine")
+    either.plan(calls(20))
+    summary = run_worker(either, {NAME: model}, concurrency=4, **QUICK)
+    assert (summary.made, {failure.key for failure in summary.failed}, summary.left) == (17, broken, 0)
+    assert len(model.asked) == 20
+    assert run_calls(either, calls(20), {NAME: echo()}, **QUICK).made == 3
+
+
+def test_two_workers_and_a_run_share_one_plan(shared, database):
+    model = Scripted(lambda call: call.messages[-1].text, wait=0.003)
+    shared.plan(calls(150))
+
+    def work(asked):
+        def go():
+            with Ledger.open(database) as ledger:
+                if asked is None:
+                    return run_worker(ledger, {NAME: model}, concurrency=5, **QUICK)
+                return run_calls(ledger, asked, {NAME: model}, concurrency=5, **QUICK)
+
+        return go
+
+    found = together(work(None), work(None), work(calls(150)), work(calls(200)[:100]))
+    assert Counter(model.asked) == dict.fromkeys((spec.key for spec in calls(150)), 1)
+    assert sum(summary.made for summary in found) == 150
+    assert [summary.left for summary in found] == [0] * 4
+    assert shared.pending(spec.key for spec in calls(150)) == []
+    assert all(one.made + one.elsewhere + one.already == one.planned for one in found)
+
+
+def test_a_worker_that_was_away_for_too_long_changes_nothing(shared, database):
+    """Its event loop stands still for longer than its lease; meanwhile another answers."""
+    (asked,) = calls(1)
+    under_way, answered = threading.Event(), threading.Event()
+
+    class Frozen:
+        async def complete(self, call):
+            under_way.set()
+            answered.wait(30)
+            return Reply(text="late", model="m")
+
+    def first():
+        with Ledger.open(database) as ledger:
+            return run_calls(ledger, [asked], {NAME: Frozen()}, lease_s=0.2, **QUICK)
+
+    def second():
+        under_way.wait(30)
+        try:
+            return run_calls(shared, [asked], {NAME: echo()}, lease_s=0.2, **QUICK)
+        finally:
+            answered.set()
+
+    late, right = together(first, second)
+    assert (right.made, right.orphaned, late.made, late.elsewhere) == (1, 1, 0, 1)
+    assert shared.reply(asked.key).text == "I buy fund 0."
+    assert shared.attempt_counts([asked.key]) == {asked.key: 2}
+
+
+def test_a_long_call_keeps_its_lease(shared, database):
+    slow = Scripted(lambda _call: "slow", wait=0.5)
+
+    def work():
+        with Ledger.open(database) as ledger:
+            return run_worker(ledger, {NAME: slow}, lease_s=0.2, **QUICK)
+
+    shared.plan(calls(2))
+    found = together(work, work)
+    assert len(slow.asked) == 2
+    assert sum(summary.made for summary in found) == 2
+
+
+def test_what_a_stopped_provider_leaves_is_free_for_others(shared):
+    broke = Scripted(lambda _call: ModelError("no money", retryable=False, quota=True))
+    shared.plan(calls(30))
+    summary = run_worker(shared, {NAME: broke}, concurrency=2, **QUICK)
+    assert summary.left == 30 - len(summary.failed) >= 28
+    assert len(shared.leases.claim("next", 99, 60.0)[0]) == 30
+
+
+def test_a_server_that_goes_away_is_one_plain_error(shared, monkeypatch):
+    model = Scripted(lambda _call: "fine", wait=0.01)
+
+    def gone(*_args, **_more):
+        raise LedgerError("the server is gone")
+
+    monkeypatch.setattr(shared.leases, "claim", gone)
+    with pytest.raises(LedgerError, match="the server is gone"):
+        run_calls(shared, calls(5), {NAME: model}, **QUICK)
+
+
+def test_a_lost_renewal_ends_the_run(shared, monkeypatch):
+    def gone(*_args):
+        raise LedgerError("the server is gone")
+
+    monkeypatch.setattr(shared.leases, "renew", gone)
+    model = Scripted(lambda _call: "fine", wait=0.05)
+    with pytest.raises(LedgerError, match="the server is gone"):
+        run_calls(shared, calls(200), {NAME: model}, concurrency=2, lease_s=0.15, **QUICK)
+    assert shared.pending(model.asked) == []
+
+
+# Batches of a ledger that workers share: what is in a batch is nobody else's to ask
+
+ASKED = calls(6, model="house/one")
+SHARED_BATCHES_KEYS = [spec.key for spec in ASKED]
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+def run(ledger, house, asked=ASKED, **more):
+    terms = {"poll_s": 0.001, "settle_s": 0.0, "most_items": 3} | more
+    return run_batches(ledger, asked, {"house": house.maker}, **terms)
+
+
+def test_workers_leave_a_batch_alone_and_its_results_are_kept(shared, house):
+    house.polls = 10**6
+    model = Scripted(lambda spec: f"reply to {spec.key}")
+    assert run(shared, house, ASKED[:4], deadline_s=0.05).under_way == 4
+    assert shared.leases.claim("somebody", 4, 60.0, keys=SHARED_BATCHES_KEYS[:4]) == ([], 0)
+    assert run_calls(shared, ASKED[4:], {"house/one": model}).made == 2
+    assert sorted(model.asked) == sorted(SHARED_BATCHES_KEYS[4:])
+    house.polls = 0
+    house.verdict = lambda key, times: "busy" if key == SHARED_BATCHES_KEYS[0] and times == 1 else None
+    done = run(shared, house)
+    assert (done.already, done.made, done.failed, done.left) == (2, 4, (), 0)
+    assert house.bills() == {key: 2 if key == SHARED_BATCHES_KEYS[0] else 1 for key in SHARED_BATCHES_KEYS[:4]}
+    assert {reply.text for _, reply in shared.replies(SHARED_BATCHES_KEYS)} == {
+        f"reply to {key}" for key in SHARED_BATCHES_KEYS
+    }
+    assert shared.verify() > 0
+    assert shared.pending_models() == {}
+
+
+def test_what_others_hold_is_not_in_a_batch(shared, house):
+    shared.plan(ASKED)
+    claims, _ = shared.leases.claim("somebody", 2, 60.0)
+    done = run(shared, house)
+    assert (done.made, done.left, sum(house.sizes())) == (4, 2, 4)
+    assert not {claim.key for claim in claims} & set(house.bills())
+
+
+def test_one_run_of_batches_at_a_time(shared, database, house):
+    refused = pytest.raises(LedgerError, match="somebody else is at work on its batches")
+    with Ledger.open(database) as other, other.batches.alone(), refused:
+        run(shared, house)
+    assert run(shared, house).made == 6

@@ -7,11 +7,8 @@ import sqlalchemy as sa
 from postgres_servers import schemas_of, system_programs, system_server
 
 # Collected here a second time, with the fixtures below in place of those that lead to the other server.
-from test_leases import *  # noqa: F403
 from test_rate_limits import short, test_two_workers_together_stay_below_the_limit  # noqa: F401
-from test_shared_batches import *  # noqa: F403
 from test_shared_ledger import *  # noqa: F403
-from test_workers import *  # noqa: F403
 
 from assaymark.engine import Ledger
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from assaymark.judging import Horizon, ScoringPlan, StepRecord, horizon_of, load_scoring
-from assaymark.prompting.texts import signature
+from assaymark.prompting import signature
 from assaymark.records import (
     Action,
     Agent,

@@ -16,8 +16,7 @@ from judged_records import AGENTS, CUTOFF, DECIDED, INSTRUMENTS, by_id, context,
 from assaymark.errors import InputError
 from assaymark.judging import PlannedCall, eligible, load_rubric, plan_calls, plan_texts, reference_judges
 from assaymark.judging.prompts import TEMPLATE, decision_blocks, judge_template, read_decision
-from assaymark.prompting.context import fence, material_blocks, read_material, sections
-from assaymark.prompting.texts import judged_rationales
+from assaymark.prompting import fence, judged_rationales, material_blocks, read_material, sections
 from assaymark.records import (
     Action,
     Agent,

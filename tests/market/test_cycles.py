@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
@@ -11,7 +12,19 @@ from hypothesis import strategies as st
 from perturbed import Later
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
-from assaymark.market.cycles import NEUTRAL_NOW, REGIMES, cycles_of, key_of, minutes_from_file, synthetic_minutes
+from assaymark.market import Bars, class_members, date_probe, fill_gaps, minute_bars, sanitise, synthetic_market
+from assaymark.market.cycles import (
+    NEUTRAL_NOW,
+    REGIMES,
+    SESSION,
+    cycles_of,
+    day_of,
+    key_of,
+    minutes_from_file,
+    neutral_names,
+    probe_result,
+    synthetic_minutes,
+)
 from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, content_id, to_json
 
@@ -160,3 +173,233 @@ def test_a_window_without_bars_is_named(tmp_path):
         source.days_of("june")
     with pytest.raises(UnknownNameError, match="unknown regime 'july'"):
         source.days_of("july")
+
+
+# Sanitised bars say neither when nor what, and the probe finds what has not been sanitised
+
+DAY = np.datetime64("2024-03-01")
+
+
+def hour(column: int, last: int = 60) -> Bars:
+    market = synthetic_market(0)
+    bars = minute_bars(market, market.listings[column].id, DAY)
+    parts = (bars.open, bars.high, bars.low, bars.close, bars.volume)
+    return Bars(bars.instrument, bars.times[:last], *(part[:last] for part in parts))
+
+
+def nowhere(name: str) -> Bars:
+    nothing = np.full(60, np.nan)
+    return Bars(name, hour(0).times, nothing, nothing, nothing, nothing, nothing)
+
+
+def test_level_date_and_name_are_gone():
+    bars = [hour(0), hour(1), hour(130)]
+    found, key = sanitise(bars, np.random.default_rng(3))
+    assert [one.instrument for one in found.bars] == ["Asset A", "Asset B", "Asset C"]
+    assert sorted(key.values()) == sorted(one.instrument for one in bars)
+    assert not any(one.instrument in repr(found) for one in bars)
+    for one in found.bars:
+        assert one.close[0] == 100.0
+        assert one.times[-1] == 0
+        assert one.times[0] == -59 * 60
+        assert one.volume.mean() == pytest.approx(1.0, abs=1e-3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.01, 1000), st.integers(-10_000, 10_000))
+def test_level_and_date_leave_no_trace(scale, days):
+    one = hour(0)
+    moved = Bars(
+        one.instrument,
+        one.times + 86_400 * days,
+        *(p * scale for p in (one.open, one.high, one.low, one.close)),
+        one.volume * 2,
+    )
+    first, _ = sanitise([one], np.random.default_rng(0))
+    other, _ = sanitise([moved], np.random.default_rng(0))
+    np.testing.assert_array_equal(first.bars[0].times, other.bars[0].times)
+    for part in ("open", "high", "low", "close", "volume"):
+        np.testing.assert_allclose(getattr(first.bars[0], part), getattr(other.bars[0], part), atol=1.01e-4)
+
+
+def test_returns_survive():
+    found, _ = sanitise([hour(0)], np.random.default_rng(0))
+    np.testing.assert_allclose(np.diff(np.log(found.bars[0].close)), np.diff(np.log(hour(0).close)), atol=3e-6)
+
+
+def test_what_did_not_exist_is_left_out_and_listed():
+    found, _ = sanitise([hour(0), nowhere("YOUNG")], np.random.default_rng(0))
+    assert found.left_out == ("YOUNG",)
+    assert len(found.bars) == 1
+
+
+def test_holes_and_other_times_are_refused_together():
+    holed, other = hour(0), hour(1, 59)
+    holed.close[5] = np.nan
+    with pytest.raises(InputError, match="2 problems"):
+        sanitise([hour(2), holed, other], np.random.default_rng(0))
+    with pytest.raises(InputError, match="no instrument"):
+        sanitise([nowhere("A")], np.random.default_rng(0))
+
+
+def test_names_go_on_after_z():
+    assert len(set(neutral_names(183))) == 183
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_probe_finds_what_is_not_sanitised(seed):
+    market = synthetic_market(0)
+    history = fill_gaps(market.close)[1000:1800, :40]
+    rng = np.random.default_rng(seed)
+    column = int(rng.choice(np.flatnonzero(np.isfinite(history).all(axis=0))))
+    row = int(rng.integers(0, 740))
+    found = date_probe(history[row : row + 60, column], history)
+    assert found.found
+    assert (found.row, found.column) == (row, column)
+    assert found.correlation == pytest.approx(1.0)
+    assert found.runner_up < 0.95
+
+
+def test_rebasing_daily_bars_does_not_hide_them():
+    history = fill_gaps(synthetic_market(0).close)[1000:1500, :10]
+    assert date_probe(np.round(history[100:160, 0] / history[100, 0] * 100, 4), history).found
+
+
+def test_an_hour_of_minutes_is_not_in_the_daily_history():
+    history = fill_gaps(synthetic_market(0).close)[:, :60]
+    sane, _ = sanitise([hour(0), hour(10)], np.random.default_rng(0))
+    for one in sane.bars:
+        assert not date_probe(one.close, history).found
+
+
+def test_the_probe_correlates_as_numpy_does():
+    rng = np.random.default_rng(0)
+    history = np.exp(np.cumsum(rng.standard_normal((40, 3)) * 0.01, axis=0))
+    series = np.exp(np.cumsum(rng.standard_normal(15) * 0.01))
+    best = max(
+        (np.corrcoef(np.diff(np.log(series)), np.diff(np.log(history[row : row + 15, column])))[0, 1], row, column)
+        for row in range(26)
+        for column in range(3)
+    )
+    found = date_probe(series, history)
+    assert (found.row, found.column) == best[1:]
+    assert found.correlation == pytest.approx(best[0])
+
+
+def test_what_cannot_be_probed():
+    with pytest.raises(NotMeasurableError, match="at least 10"):
+        date_probe(np.ones(60), np.ones((100, 2)))
+    with pytest.raises(NotMeasurableError, match="no complete stretch"):
+        date_probe(np.linspace(1, 2, 60), np.ones((20, 2)))
+
+
+# The mechanical date probe finds what was not sanitised, and only that
+
+LEVEL_PROBE_SOURCE = synthetic_minutes(3)
+RANGES, COLUMNS = LEVEL_PROBE_SOURCE.ranges()
+CYCLES = list(cycles_of(LEVEL_PROBE_SOURCE, REGIMES, cycles=5, bars=60, seed=9))
+
+
+def true_day(cycle):
+    return np.datetime64(int(cycle.raw[0].times[-1]), "s").astype("datetime64[D]")
+
+
+def shown(cycle):
+    return [
+        Bars(cycle.names[one.instrument], np.arange(60), *(np.array(getattr(one, name)) for name in
+             ("open", "high", "low", "close", "volume")))
+        for one in cycle.context.series
+    ]  # fmt: skip
+
+
+def test_raw_hours_are_dated_and_sanitised_ones_are_not():
+    assert sum(day_of(one.raw, COLUMNS, RANGES) == true_day(one) for one in CYCLES) >= 23
+    assert sum(day_of(shown(one), COLUMNS, RANGES) == true_day(one) for one in CYCLES) == 0
+
+
+def test_a_leak_of_the_level_alone_is_found():
+    """Neutral names and clock, but prices as they were: exactly what the probe is there to refuse."""
+    hits = [day_of([replace(bars, times=np.arange(60)) for bars in one.raw], COLUMNS, RANGES) == true_day(one)
+            for one in CYCLES]  # fmt: skip
+    result = probe_result("mechanical", hits, hits, chance=1 / 2870, alpha=0.01, control=0.8)
+    assert result.hits >= 23
+    assert result.can_date
+    assert not result.passed
+    assert str(result).startswith("mechanical date probe: FAIL. It dated 2")
+
+
+def test_a_probe_that_dates_nothing_proves_nothing():
+    result = probe_result("mechanical", [False] * 9, [True] * 7 + [False] * 2, chance=0.01, alpha=0.01, control=0.8)
+    assert result.p == 1.0
+    assert not result.can_date
+    assert not result.passed
+
+
+def test_lucky_guesses_are_allowed_as_often_as_chance_makes_them():
+    few = probe_result("model", [True] + [False] * 24, [True] * 25, chance=1 / 132, alpha=0.01, control=0.8)
+    many = probe_result("model", [True] * 3 + [False] * 22, [True] * 25, chance=1 / 132, alpha=0.01, control=0.8)
+    assert (few.passed, many.passed) == (True, False)
+    assert few.p == pytest.approx(1 - (1 - 1 / 132) ** 25)
+
+
+def test_prices_that_no_day_holds_have_no_day():
+    far = [replace(one, low=one.low * 1e6, high=one.high * 1e6) for one in CYCLES[0].raw]
+    assert day_of(far, COLUMNS, RANGES) is None
+
+
+def test_an_instrument_without_history_is_named():
+    with pytest.raises(InputError, match="no history of Asset A"):
+        day_of([replace(CYCLES[0].raw[0], instrument="Asset A")], COLUMNS, RANGES)
+    with pytest.raises(NotMeasurableError, match="asked about nothing"):
+        probe_result("mechanical", [], [], chance=0.1, alpha=0.01, control=0.8)
+
+
+# Minutes on demand: the same from their key, and true to their day
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2869), st.integers(0, 182))
+def test_minutes_agree_with_their_day(row, column):
+    market = synthetic_market(0)
+    day, name = market.days[row], market.listings[column].id
+    if np.isnan(market.close[row, column]):
+        with pytest.raises(InputError, match="no bar on"):
+            minute_bars(market, name, day)
+        return
+    bars = minute_bars(market, name, day)
+    assert bars.open[0] == market.open[row, column]
+    assert bars.close[-1] == market.close[row, column]
+    assert bars.high.max() == market.high[row, column]
+    assert bars.low.min() == market.low[row, column]
+    assert bars.volume.sum() == market.volume[row, column]
+    assert (bars.volume >= 0).all()
+    assert (bars.low <= np.minimum(bars.open, bars.close)).all()
+    assert (bars.high >= np.maximum(bars.open, bars.close)).all()
+    np.testing.assert_array_equal(bars.open[1:], bars.close[:-1])
+
+
+def test_one_key_gives_one_day_in_any_order():
+    market = synthetic_market(1)
+    days, name = market.days[[700, 701]], market.listings[0].id
+    forward = [minute_bars(market, name, day).close for day in days]
+    backward = [minute_bars(market, name, day).close for day in days[::-1]][::-1]
+    np.testing.assert_array_equal(forward, backward)
+    assert not np.array_equal(np.diff(np.log(forward[0])), np.diff(np.log(forward[1])))
+
+
+def test_times_end_at_the_close_of_the_day():
+    market = synthetic_market(0)
+    crypto = market.listings[class_members(market.listings)["CR"][0]].id
+    for name, count in ((market.listings[0].id, SESSION), (crypto, 1440)):
+        bars = minute_bars(market, name, np.datetime64("2024-03-01"))
+        assert bars.times.size == count
+        assert set(np.diff(bars.times).tolist()) == {60}
+        assert bars.times[-1] == datetime(2024, 3, 1, 21, tzinfo=UTC).timestamp()
+
+
+def test_unknown_days_and_instruments():
+    market = synthetic_market(0)
+    with pytest.raises(InputError, match="no day"):
+        minute_bars(market, market.listings[0].id, np.datetime64("2024-03-02"))
+    with pytest.raises(InputError, match="no instrument"):
+        minute_bars(market, "NOBODY", np.datetime64("2024-03-01"))

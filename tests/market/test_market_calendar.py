@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from assaymark.errors import InputError
-from assaymark.market import fill_gaps, sample_on, simple_returns, weekdays
-from assaymark.market.instruments import all_days, instant
+from assaymark.errors import InputError, NotMeasurableError
+from assaymark.market import (
+    CorporateAction,
+    class_correlations,
+    class_index,
+    drawdown,
+    fill_gaps,
+    history_of,
+    open_history,
+    pairwise_correlation,
+    read_manifest,
+    regimes,
+    sample_on,
+    simple_returns,
+    snapshot_from_file,
+    snapshot_of,
+    universe,
+    weekdays,
+    write_snapshot,
+)
+from assaymark.market.history import Clock
+from assaymark.market.instruments import all_days, implied_action, instant
 
 PRICES = arrays(
     float, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.sampled_from([np.nan, 1.0, 2.0, 3.0])
@@ -83,3 +105,286 @@ def test_a_time_needs_a_zone():
 
 def test_a_return_needs_both_prices():
     assert np.isnan(simple_returns(np.array([[1.0], [np.nan], [2.0]]))).all()
+
+
+# Corporate actions: inferred from factors, listed by a file, known from their ex-date, and kept on disk
+
+EX = date(2024, 3, 12)
+NOW = datetime(2024, 4, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "split", "dividend"),
+    [
+        (10.0, 10.0, 0.0),
+        (1.5, 1.5, 0.0),
+        (1 / 8, 1 / 8, 0.0),
+        (0.95, 0.95, 0.0),
+        (1 / (1 - 0.5 / 100), 1.0, 0.5),
+        (1 / (1 - 30.0 / 100), 1.0, 30.0),
+        (10 / (1 - 0.2 / 10), 10.0, 0.2),
+        (1.5 / (1 - 0.6 / (100 / 1.5)), 1.5, 0.6),
+        (2.5 / (1 - 0.2 / 40), 2.5, 0.2),
+        (1 / 8 / (1 - 5.0 / 800), 1 / 8, 5.0),
+        (1.0 + 1e-7, None, None),
+    ],
+    ids=[
+        "ten",
+        "three for two",
+        "reverse",
+        "odd",
+        "dividend",
+        "special",
+        "both",
+        "three for two and a dividend",
+        "five for two and a dividend",
+        "reverse and a dividend",
+        "rounding",
+    ],
+)
+def test_what_a_change_of_the_factor_implies(ratio, split, dividend):
+    found = implied_action("A", EX, ratio, 100.0)
+    if split is None:
+        assert found is None
+    else:
+        assert (found.split, found.dividend) == (pytest.approx(split), pytest.approx(dividend))
+        # the value of a holding at the last close is the same after it
+        assert found.split * (100.0 / ratio) + found.split * found.dividend / 1.0 == pytest.approx(100.0, rel=0.1)
+
+
+ROWS = """instrument,date,open,close,volume,split,dividend
+A,2024-03-08,99,100,5,,
+A,2024-03-11,101,102,5,1,0
+A,2024-03-12,10.1,10,50,10,
+A,2024-03-13,9.9,10,50,,0.25
+B,2024-03-08,20,20,5,,
+B,2024-03-11,20,20,5,,
+B,2024-03-12,20,20,5,,
+B,2024-03-13,20,20,5,,
+"""
+
+
+def made(path: Path, text: str = ROWS):
+    file = path / "prices.csv"
+    file.write_text(text)
+    return snapshot_from_file(file, now=NOW)
+
+
+def test_a_file_that_lists_actions_gets_factors_and_keeps_what_was_traded(tmp_path):
+    snapshot = made(tmp_path)
+    history = history_of(snapshot)
+    view = history.as_of(datetime(2024, 3, 13, 22, tzinfo=UTC))
+    assert view.actions() == {
+        "A": (CorporateAction("A", EX, split=10.0), CorporateAction("A", date(2024, 3, 13), dividend=0.25))
+    }
+    wanted = [10.0 * (1 - 0.25 / 10), 10.2 * (1 - 0.25 / 10), 10.0 * (1 - 0.25 / 10), 10.0]
+    assert view.prices(4).values[:, 0] == pytest.approx(wanted)
+    day = Clock(history, ["A", "B"], date(2024, 3, 8), date(2024, 3, 13)).day(EX)
+    assert (day.quotes["A"].open, day.quotes["A"].close) == (10.1, 10.0)
+    assert day.closes[:, 0] == pytest.approx([10.0, 10.2, 10.0])
+    assert day.bars["volume"][:, 0].tolist() == [50.0, 50.0, 50.0]
+    assert not history.unstated
+
+
+def test_an_action_is_known_from_its_ex_date_on(tmp_path):
+    history = history_of(made(tmp_path))
+    assert history.as_of(datetime(2024, 3, 11, 22, tzinfo=UTC)).actions() == {}
+    assert [one.ex_date for one in history.as_of(datetime(2024, 3, 12, 22, tzinfo=UTC)).actions()["A"]] == [EX]
+    day = Clock(history, ["A"], date(2024, 3, 8), date(2024, 3, 13)).day(date(2024, 3, 11))
+    assert (day.quotes["A"].close, day.closes[-1, 0]) == (102.0, pytest.approx(102.0))
+
+
+def test_actions_and_traded_prices_go_through_disk_and_a_cache(tmp_path):
+    snapshot = made(tmp_path)
+    write_snapshot(tmp_path / "there", snapshot)
+    assert read_manifest(tmp_path / "there").files["actions"].rows == 2
+    moment = datetime(2024, 3, 13, 22, tzinfo=UTC)
+    first, again = (open_history(tmp_path / "there").as_of(moment) for _ in range(2))
+    copy = history_of(snapshot_of(history_of(snapshot), "copy", snapshot.origin)).as_of(moment)
+    assert first.digest() == again.digest() == copy.digest()
+    assert first.actions() == again.actions() == copy.actions() != {}
+
+
+def test_a_file_without_a_word_on_adjustment_says_nothing(tmp_path):
+    text = "\n".join(line.rsplit(",", 2)[0] for line in ROWS.splitlines())
+    snapshot = made(tmp_path, text)
+    assert history_of(snapshot).unstated == {"A", "B"}
+    write_snapshot(tmp_path / "there", snapshot)
+    assert open_history(tmp_path / "there").unstated == open_history(tmp_path / "there").unstated == {"A", "B"}
+    assert "actions" not in read_manifest(tmp_path / "there").files
+
+
+def test_no_price_of_a_bar_is_below_zero(tmp_path):
+    with pytest.raises(InputError, match=r"A, 2024-03-11, open: a price must be positive \(got -101\)"):
+        made(tmp_path, ROWS.replace("A,2024-03-11,101,", "A,2024-03-11,-101,"))
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"), [("-10,", "prices.csv: row 3, split: must be above 0"), (",-1", "row 3, dividend: must be 0 or")]
+)
+def test_actions_that_cannot_be_are_refused(tmp_path, cell, words):
+    with pytest.raises(InputError, match=words):
+        made(tmp_path, ROWS.replace("50,10,", f"50,{cell}"))
+
+
+@pytest.mark.parametrize(
+    ("split", "dividend", "words"),
+    [(-10.0, 0.0, "actions, split: must be positive"), (1.0, -1.0, "actions, dividend: must not be negative")],
+)
+def test_a_snapshot_with_actions_that_cannot_be_is_no_store(tmp_path, split, dividend, words):
+    snapshot = made(tmp_path)
+    known = int(datetime(2024, 3, 12, 21, tzinfo=UTC).timestamp())
+    wrong = replace(history_of(snapshot), actions=((known, CorporateAction("A", EX, split, dividend)),))
+    with pytest.raises(InputError, match=words):
+        history_of(snapshot_of(wrong, "wrong", snapshot.origin))
+    stranger = replace(wrong, actions=((known, CorporateAction("Z", EX, 2.0)),))
+    with pytest.raises(InputError, match="actions, Z: is in no table of instruments"):
+        history_of(snapshot_of(stranger, "wrong", snapshot.origin))
+
+
+def test_factors_that_count_forward_imply_the_same(tmp_path):
+    backward = "instrument,date,close,adj_factor\nA,2024-03-11,1000,0.1\nA,2024-03-12,101,1\nA,2024-03-13,102,1\n"
+    forward = backward.replace(",0.1\n", ",1\n").replace("101,1\n", "101,10\n").replace("102,1\n", "102,10\n")
+    found = []
+    for text in (backward, forward):
+        view = history_of(made(tmp_path, text)).as_of(datetime(2024, 3, 13, 22, tzinfo=UTC))
+        found.append([(one.split, one.dividend, one.ex_date) for one in view.actions()["A"]])
+        returns = np.diff(np.log(view.prices(3).values[:, 0]))
+        assert returns == pytest.approx(np.log([1.01, 102 / 101]))
+    assert found[0] == found[1] == [(10.0, 0.0, EX)]
+
+
+# Regimes against a day-by-day definition and on planted paths; pairwise-complete correlation against pandas
+
+
+def regime_by_definition(path: np.ndarray, crisis: float, window: int, fast: int, slow: int, band: float) -> str:
+    if 1 - path[-1] / max(path[-window:]) > crisis:
+        return "crisis"
+    if path.size < slow:
+        return "undefined"
+    ratio = np.mean(path[-fast:]) / np.mean(path[-slow:])
+    if ratio > 1 + band:
+        return "bull"
+    return "bear" if ratio < 1 - band else "sideways"
+
+
+def walk(seed: int, n: int, size: float) -> np.ndarray:
+    return 100 * np.exp(np.cumsum(np.random.default_rng(seed).standard_normal(n) * size))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 90), st.sampled_from([0.002, 0.01, 0.03]), st.integers(2, 9))
+def test_equals_the_definition_day_by_day(seed, n, size, window):
+    path = walk(seed, n, size)
+    options = {"crisis": 0.05, "window": window, "fast": 5, "slow": 12, "band": 0.01}
+    found = regimes(path, **options)
+    wanted = [regime_by_definition(path[: day + 1], *options.values()) for day in range(n)]
+    assert found.tolist() == wanted
+
+
+@given(st.integers(0, 1000), st.integers(210, 400))
+@settings(max_examples=20, deadline=None)
+def test_later_days_change_no_earlier_label(seed, n):
+    path = walk(seed, n, 0.02)
+    np.testing.assert_array_equal(regimes(path)[:205], regimes(path[:205]))
+
+
+def test_drawdown_forgets_a_peak_after_the_window():
+    path = np.array([100.0, *[80.0] * 252])
+    found = drawdown(path)
+    assert found[251] == pytest.approx(0.2)
+    assert found[252] == 0
+
+
+def test_without_a_band_no_day_is_sideways():
+    path = walk(1, 900, 0.005)
+    assert "sideways" not in regimes(path, band=0.0)[199:]
+    assert (regimes(path)[199:] == "sideways").mean() > 0.5
+
+
+def test_a_fall_of_sixteen_percent_is_a_crisis_and_of_fourteen_is_not():
+    flat = np.full(300, 100.0)
+    assert regimes(np.append(flat, 84.0))[-1] == "crisis"
+    assert regimes(np.append(flat, 86.0))[-1] == "sideways"
+
+
+def test_a_gap_in_the_index_is_refused():
+    with pytest.raises(InputError, match="positive index"):
+        regimes(np.array([1.0, np.nan]))
+
+
+def test_class_index_skips_missing_members():
+    closes = np.array([[100.0, np.nan], [110.0, 50.0], [121.0, 45.0], [np.nan, np.nan]])
+    found = class_index(closes, universe()[:2])["EQ"]
+    np.testing.assert_allclose(found, [100, 110, 110, 110])
+
+
+def with_holes(seed: int, days: int, n: int, share: float) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    found = (rng.standard_normal((days, n)) + rng.standard_normal(n)) * 10.0 ** rng.uniform(-5, 1, n)
+    found[rng.random(found.shape) < share] = np.nan
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 80), st.integers(1, 12), st.floats(0, 0.9))
+def test_equals_pandas(seed, days, n, share):
+    returns = with_holes(seed, days, n, share)
+    wanted = pd.DataFrame(returns).corr(min_periods=2).to_numpy()
+    found = pairwise_correlation(returns)
+    off = ~np.eye(n, dtype=bool)  # two points are always perfectly correlated; the diagonal is 1 by definition
+    np.testing.assert_array_equal(np.isnan(found.values[off]), np.isnan(wanted[off]))
+    np.testing.assert_allclose(found.values[off], wanted[off], atol=1e-12, rtol=0)
+
+
+def test_equals_pandas_on_late_listings_and_the_whole_size():
+    returns = with_holes(3, 2000, 60, 0.02)
+    returns[:1500, 5], returns[1700:, 6] = np.nan, np.nan
+    wanted = pd.DataFrame(returns).corr().to_numpy()
+    np.testing.assert_allclose(pairwise_correlation(returns).values, wanted, atol=1e-12, rtol=0)
+
+
+def test_a_column_constant_on_the_common_days_is_undefined():
+    returns = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0], [np.nan, 5.0], [np.nan, 2.0]])
+    found = pairwise_correlation(returns)
+    assert not found.defined[0, 1]
+    assert np.isnan(found.values[0, 1])
+    assert found.defined[1, 1]
+    assert found.overlap[0, 1] == 3
+
+
+def test_nearly_constant_on_the_common_days_keeps_its_digits():
+    rng = np.random.default_rng(5)
+    returns = rng.standard_normal((200, 2))
+    returns[:50, 0] = 3.0 + 1e-7 * rng.standard_normal(50)
+    returns[50:, 1] = np.nan
+    wanted = np.corrcoef(returns[:50].T)[0, 1]
+    assert pairwise_correlation(returns).values[0, 1] == pytest.approx(wanted, abs=1e-8)
+
+
+@given(st.integers(0, 1000), st.integers(3, 30))
+def test_scale_and_shift_change_nothing(seed, days):
+    returns = with_holes(seed, days, 4, 0.1)
+    there = pairwise_correlation(returns)
+    moved = pairwise_correlation(returns * np.array([2.0, 3.0, 0.5, 100.0]) + 1.0)
+    np.testing.assert_allclose(moved.values[there.defined], there.values[there.defined], atol=1e-6)
+
+
+def test_too_few_common_days():
+    assert not pairwise_correlation(np.ones((1, 2))).defined.any()
+    assert not pairwise_correlation(with_holes(0, 10, 3, 0.0), min_overlap=11).defined.any()
+
+
+def test_class_means_leave_out_the_diagonal():
+    listings = (universe()[0], universe()[1], universe()[130])
+    returns = with_holes(1, 50, 3, 0.0)
+    values = pairwise_correlation(returns).values
+    found = class_correlations(pairwise_correlation(returns), listings)
+    assert found["EQ", "EQ"] == pytest.approx(values[0, 1])
+    assert found["BO", "EQ"] == pytest.approx(values[2, :2].mean())
+    assert ("BO", "BO") not in found
+
+
+def test_nothing_defined_is_an_error():
+    with pytest.raises(NotMeasurableError, match="common days"):
+        class_correlations(pairwise_correlation(np.ones((5, 2))), universe()[:2])

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from assaymark.errors import NotMeasurableError
-from assaymark.metrology import Truth, simulate_scores, variance_components
+from assaymark.errors import InputError, NotMeasurableError
+from assaymark.metrology import (
+    Truth,
+    cluster_differences,
+    effective_judges,
+    known_measurements,
+    panel_scores,
+    score_table,
+    simulate_scores,
+    variance_components,
+)
+from assaymark.metrology.comparisons import paired_differences, panel_fit
+from assaymark.metrology.probes import error_correlation
 from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
@@ -157,3 +172,293 @@ def test_an_empty_table_is_refused():
     none = replace(table, trajectories=(), scores=table.scores[:0], mean=None)
     with pytest.raises(NotMeasurableError, match="no trajectory has a score from every judge"):
         variance_components(none)
+
+
+# How many judges a panel is worth: planted error correlations recovered, and why residuals would not do
+
+
+def errors_with(r, judges, n, rng):
+    """Normal errors with the same correlation r between all judges."""
+    matrix = np.full((judges, judges), r) + (1 - r) * np.eye(judges)
+    return rng.multivariate_normal(np.zeros(judges), matrix, size=n)
+
+
+@pytest.mark.parametrize("judges", [2, 3, 5])
+@pytest.mark.parametrize("r", [0.0, 0.3, 0.6, 0.9])
+def test_a_planted_correlation_is_recovered(r, judges):
+    errors = errors_with(r, judges, 20_000, np.random.default_rng(judges))
+    assert effective_judges(errors) == pytest.approx(judges / (1 + (judges - 1) * r), rel=0.03)
+
+
+def test_residuals_give_the_same_answer_whatever_the_truth():
+    """Around item means the errors of three judges correlate at -1/2, be they independent or nearly one judge."""
+    for r in (0.0, 0.8):
+        errors = errors_with(r, 3, 4000, np.random.default_rng(1))
+        residuals = errors - errors.mean(axis=1, keepdims=True)
+        assert error_correlation(residuals) == pytest.approx(-0.5, abs=0.01)
+        assert error_correlation(errors) == pytest.approx(r, abs=0.03)
+
+
+@given(st.integers(0, 1000), st.permutations(range(4)), st.floats(0.1, 5), st.floats(-2, 2))
+def test_order_unit_and_common_bias_do_not_matter(seed, order, scale, shift):
+    errors = np.random.default_rng(seed).normal(size=(12, 4))
+    try:
+        expected = effective_judges(errors)
+    except NotMeasurableError:
+        return
+    assert effective_judges(scale * errors[:, list(order)] + shift) == pytest.approx(expected, rel=1e-6)
+
+
+def test_identical_errors_are_worth_one_judge():
+    one = np.random.default_rng(1).normal(size=(9, 1))
+    assert effective_judges(np.repeat(one, 4, axis=1)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("errors", "message"),
+    [
+        ([[0.1], [0.2], [0.3]], "one judge, needs two"),
+        ([[0.1, 0.2], [0.3, 0.1]], "2 items of known quality, needs three"),
+        ([[0.1, 0.2], [0.1, 0.1], [0.1, 0.4]], "judge 1 makes one error on all 3 items"),
+        ([[0.1, -0.1], [0.2, -0.2], [0.3, -0.3]], "offset each other completely"),
+    ],
+)
+def test_it_can_be_undefined(errors, message):
+    with pytest.raises(NotMeasurableError, match=message):
+        effective_judges(errors)
+
+
+@pytest.mark.parametrize(
+    ("errors", "message"), [([], "empty"), ([1.0, 2.0], "two axes"), ([[math.nan, 1.0]] * 3, "not finite")]
+)
+def test_it_says_what_is_wrong(errors, message):
+    with pytest.raises(InputError, match=message):
+        effective_judges(errors)
+
+
+# --- measurements ----------------------------------------------------------------------------------------------------
+
+KNOWN_TRUTH = {"clarity": 3.0, "risk": 4.0}
+
+
+def studied(one_decision, one_judgment, n=30, seed=1, cell="w"):
+    """Items of known quality judged by three judges whose errors share a part."""
+    rng = np.random.default_rng(seed)
+    decisions = [one_decision("ash", k, f"{cell}{k % 3}", tag=cell) for k in range(n)]
+    judgments = []
+    for d in decisions:
+        shared = rng.normal(0, 0.3, 2)
+        for judge in ("auditor", "reader", "skeptic"):
+            seen = np.clip(np.array([3.0, 4.0]) + shared + rng.normal(0, 0.2, 2), 1, 5).tolist()
+            judgments.append(one_judgment(d.record_id, judge, dict(zip(("clarity", "risk"), seen, strict=True))))
+    return score_table(judgments, decisions, weights={"clarity": 1, "risk": 3})
+
+
+def found_in(tables, known, plan):
+    return {m.labels["dimension"]: m for m in known_measurements(tables, known, plan)}
+
+
+def test_the_aggregate_follows_from_the_weights(one_decision, one_judgment, study):
+    table = studied(one_decision, one_judgment)
+    found = found_in([table], dict.fromkeys(table.trajectories, KNOWN_TRUTH), study())
+    assert list(found) == ["aggregate", "clarity", "risk"]
+    truth = np.array([0.25 * 3 + 0.75 * 4, 3.0, 4.0])
+    for k, m in enumerate(found.values()):
+        errors = table.stacked[:, :, k] - truth[k]
+        assert m.value == pytest.approx(effective_judges(errors))
+        r = np.corrcoef(errors, rowvar=False)[np.triu_indices(3, 1)].mean()
+        assert m.detail == {"judges": 3, "r": pytest.approx(r)}
+        assert (m.n, m.n_of, m.unit) == (30, "items of known quality", "judges")
+
+
+def test_a_given_aggregate_stands_and_each_name_uses_what_is_known_of_it(one_decision, one_judgment, study):
+    table = studied(one_decision, one_judgment)
+    known = {
+        key: {"aggregate": 3.5 + 0.01 * k} if k < 10 else {"risk": 4.0} if k < 25 else {}
+        for k, key in enumerate(table.trajectories)
+    }
+    found = found_in([table], known, study())
+    assert {name: m.n for name, m in found.items()} == {"aggregate": 10, "clarity": 0, "risk": 15}
+    given_ = table.stacked[:10, :, 0] - (3.5 + 0.01 * np.arange(10))[:, None]
+    assert found["aggregate"].value == pytest.approx(effective_judges(given_))
+    assert found["clarity"].state == "not measurable: no items of known quality"
+
+
+def test_items_of_several_cells_are_pooled(one_decision, one_judgment, study):
+    tables = [studied(one_decision, one_judgment, seed=s, cell=c) for s, c in ((1, "a"), (2, "b"))]
+    known = {key: KNOWN_TRUTH for table in tables for key in table.trajectories}
+    both = found_in(tables, known, study())["risk"]
+    errors = np.concatenate([table.scores[:, :, 1] - 4.0 for table in tables])
+    assert both.value == pytest.approx(effective_judges(errors))
+    assert both.n == 60
+    one = found_in(tables[:1], known, study())["risk"]
+    assert one.inputs != both.inputs
+
+
+def test_without_known_items_it_is_not_measurable(one_decision, one_judgment, study):
+    table = studied(one_decision, one_judgment)
+    for tables, known in (([table], {}), ([table], {"elsewhere": KNOWN_TRUTH}), ([], {})):
+        for m in found_in(tables, known, study()).values():
+            assert (m.value, m.state, m.detail["r"]) == (None, "not measurable: no items of known quality", None)
+            assert m.detail["judges"] == 3
+    assert set(found_in([], {}, study("rubric = {weights = {risk = 1.0}}"))) == {"aggregate", "risk"}
+
+
+def test_its_other_states(one_decision, one_judgment, study):
+    table = studied(one_decision, one_judgment, n=2)
+    known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
+    assert found_in([table], known, study())["risk"].state == "undefined: 2 items of known quality, needs three"
+    decisions = [one_decision("ash", k, "w") for k in range(4)]
+    judgments = [one_judgment(d.record_id, j, {"risk": 3.0}) for d in decisions for j in ("auditor", "reader")]
+    table = score_table(judgments, decisions)
+    known = {key: {"risk": 2.0} for key in table.trajectories}
+    assert found_in([table], known, study())["risk"].state == "undefined: judge 1 makes one error on all 4 items"
+    alone = score_table([j for j in judgments if j.judge == "auditor"], decisions)
+    assert found_in([alone], known, study())["risk"].state == "not measurable: one judge, needs two"
+
+
+def test_tables_that_do_not_go_together_are_refused(one_decision, one_judgment, study):
+    table = studied(one_decision, one_judgment)
+    known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
+    other = dataclasses.replace(table, judges=("auditor", "reader", "clerk"))
+    with pytest.raises(InputError, match="must have the same judges and names"):
+        list(known_measurements([table, other], known, study()))
+    with pytest.raises(InputError, match="known scores must be finite"):
+        list(known_measurements([table], {table.trajectories[3]: {"risk": math.nan}}, study()))
+
+
+# Panel scores with grades missing, and paired differences: against least squares, loops, and planted severity
+
+NAN = math.nan
+
+
+def linked_parts(graded):
+    """Part of each record by walking from record to judge to record."""
+    part, count = [None] * len(graded), 0
+    for start in range(len(graded)):
+        if part[start] is not None or not graded[start].any():
+            continue
+        rows, judges = {start}, set()
+        while True:
+            judges = set(np.flatnonzero(graded[sorted(rows)].any(axis=0)).tolist())
+            more = set(np.flatnonzero(graded[:, sorted(judges)].any(axis=1)).tolist())
+            if more == rows:
+                break
+            rows = more
+        for row in rows:
+            part[row] = count
+        count += 1
+    return part
+
+
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 5), st.floats(0, 0.9))
+def test_scores_are_the_least_squares_fit_of_judges_and_records(seed, records, judges, missing):
+    rng = np.random.default_rng(seed)
+    grades = rng.integers(1, 6, (records, judges)).astype(float)
+    grades[rng.random(grades.shape) < missing] = NAN
+    graded = ~np.isnan(grades)
+    found, part = panel_scores(grades), linked_parts(graded)
+    assert list(found.part) == part
+    n, j = np.nonzero(graded)
+    design = np.zeros((n.size + judges, records + judges))
+    design[np.arange(n.size), n] = design[np.arange(n.size), records + j] = 1
+    for row, one in enumerate({p for p in part if p is not None}):  # judge effects of each part sum to zero
+        members = graded[[p == one for p in part]].any(axis=0)
+        design[n.size + row, records:][members] = 1
+    expected = np.linalg.lstsq(design, np.concatenate([grades[n, j], np.zeros(judges)]), rcond=None)[0][:records]
+    for score, value, one in zip(found.scores, expected, part, strict=True):
+        assert score is None if one is None else score == pytest.approx(value, abs=1e-9)
+
+
+def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
+    truth = np.array([5.0, 4.0, 4.0, 3.0, 2.0, 1.0])
+    grades = truth[:, None] + [0.0, 0.5, -1.1]
+    grades[3:, 2] = NAN
+    grades[0, 0] = NAN
+    scores = np.array(panel_scores(grades).scores)
+    assert scores - scores[0] == pytest.approx(truth - truth[0])
+    assert np.nanmean(grades, axis=1)[3] - np.nanmean(grades, axis=1)[0] != pytest.approx(-2.0, abs=0.3)
+
+
+def test_records_of_parts_are_not_linked():
+    found = panel_scores([[None, None, 3], [4, 5, None], [None, None, 1], [2, None, None], [None] * 3])
+    assert found.part == (0, 1, 0, 1, None)
+    assert found.scores == pytest.approx((3, 4.5, 1, 2.5, None))
+
+
+def test_many_clusters_at_once_are_each_alone():
+    rng = np.random.default_rng(1)
+    grades = rng.integers(1, 6, (60, 4)).astype(float)
+    grades[rng.random(grades.shape) < 0.4] = NAN
+    codes = rng.integers(0, 7, 60)
+    codes[codes == 3] = 4  # a cluster without records
+    scores, part = panel_fit(grades, codes, 7)
+    for g in np.unique(codes):
+        alone = panel_scores(grades[codes == g])
+        assert scores[codes == g] == pytest.approx(np.array(alone.scores, dtype=float), nan_ok=True)
+        links = [None if one < 0 else one for one in part[codes == g].tolist()]
+        assert [links.index(one) for one in links] == [alone.part.index(one) for one in alone.part]
+
+
+def test_nothing_missing_is_the_plain_mean_to_the_last_bit():
+    grades = np.random.default_rng(2).normal(3, 1, (9, 3))
+    assert panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
+
+
+@pytest.mark.parametrize(
+    ("grades", "message"),
+    [([], "at least one of each"), ([1.0], "records by judges"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")],
+)
+def test_what_is_wrong_with_grades_is_said(grades, message):
+    with pytest.raises(InputError, match=message):
+        panel_scores(grades)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 30), st.booleans())
+def test_differences_are_means_over_common_cycles(seed, agents, records, parted):
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"w{rng.integers(3)}", int(rng.integers(4)), int(rng.integers(agents)), float(rng.normal()),
+         *([int(rng.integers(2))] if parted else []))
+        for _ in range(records)
+    ]  # fmt: skip
+    first = {}
+    for cluster, cycle, agent, *rest in rows:
+        first.setdefault((cluster, cycle, agent), rest)
+    expected = {}
+    for i, j in combinations(range(agents), 2):
+        gaps = {}
+        for (cluster, cycle, agent), one in first.items():
+            other = first.get((cluster, cycle, j))
+            if agent == i and other is not None and one[1:] == other[1:]:
+                gaps.setdefault(cluster, []).append(one[0] - other[0])
+        expected[i, j] = {cluster: pytest.approx(np.mean(values)) for cluster, values in gaps.items()}
+    assert cluster_differences(rows, agents) == expected
+
+
+def test_every_pair_is_there():
+    assert cluster_differences([], 3) == {(0, 1): {}, (0, 2): {}, (1, 2): {}}
+    assert cluster_differences([("w", 1, 0, 3.0)], 1) == {}
+
+
+def test_parts_may_be_left_out():
+    scores = np.array([[3.0, 2.0], [NAN, 1.0], [4.0, 2.0]])
+    found = paired_differences(scores, None, np.array([1, 1, 1]), 2)
+    assert found[1].tolist() == [1.5]
+    assert np.isnan(found[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (("w", 1, 0), r"must be \(cluster"),
+        (("w", 1, 2, 3.0), "agent in 0..1"),
+        (("w", 1, "a", 3.0), "agent in 0..1"),
+        (("w", 1, 0, None), "finite score"),
+        (("w", 1, 0, NAN), "finite score"),
+        (("w", 1, 0, "high"), "finite score"),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_said(record, message):
+    with pytest.raises(InputError, match=message):
+        cluster_differences([("w", 1, 0, 3.0), record], 2)

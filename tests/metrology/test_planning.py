@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from assaymark.errors import InputError
-from assaymark.metrology import minimum_detectable_effect, minimum_detectable_gap, order_analysis, preflight
+from assaymark.errors import InputError, NotMeasurableError
+from assaymark.metrology import (
+    Truth,
+    analyse,
+    mean_pairwise_kappa,
+    minimum_detectable_effect,
+    minimum_detectable_gap,
+    order_analysis,
+    preflight,
+    score_table,
+    simulate_scores,
+    variance_components,
+)
 from assaymark.metrology.contrasts import bootstrap_tests, holm_rows
-from assaymark.metrology.design import detectable_levels, dimensions_claimed
+from assaymark.metrology.design import (
+    detectable_levels,
+    dimensions_claimed,
+    drawn_truth,
+    fitted_truth,
+    joined,
+    with_judge,
+    with_trials,
+)
+from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.moderated import noncentral_tail
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 AGGREGATE_ONLY = 'claims = {dimensions = ["aggregate"]}'
 
@@ -231,3 +254,379 @@ def test_agents_that_never_meet_detect_nothing(study):
 def test_preflight_wants_one_count_for_each_pair(study, counts):
     with pytest.raises(InputError, match="must be 3 counts, one for each pair"):
         preflight(study(), 3, 6, counts, [1, 2, 3])
+
+
+# The smallest detectable gap: against numerical integration, another library, and its own meaning
+
+
+def power(gap, df, alpha):
+    critical = stats.t.ppf(1 - alpha / 2, df)
+    return noncentral_tail(critical, df, gap) + noncentral_tail(critical, df, -gap)
+
+
+@given(st.floats(1, 300), st.floats(1e-3, 0.2), st.floats(0.3, 0.99))
+def test_the_gap_is_found_with_the_power_asked_for(df, alpha, wanted):
+    assert power(minimum_detectable_gap(1.0, df, alpha, power=wanted), df, alpha) == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("df", [1, 1.5, 2.5, 4, 11, 40, 400])
+@pytest.mark.parametrize("critical", [1.5, 4.0, 60.0])
+@pytest.mark.parametrize("share", [-0.1, 0.0, 0.6, 1.0, 1.7])
+def test_the_tail_is_the_integral_over_the_chi_variable(df, critical, share):
+    shift = share * critical
+    u = np.linspace(-60, 3, 1_000_001)  # the logarithm of the chi variable
+    density = stats.chi(df, scale=1 / math.sqrt(df)).pdf(np.exp(u)) * np.exp(u)
+    value = (density * stats.norm.cdf(shift - critical * np.exp(u))).sum() * (63 / 1_000_000)
+    assert noncentral_tail(critical, df, shift) == pytest.approx(value, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("df", "critical", "shift"), [(4, 2.776, 3.0), (11, 2.2, 2.9), (60, 2.0, 0.5), (1e5, 1.96, 2.8)]
+)
+def test_the_tail_is_that_of_another_library_where_it_has_one(df, critical, shift):
+    assert noncentral_tail(critical, df, shift) == pytest.approx(stats.nct.sf(critical, df, shift), abs=1e-9)
+
+
+@pytest.mark.parametrize(("clusters", "short"), [(4, 0.34), (5, 0.26), (12, 0.09), (60, 0.02)])
+def test_the_normal_approximation_asks_for_too_little(clusters, short):
+    z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert 1 - z / minimum_detectable_gap(1.0, clusters - 1, 0.05) == pytest.approx(short, abs=0.006)
+
+
+def test_with_many_degrees_of_freedom_it_is_the_normal_one():
+    z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert minimum_detectable_gap(1.0, 1e7, 0.05) == pytest.approx(z, abs=1e-5)
+
+
+def test_it_is_found_by_simulation():
+    gap = minimum_detectable_gap(1.0, 5, 0.01)
+    values = np.random.default_rng(1).normal(gap, math.sqrt(6), (40_000, 6))
+    p = stats.ttest_1samp(values, 0, axis=1).pvalue
+    assert (p <= 0.01).mean() == pytest.approx(0.8, abs=0.008)
+
+
+def test_it_is_in_the_unit_of_the_standard_error_and_grows_with_what_is_asked():
+    assert minimum_detectable_gap(0.2, 7, 0.05) == pytest.approx(2 * minimum_detectable_gap(0.1, 7, 0.05))
+    assert minimum_detectable_gap(1, 7, 0.05, power=0.9) > minimum_detectable_gap(1, 7, 0.05)
+    assert minimum_detectable_gap(1, 7, 0.01) > minimum_detectable_gap(1, 7, 0.05)
+    assert minimum_detectable_gap(1, 5, 0.05) > minimum_detectable_gap(1, 7, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"se": 0.0}, "se"),
+        ({"se": math.nan}, "se"),
+        ({"df": -1.0}, "df"),
+        ({"df": math.inf}, "df"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"power": 1.0}, "power"),
+        ({"power": 0.05}, "above alpha"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments, name):
+    with pytest.raises(InputError, match=name):
+        minimum_detectable_gap(**{"se": 0.1, "df": 4.0, "alpha": 0.05, "power": 0.8} | arguments)
+
+
+# Records extended for planning: what is there stays, and what is added looks like it
+
+TRUTH = Truth(
+    composers=(Composer("ash", 3.3), Composer("birch", 3.0), Composer("cedar", 2.8)),
+    panel=(
+        Panelist("auditor", "north", severity=0.1, trials=2, trial_noise=Spread(0.6, 0.0)),
+        Panelist("reader", "south", severity=-0.1),
+        Panelist("skeptic", "east", disagreement=Spread(0.6, 0.3)),
+    ),
+    dimensions=("clarity", "evidence", "risk"),
+    clusters=20,
+    cycles=20,
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate_scores(TRUTH, np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def components(table):
+    return variance_components(table)
+
+
+@pytest.fixture(scope="module")
+def fitted(table, components):
+    return fitted_truth(table, components)
+
+
+def kappa(table):
+    return mean_pairwise_kappa(categories_of(table.stacked[:, :, 0]))
+
+
+def test_the_fit_is_near_the_truth(fitted):
+    for part in ("cycle", "interaction", "residual"):
+        found, planted = getattr(fitted, part), getattr(TRUTH, part)
+        np.testing.assert_allclose(found.sd, planted.sd, atol=0.06)
+    np.testing.assert_allclose(fitted.means, TRUTH.means, atol=0.15)
+    for judge, planted in zip(fitted.panel, TRUTH.panel, strict=True):
+        np.testing.assert_allclose(judge.disagreement.sd, planted.disagreement.sd, atol=0.06)
+        assert judge.severity == pytest.approx(planted.severity, abs=0.05)
+    assert fitted.panel[0].trial_noise.sd == pytest.approx(0.6, abs=0.05)
+    assert (fitted.clusters, fitted.cycles) == (20, 20)
+
+
+def test_a_study_from_the_fit_agrees_as_much_as_the_records(table, fitted):
+    again = simulate_scores(fitted, np.random.default_rng(2))
+    assert kappa(again) == pytest.approx(kappa(table), abs=0.05)
+
+
+def test_agents_without_common_cycles_cannot_be_fitted(table, components):
+    keep = (table.agent == 0) == (table.cluster < 10)
+    parts = {name: getattr(table, name)[keep] for name in ("agent", "cycle", "cluster", "scores", "mean")}
+    with pytest.raises(NotMeasurableError, match="without common cycles"):
+        fitted_truth(replace(table, **parts), components)
+    absent = replace(table, agents=(*table.agents, "elm"))
+    with pytest.raises(NotMeasurableError, match="no scored trajectory of elm"):
+        fitted_truth(absent, components)
+
+
+def test_levels_are_drawn_as_widely_as_they_are_uncertain(table, fitted, components):
+    draws = np.array([drawn_truth(table, fitted, components, np.random.default_rng(k)).means for k in range(400)])
+    np.testing.assert_allclose(draws.mean(axis=0), fitted.means, atol=0.03)
+    interaction, residual = fitted.interaction.sd[0], fitted.residual.sd[0]
+    at_least = np.sqrt(interaction**2 / 20 + residual**2 / 400)
+    assert at_least * 0.9 < draws[:, 0, 0].std() < at_least * 1.4
+
+
+def test_levels_that_differ_by_chance_are_pulled_together():
+    equal = replace(TRUTH, composers=tuple(replace(one, means=3.0) for one in TRUTH.composers), clusters=3, cycles=4)
+    for seed in range(20):
+        few = simulate_scores(equal, np.random.default_rng(seed))
+        components = variance_components(few)
+        fitted = fitted_truth(few, components)
+        drawn = [drawn_truth(few, fitted, components, np.random.default_rng(k)).means for k in range(50)]
+        spread = np.ptp(np.mean(drawn, axis=0).mean(axis=1))
+        assert spread < np.ptp(fitted.means.mean(axis=1)) + 0.1
+        if components.part("agent").variance == 0:
+            assert spread < 1e-9
+
+
+def test_one_agent_keeps_its_level(table, components):
+    alone = simulate_scores(replace(TRUTH, composers=TRUTH.composers[:1]), np.random.default_rng(1))
+    found = variance_components(alone)
+    fitted = fitted_truth(alone, found)
+    assert drawn_truth(alone, fitted, found, np.random.default_rng(1)).means == pytest.approx(fitted.means, abs=0.2)
+
+
+def test_new_cycles_go_below_the_records(table, fitted):
+    more = simulate_scores(replace(fitted, clusters=3, cycles=4), np.random.default_rng(3))
+    both = joined(table, more, np.random.default_rng(4))
+    assert both.n == table.n + 36
+    np.testing.assert_array_equal(both.scores[: table.n], table.scores)
+    np.testing.assert_array_equal(both.first[table.n :], more.first)
+    assert len(both.clusters) == 23
+    assert len(set(both.cycles)) == len(both.cycles) == both.cycle.max() + 1
+    assert both.trials["auditor"].shape == (both.n, 2)
+    assert len(set(both.trajectories)) == both.n
+    with pytest.raises(InputError, match="joined: agents: must be the same in both tables"):
+        joined(table, replace(more, agents=("x", "y", "z")), np.random.default_rng(1))
+
+
+def test_new_records_have_formats_that_their_agents_used(table, fitted):
+    mixed = replace(table, formats=("v1", "v2"), format=(table.agent == 1).astype(np.int64))
+    more = simulate_scores(replace(fitted, clusters=1, cycles=5), np.random.default_rng(3))
+    both = joined(mixed, more, np.random.default_rng(4))
+    assert both.format[table.n :].tolist() == (more.agent == 1).astype(int).tolist()
+
+
+def test_another_judge_agrees_as_the_panel_does(table, fitted, components):
+    wider = with_judge(table, fitted, components, "bystander", "west", np.random.default_rng(5))
+    assert wider.judges == ("auditor", "bystander", "reader", "skeptic")
+    assert wider.families == ("north", "west", "south", "east")
+    np.testing.assert_array_equal(wider.scores[:, [0, 2, 3]], table.scores)
+    ratings = categories_of(wider.stacked[:, :, 0])
+    with_it = [mean_pairwise_kappa(ratings[:, [1, j]]) for j in (0, 2, 3)]
+    assert np.mean(with_it) == pytest.approx(kappa(table), abs=0.06)
+    with pytest.raises(InputError, match="must be a new one"):
+        with_judge(table, fitted, components, "reader", "west", np.random.default_rng(5))
+
+
+def test_more_trials_average_out_what_changes_between_them(table, fitted):
+    longer = with_trials(table, fitted, "auditor", 8, np.random.default_rng(6))
+    assert longer.trials["auditor"].shape == (table.n, 10)
+    np.testing.assert_array_equal(longer.scores[:, 1:], table.scores[:, 1:])
+    truth = replace(TRUTH, panel=(replace(TRUTH.panel[0], trials=10), *TRUTH.panel[1:]))
+    real = simulate_scores(truth, np.random.default_rng(7))
+    for found, wanted in ((kappa(longer), kappa(real)), (longer.scores[:, 0].std(), real.scores[:, 0].std())):
+        assert found == pytest.approx(wanted, abs=0.05)
+    assert kappa(longer) > kappa(table)
+
+
+def test_missing_trials_are_drawn_again(table, fitted):
+    some = replace(table, trials={**table.trials, "auditor": table.trials["auditor"][:10]})
+    assert with_trials(some, fitted, "auditor", 1, np.random.default_rng(8)).trials["auditor"].shape == (table.n, 3)
+
+
+# Simulated studies: their form is that of a judged one, and what is planted is there
+
+PLAIN = Truth(
+    composers=(Composer("ash", 3.4), Composer("birch", 3.0)),
+    panel=(Panelist("auditor", "north"), Panelist("reader", "south"), Panelist("skeptic", "east")),
+    dimensions=("clarity", "risk"),
+)
+
+REVERSED = replace(PLAIN, panel=tuple(reversed(PLAIN.panel)), composers=tuple(reversed(PLAIN.composers)))
+
+
+def simulated(truth, seed=1):
+    return simulate_scores(truth, np.random.default_rng(seed))
+
+
+def panel_means(truth, seed=1):
+    """Mean score of each agent under each judge [A, J], over all dimensions."""
+    table = simulated(truth, seed)
+    return np.array([table.scores[table.agent == a].mean(axis=(0, 2)) for a in range(len(table.agents))])
+
+
+def test_it_is_the_table_that_its_judgments_would_give(one_decision, one_judgment):
+    """The same scores, handed over as records, make the same table and the same analysis."""
+    truth = replace(REVERSED, cycles=4)
+    table = simulated(truth)
+    decisions, judgments = [], []
+    for i in range(table.n):
+        agent, cycle = table.agents[table.agent[i]], 100 + int(table.cycle[i])
+        record = one_decision(agent, cycle, f"week{table.cluster[i]:02d}", format="simulated")
+        decisions.append(record)
+        for j, judge in enumerate(table.judges):
+            scores = dict(zip(table.dimensions, table.scores[i, j].tolist(), strict=True))
+            judgments.append(one_judgment(record.record_id, judge, scores, family=table.families[j]))
+    other = score_table(judgments, decisions)
+    for name in ("agents", "judges", "families", "dimensions"):
+        assert getattr(other, name) == getattr(table, name)
+    for name in ("agent", "cycle", "cluster", "scores", "weights"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(table, name))
+    for judge in table.judges:
+        np.testing.assert_allclose(other.trials[judge], table.trials[judge])
+
+
+def test_names_are_sorted_and_columns_go_with_them():
+    truth = replace(
+        PLAIN, composers=(Composer("elm", (4.0, 2.0)), Composer("ash", (2.0, 4.0))), dimensions=("risk", "clarity"),
+        weights=(3.0, 1.0), residual=Spread(0.1), cycle=Spread(0.0),
+    )  # fmt: skip
+    table = simulated(truth)
+    assert (table.agents, table.dimensions) == (("ash", "elm"), ("clarity", "risk"))
+    assert table.weights.tolist() == [0.25, 0.75]
+    ash = table.scores[table.agent == 0].mean(axis=(0, 1))
+    assert ash == pytest.approx([4.0, 2.0], abs=0.2)
+
+
+def test_equal_seeds_give_equal_tables_and_digests():
+    one, other, third = simulated(PLAIN), simulated(PLAIN), simulated(PLAIN, 2)
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert one.digest == other.digest != third.digest
+
+
+@given(st.integers(0, 10_000), st.floats(0, 3), st.floats(-3, 3))
+@settings(max_examples=30, deadline=None)
+def test_every_call_is_a_whole_score_on_the_scale(seed, noise, severity):
+    judge = Panelist("auditor", "north", severity=severity, disagreement=Spread(noise), trials=3)
+    table = simulated(replace(PLAIN, panel=(judge,)), seed)
+    thirds = table.scores * 3
+    assert np.abs(thirds - np.rint(thirds)).max() < 1e-9
+    assert table.scores.min() >= 1
+    assert table.scores.max() <= 5
+    assert table.trials["auditor"].shape == (table.n, 3)
+    assert table.mean is table.scores
+    assert (table.first == np.rint(table.first)).all()
+
+
+def test_severities_halos_and_bonuses_are_added():
+    panel = (
+        Panelist("auditor", "north", severity=-0.5, disagreement=Spread(0.3)),
+        Panelist("reader", "south", halo=0.4, disagreement=Spread(0.3)),
+        Panelist("skeptic", "east", bonus=(("birch", 0.3),), disagreement=Spread(0.3)),
+    )
+    composers = (Composer("ash", 3.0, family="south"), Composer("birch", 3.0, family="west"))
+    truth = replace(PLAIN, panel=panel, composers=composers, clusters=200, interaction=Spread(0.0))
+    found = panel_means(truth)
+    shared = found - found.mean()
+    expected = np.array([[2.5, 3.4, 3.0], [2.5, 3.0, 3.3]])
+    np.testing.assert_allclose(shared, expected - expected.mean(), atol=0.05)
+
+
+def test_terse_texts_are_marked_down():
+    composer = Composer("ash", 3.5, tokens=60.0, token_spread=0.5)
+    truth = replace(
+        PLAIN, composers=(composer,), panel=(Panelist("auditor", "north", terse_penalty=1.0),), clusters=200
+    )
+    table = simulated(truth)
+    terse = table.lengths < truth.terse_tokens
+    assert terse.mean() == pytest.approx(0.5, abs=0.05)
+    score = table.scores.mean(axis=(1, 2))
+    assert score[terse].mean() - score[~terse].mean() == pytest.approx(-1.0, abs=0.1)
+
+
+def test_agents_attend_as_often_as_planted():
+    composers = (Composer("ash", 3.0, attendance=0.3), Composer("birch", 3.0))
+    table = simulated(replace(PLAIN, composers=composers, clusters=100))
+    counts = np.bincount(table.agent)
+    assert counts[1] == 1000
+    assert counts[0] == pytest.approx(300, abs=3.3 * math.sqrt(1000 * 0.3 * 0.7))
+    assert len(table.cycles) == 1000
+
+
+def test_cycles_that_nobody_attended_are_not_there():
+    table = simulated(replace(PLAIN, composers=(Composer("ash", 3.0, attendance=0.1),)))
+    assert len(table.cycles) == table.n == len(np.unique(table.cycle))
+    assert table.cluster.max() == len(table.clusters) - 1
+
+
+def test_shared_draws_move_all_dimensions_together():
+    together = Spread(0.7, 1.0).draw(np.random.default_rng(1), (50,), 3)
+    assert np.ptp(together, axis=1).max() < 1e-12
+    half = Spread((0.5, 1.0), 0.5).draw(np.random.default_rng(1), (40_000,), 2)
+    np.testing.assert_allclose(half.std(axis=0), [0.5, 1.0], rtol=0.02)
+    assert np.corrcoef(half.T)[0, 1] == pytest.approx(0.5, abs=0.02)
+
+
+def test_equal_levels_are_tie_classes():
+    truth = replace(PLAIN, composers=(Composer("a", 3.0), Composer("b", 2.0), Composer("c", (3.0, 3.0))))
+    assert truth.tie_classes() == (("a", "c"),)
+    assert truth.calls == 5 * 10 * 3 * 3
+
+
+def test_it_can_be_analysed(study):
+    names = {item.name for item in analyse(simulated(PLAIN), study(), rng=np.random.default_rng(1))}
+    assert {"kappa.mean_pairwise", "contrast", "lofo.rho"} <= names
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"composers": ()}, r"composers: at least one is needed \(got 0\)"),
+        ({"panel": (Panelist("a", "x"), Panelist("a", "y"))}, "panel: each needs a name of its own"),
+        ({"clusters": 0}, r"clusters: must be at least 1 \(got 0\)"),
+        ({"cycles": -1}, "cycles"),
+        ({"residual": Spread(-0.1)}, r"residual.sd: must be finite and at least 0 \(got -0.1\)"),
+        ({"cycle": Spread(0.1, 1.5)}, "cycle.correlation: must lie in 0..1"),
+        ({"interaction": Spread((0.1, 0.2, 0.3))}, "interaction.sd: must have one entry for each of the 2 dimensions"),
+        ({"composers": (Composer("a", (3.0,)),)}, "a.means: must be one number or one for each of the 2 dimensions"),
+        ({"composers": (Composer("a", math.nan),)}, "a.means: must be finite"),
+        ({"composers": (Composer("a", attendance=0.0),)}, "a.attendance: must lie above 0 and up to 1"),
+        ({"composers": (Composer("a", tokens=0.0),)}, "tokens must be above 0"),
+        ({"panel": (Panelist("a", "x", trials=0),)}, "a.trials: must be at least 1"),
+        ({"panel": (Panelist("a", "x", trial_noise=Spread(math.inf)),)}, "a.trial_noise.sd"),
+        ({"weights": (1.0,)}, "weights: must be 2 finite numbers"),
+        ({"weights": (0.0, 0.0)}, "weights"),
+    ],
+)
+def test_a_truth_says_what_is_wrong_with_it(parts, message):
+    with pytest.raises(InputError, match=message):
+        replace(PLAIN, **parts)
+
+
+def test_a_truth_names_all_problems_at_once():
+    with pytest.raises(InputError) as caught:
+        replace(PLAIN, clusters=0, cycles=0, residual=Spread(-1.0))
+    assert len(caught.value.problems) == 3

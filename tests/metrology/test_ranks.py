@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import product
+import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.weightstats import ttost_paired
 
-from assaymark.metrology import agent_effects, analyse, score_table
+from assaymark.errors import InputError
+from assaymark.metrology import (
+    agent_effects,
+    analyse,
+    cluster_differences,
+    equivalence_p,
+    holm,
+    order_analysis,
+    publish_orders,
+    rank_intervals,
+    score_table,
+    serial_contrasts,
+    shaffer_pooled,
+    stability_state,
+    table_contrasts,
+)
 from assaymark.metrology.panel import Design, rank_shares
 
 AGENTS = ("ash", "birch", "cedar", "elm")
@@ -153,3 +171,249 @@ def test_agents_that_are_mostly_apart_are_not_ranked(one_decision, one_judgment,
     ]
     found = first((lonely, judgments), study)
     assert found["risk", "ash"].state.startswith("undefined: in 77% of the resamples some agents share no cycle")
+
+
+# The whole procedure for orders: gates, floors, equivalence, stability, and what is said of each pair
+
+NAN = math.nan
+
+
+def scores(seed, clusters=8, agents=4, *, lead=0.0, sd=0.2):
+    table = np.random.default_rng(seed).normal(3, sd, (clusters, agents))
+    table[:, 0] += lead
+    return table
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6), st.integers(2, 12), st.floats(0, 1.5), st.floats(0, 0.2))
+def test_one_analysis_is_the_sum_of_its_parts(seed, agents, clusters, lead, missing):
+    table = scores(seed, clusters, agents, lead=lead)
+    table[np.random.default_rng(seed).random(table.shape) < missing] = NAN
+    found, tests = order_analysis({"aggregate": table}), table_contrasts(table)
+    orders = publish_orders(tests.gap, tests.p, 0.05)
+    pairs = [*combinations(range(agents), 2)]
+    assert [*found.scales["aggregate"]] == pairs
+    assert [one.p for one in found.scales["aggregate"].values()] == tests.p.tolist()
+    assert found.p_adjusted == tuple(orders.p_adjusted.tolist())
+    assert found.first == (None if orders.first < 0 else int(orders.first))
+    said = {pair if gap > 0 else pair[::-1] for pair, gap, one in zip(pairs, tests.gap, orders.published, strict=True)
+            if one}  # fmt: skip
+    assert set(found.order) == said
+    assert found.rank_interval == rank_intervals(found.order, agents)
+    assert found.top_set == tuple(a for a in range(agents) if found.rank_interval[a][0] == 1)
+    within = set(found.equivalent)
+    for pair, state in zip(pairs, found.pair_state, strict=True):
+        assert state.startswith("ordered") == (pair in said or pair[::-1] in said)
+        assert (state in ("within the margin", "ordered, by less than the margin")) == (pair in within)
+        assert (state == "cannot be tested") == (found.scales["aggregate"][pair].state != "tested")
+    assert (found.alpha_dimensions, found.dimension_order, found.dimension_p_adjusted) == (None, {}, {})
+
+
+def test_dimensions_share_alpha_until_every_pair_of_the_aggregate_is_published():
+    flat, steep = scores(1), np.tile([4.0, 3.0, 2.0, 1.0], (8, 1)) + scores(2) / 10
+    shut = order_analysis({"aggregate": flat, "risk": steep, "tone": flat})
+    assert (shut.alpha_aggregate, shut.alpha_dimensions) == pytest.approx((0.04, 0.01))
+    assert len(shut.dimension_order["risk"]) == 6
+    assert shut.dimension_order["tone"] == ()
+    opened = order_analysis({"aggregate": steep, "risk": steep, "tone": flat})
+    assert opened.alpha_dimensions == 0.05
+    assert order_analysis({"aggregate": steep, "risk": steep}, share=0.5).alpha_aggregate == 0.025
+    p = {name: [one.p for one in shut.scales[name].values()] for name in ("risk", "tone")}
+    assert {name: tuple(values) for name, values in shaffer_pooled(p, 4).items()} == shut.dimension_p_adjusted
+
+
+def test_with_all_of_alpha_for_the_aggregate_dimensions_wait_for_the_gate():
+    steep = np.tile([4.0, 3.0, 2.0, 1.0], (8, 1)) + scores(2) / 10
+    waiting = order_analysis({"aggregate": scores(1), "risk": steep}, share=1)
+    assert (waiting.alpha_aggregate, waiting.alpha_dimensions, waiting.dimension_order["risk"]) == (0.05, 0.0, ())
+    assert len(order_analysis({"aggregate": steep, "risk": steep}, share=1).dimension_order["risk"]) == 6
+
+
+def test_a_floor_stops_an_order_and_leaves_the_test_as_it_is():
+    table = scores(3, lead=1.0)
+    free = order_analysis({"aggregate": table})
+    held = order_analysis({"aggregate": table}, p_floor={"aggregate": {(0, 2): 0.3, "0-3": 1e-9}})
+    assert free.first == 0
+    assert held.first is None
+    assert set(held.order) == {(0, 1), (0, 3)}
+    assert held.scales == free.scales
+    assert held.equivalence_p_adjusted == free.equivalence_p_adjusted
+
+
+def test_differences_of_records_replace_those_of_the_table():
+    rng = np.random.default_rng(4)
+    records = [(f"w{g}", c, a, float(rng.normal(3 + a / 2, 0.3))) for g in range(6) for c in range(4) for a in range(3)]
+    table = np.zeros((6, 3))
+    for cluster, _, agent, score in records:
+        table[int(cluster[1:]), agent] += score / 4
+    plain = order_analysis({"aggregate": table})
+    same = order_analysis({"aggregate": table}, differences={"aggregate": cluster_differences(records, 3)})
+    for pair, one in plain.scales["aggregate"].items():
+        other = same.scales["aggregate"][pair]
+        assert (one.p, one.se, one.df) == pytest.approx((other.p, other.se, other.df))
+    kept = [record for record in records if record[:3] != ("w0", 0, 2)]
+    given = cluster_differences(kept, 3)
+    missing = order_analysis({"aggregate": table}, differences={"aggregate": given})
+    assert missing.scales["aggregate"][0, 1] == same.scales["aggregate"][0, 1]
+    assert missing.scales["aggregate"][1, 2].difference != same.scales["aggregate"][1, 2].difference
+    array = np.array([[given[pair][f"w{g}"] for pair in combinations(range(3), 2)] for g in range(6)])
+    assert order_analysis({"aggregate": table}, differences={"aggregate": array}) == missing
+    nothing = order_analysis({"aggregate": table}, differences={"aggregate": {}})
+    assert set(nothing.pair_state) == {"cannot be tested"}
+
+
+def test_tests_over_time_replace_the_moderated_one():
+    table = scores(5, 20, 3, lead=0.6)
+    tests = serial_contrasts(table)
+    found = order_analysis({"aggregate": table}, contrasts={"aggregate": tests})
+    assert [one.p for one in found.scales["aggregate"].values()] == [one.p for one in tests.values()]
+    assert (found.info, found.first) == ({}, 0)
+    assert found.equivalence_p_adjusted == tuple(
+        holm([equivalence_p(one.gap, one.se, one.df, one.clusters, 0.3) for one in tests.values()])
+    )
+    as_text = {f"{i}-{j}": {"gap": t.gap, "p": t.p, "df": t.df, "se": t.se, "clusters": t.clusters}
+               for (i, j), t in tests.items()}  # fmt: skip
+    assert order_analysis({"aggregate": table}, contrasts={"aggregate": as_text}) == found
+    short = order_analysis({"aggregate": table[:8]}, contrasts={"aggregate": serial_contrasts(table[:8])})
+    assert set(short.pair_state) == {"cannot be tested"}
+
+
+def test_equivalence_is_that_of_another_library():
+    table = scores(6, 12, 2, sd=0.15)
+    _, lower, upper = ttost_paired(table[:, 0], table[:, 1], -0.3, 0.3)
+    found = order_analysis({"aggregate": table})
+    assert found.equivalence_p_adjusted == pytest.approx([max(lower[1], upper[1])])
+    assert found.equivalent == ((0, 1),)
+
+
+def test_equivalence_may_need_another_p_to_be_small_too():
+    table = scores(7, 12, 3, sd=0.1)
+    assert len(order_analysis({"aggregate": table}).equivalent) == 3
+    assert (0, 2) not in order_analysis({"aggregate": table}, p_eq_floor={(0, 2): 0.06}).equivalent
+    assert order_analysis({"aggregate": table}, margin=0.001).equivalent == ()
+
+
+def test_equivalence_without_spread_is_by_sign():
+    assert equivalence_p(0.2, 0.0, None, 6, 0.3) == 2**-6
+    assert equivalence_p(0.3, 0.0, NAN, 6, 0.3) == 1
+    assert equivalence_p(None, None, None, 2, 0.3) == 1
+
+
+def test_the_margin_is_a_share_of_the_range():
+    assert order_analysis({"aggregate": scores(8)}).margin == pytest.approx(0.3)
+    assert order_analysis({"aggregate": scores(8)}, score_range=(0, 100)).margin == 7.5
+    assert order_analysis({"aggregate": scores(8)}, margin=0.2).margin == 0.2
+
+
+def test_intervals_are_students():
+    table = scores(9, 6, 2)
+    one = order_analysis({"aggregate": table}).scales["aggregate"][0, 1]
+    ends = stats.ttest_rel(table[:, 0], table[:, 1]).confidence_interval(0.9)
+    assert one.interval(0.9) == pytest.approx((ends.low, ends.high))
+    same = order_analysis({"aggregate": [[3, 2]] * 4}).scales["aggregate"][0, 1]
+    assert (same.interval(), same.p, same.se, same.df) == (None, 0.125, 0.0, None)
+    never = order_analysis({"aggregate": [[3, None], [None, 2]]}).scales["aggregate"][0, 1]
+    assert (never.interval(), never.difference, never.clusters, never.p) == (None, None, 0, 1.0)
+
+
+def test_one_agent_has_no_order():
+    found = order_analysis({"aggregate": [[3.0], [4.0]]})
+    assert (found.first, found.order, found.rank_interval, found.top_set) == (None, (), ((1, 1),), (0,))
+    assert found.scales == {"aggregate": {}}
+
+
+def test_two_agents_are_one_t_test():
+    table = scores(10, 6, 2, lead=0.4)
+    found = order_analysis({"aggregate": table})
+    assert found.p_adjusted == pytest.approx([stats.ttest_rel(table[:, 0], table[:, 1]).pvalue])
+    assert (found.first, found.rank_interval) == (0, ((1, 1), (2, 2)))
+
+
+def test_all_scores_equal_give_no_order():
+    found = order_analysis({"aggregate": np.full((5, 4), 3.0)})
+    assert (set(found.p_adjusted), found.first, found.order) == ({1.0}, None, ())
+    assert len(found.equivalent) == 0  # 2^-5 over six pairs is no evidence yet
+    assert len(order_analysis({"aggregate": np.full((8, 4), 3.0)}).equivalent) == 6
+
+
+@pytest.mark.parametrize(
+    ("drops", "expected"),
+    [
+        ({}, ("not measurable", ())),
+        ({"a": (0.4, 0.001)}, ("not measurable", ())),
+        ({"a": (0.4, 0.05), "b": (0.4, 0.01)}, ("stable", ())),
+        ({"a": (0.4, 0.051), "b": (0.4, 0.01)}, ("rests on", ("a",))),
+        ({"a": (0.4, 0.034), "b": (0.4, 0.01), "c": (0.4, 0.033)}, ("rests on", ("a",))),
+        ({"a": (0.4, 0.034), "b": (0.4, 0.2), "c": (0.4, 0.033), "d": (0.4, 0.033)}, ("rests on", ("a", "b"))),
+        ({"a": (0.4, 0.01, 0.1), "b": (0.4, 0.01, 0.1)}, ("stable", ())),
+        ({"a": (0.4, 0.01, 0.101), "b": (0.4, 0.01, None)}, ("rests on", ("a",))),
+        ({"a": (-0.01, 0.9), "b": (0.4, 0.9)}, ("reversed without", ("a",))),
+        ({"a": (0.0, 1.0), "b": (1e-10, 1.0)}, ("reversed without", ("a", "b"))),
+        ({"a": (None, None), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
+        ({"a": (NAN, 1.0), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
+        ({"a": (0.4, NAN), "b": (0.4, 0.01)}, ("rests on", ("a",))),
+    ],
+)
+def test_a_published_order_survives_every_family_or_says_on_whom_it_rests(drops, expected):
+    assert stability_state(0.4, drops) == expected
+    turned = {name: (None if drop[0] is None else -drop[0], *drop[1:]) for name, drop in drops.items()}
+    assert stability_state(-0.4, turned) == expected
+
+
+def test_the_levels_of_stability_go_with_alpha():
+    drops = {"a": (0.4, 0.008), "b": (0.4, 0.001)}
+    assert stability_state(0.4, drops, alpha=0.01) == ("stable", ())
+    assert stability_state(0.4, drops, alpha=0.007) == ("rests on", ("a",))
+
+
+TABLE = scores(11)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scales": {}}, "must have an aggregate"),
+        ({"scales": {"risk": TABLE}}, "must have an aggregate"),
+        ({"scales": {"aggregate": []}}, "at least one of each"),
+        ({"scales": {"aggregate": [[1, 2], [1]]}}, "table of numbers"),
+        ({"scales": {"aggregate": [["a", "b"]]}}, "table of numbers"),
+        ({"scales": {"aggregate": [[math.inf, 1]]}}, "finite"),
+        ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"),
+        ({"alpha": 0}, "alpha"),
+        ({"share": 0}, "share"),
+        ({"margin": -0.1}, "margin"),
+        ({"score_range": (5, 1)}, "score_range"),
+        ({"p_floor": {"risk": {}}}, "names no scale: risk"),
+        ({"p_floor": {"aggregate": {(1, 0): 0.5}}}, r"pairs are \(i, j\)"),
+        ({"p_floor": {"aggregate": {"a-b": 0.5}}}, r"pairs are \(i, j\)"),
+        ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"),
+        ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
+        ({"p_eq_floor": {(0, 4): 0.5}}, r"0 <= i < j < 4"),
+        ({"differences": {"aggregate": np.zeros((5, 3))}}, "by 6 pairs"),
+        ({"differences": {"aggregate": {(0, 1): {"w": math.inf}}}}, "finite"),
+        ({"contrasts": {"aggregate": {(0, 1): {"p": 0.5, "gap": 0.1}}}}, r"5 pair\(s\) have none"),
+        ({"contrasts": {"aggregate": {p: {"p": 2} for p in combinations(range(4), 2)}}}, "lie in 0..1"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments, message):
+    with pytest.raises(InputError, match=message):
+        order_analysis(**{"scales": {"aggregate": TABLE}} | arguments)
+
+
+def test_a_drop_has_two_or_three_numbers():
+    with pytest.raises(InputError, match="difference, p"):
+        stability_state(0.4, {"a": (0.3,), "b": (0.3, 0.1)})
+
+
+@pytest.mark.parametrize("clusters", [5, 12])
+def test_one_truth_in_many_studies_is_covered_by_the_rank_intervals(clusters):
+    rng = np.random.default_rng(clusters)
+    truth = np.array([0.5, 0.5, 0.3, 0.0, 0.0])
+    rank = [(int((truth > one).sum()) + 1, int((truth >= one).sum())) for one in truth]
+    wrong = 0
+    for _ in range(400):
+        found = order_analysis({"aggregate": truth + rng.normal(0, 0.25, (clusters, 5))})
+        wrong += any(
+            not (best <= low and high <= worst)
+            for (best, worst), (low, high) in zip(found.rank_interval, rank, strict=True)
+        )
+    assert wrong / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
+from arch.bootstrap import optimal_block_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import bootstrap_kappa, jackknife_kappa, mean_pairwise_kappa
-from assaymark.metrology.bootstrap import all_resamples, percentile_ends
+from assaymark.metrology import (
+    Estimate,
+    Interval,
+    bootstrap_kappa,
+    jackknife_kappa,
+    mean_pairwise_kappa,
+    rank_intervals,
+    tiers,
+    wilson,
+)
+from assaymark.metrology.bootstrap import all_resamples, block_length, percentile_ends, sharpe_ratios
+from assaymark.metrology.estimates import (
+    cluster_codes,
+    cluster_mean,
+    jackknife_estimate,
+    leave_out,
+    neighbour_blocks,
+    scores_of,
+    student_estimate,
+)
+from assaymark.portfolio import performance
 
 
 def panel(clusters, per_cluster, seed=0, judges=3):
@@ -232,3 +254,322 @@ def test_a_boundary_that_is_hit_exactly_counts():
     values = np.arange(1, 1001.0)[None]
     assert percentile_ends(values, None, 0.95)[0] == 25
     assert percentile_ends(values, np.full(1000, 1.0), 0.95)[0] == 25
+
+
+# Wilson's interval of a count, and what an interval looks like
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
+def test_wilson_agrees_with_statsmodels(counts, level):
+    expected = proportion_confint(*counts, alpha=1 - level, method="wilson")
+    assert wilson(*counts, level=level) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.integers(1, 500))
+def test_wilson_reaches_the_edges_exactly(n):
+    assert wilson(0, n)[0] == 0.0
+    assert wilson(n, n)[1] == 1.0
+    assert wilson(n, n)[0] == pytest.approx(1 - wilson(0, n)[1])
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "level", "message"),
+    [
+        (5, 4, 0.95, "must not exceed n = 4"),
+        (-1, 4, 0.95, "successes: must be a whole number of at least 0"),
+        (1.5, 4, 0.95, "successes"),
+        (1, 4.5, 0.95, "n: must be a whole"),
+        (math.nan, 4, 0.95, "successes"),
+        (True, 4, 0.95, "successes"),
+        ([1], 4, 0.95, "successes"),
+        (1, 4, 0, "level"),
+    ],
+)
+def test_wilson_says_what_is_wrong(successes, n, level, message):
+    with pytest.raises(InputError, match=message):
+        wilson(successes, n, level=level)
+
+
+def test_a_share_of_nothing_is_not_measurable():
+    with pytest.raises(NotMeasurableError, match="no items"):
+        wilson(0, 0)
+
+
+def test_an_interval_reads_as_one():
+    assert str(Interval(-0.25, 1.0, "x")) == "[-0.2500, 1.0000] (x)"
+
+
+# The estimate that leave-one-cluster-out gives: against Student's test, brute force, and at its edges
+
+
+def test_equal_clusters_are_students_test_on_cluster_means():
+    values = np.random.default_rng(8).normal(0.2, 1, (6, 10))
+    found = cluster_mean(values.ravel(), np.repeat(np.arange(6), 10), level=0.9)
+    expected = stats.ttest_1samp(values.mean(axis=1), 0)
+    ends = expected.confidence_interval(0.9)
+    assert (found.p, found.df, found.state) == (pytest.approx(expected.pvalue, abs=1e-12), 5, "ok")
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high), abs=1e-12)
+    assert found.p_up == pytest.approx(stats.ttest_1samp(values.mean(axis=1), 0, alternative="greater").pvalue)
+
+
+@given(st.lists(st.integers(1, 6), min_size=2, max_size=9), st.integers(0, 2**32 - 1))
+def test_unequal_clusters_are_left_out_one_by_one(sizes, seed):
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    values = np.random.default_rng(seed).normal(size=codes.size)
+    without = np.array([values[codes != g].mean() for g in range(len(sizes))])
+    g = len(sizes)
+    se = np.sqrt((g - 1) / g * ((without - values.mean()) ** 2).sum())
+    found = cluster_mean(values, codes)
+    assert (found.estimate, found.se) == pytest.approx((values.mean(), se), abs=1e-12)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(values.mean() / se), g - 1), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "p_up"), [(0.5, 2**-3, 2**-4), (-0.5, 2**-3, 1.0), (0.0, 1.0, 1.0), (9e-10, 1.0, 1.0)]
+)
+def test_where_all_clusters_agree_the_sign_test_speaks(value, p, p_up):
+    found = cluster_mean(np.full(8, value), np.repeat(np.arange(4), 2))
+    assert (found.estimate, found.df, found.low, found.high) == (pytest.approx(value), 3, None, None)
+    assert (found.p, found.p_up, found.state) == (p, p_up, "zero variance: sign test")
+
+
+def test_one_cluster_says_nothing():
+    expected = Estimate(pytest.approx(0.6), None, 0, None, None, 1.0, 1.0, "undefined: one cluster, needs two")
+    assert cluster_mean(np.array([0.5, 0.7]), np.zeros(2, dtype=int)) == expected
+    assert jackknife_estimate(0.6, np.zeros(0)) == expected
+
+
+def test_a_zero_width_interval_is_never_given_for_large_numbers_either():
+    found = student_estimate(1e6, 1e-7, 4)
+    assert (found.low, found.state.partition(":")[0]) == (None, "zero variance")
+    assert student_estimate(0.1, 1e-7, 4).low is not None
+
+
+@given(st.floats(-5, 5), st.floats(1e-3, 5), st.integers(1, 60))
+def test_both_sides_of_a_test_add_up(estimate, se, df):
+    up, down = student_estimate(estimate, se, df), student_estimate(-estimate, se, df)
+    assert up.p_up + down.p_up == pytest.approx(1)
+    assert up.p == pytest.approx(2 * min(up.p_up, down.p_up))
+    assert (up.low > 0 or up.high < 0) == (up.p < 0.05)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "blocks", "last"), [(2, 1, 2), (3, 1, 3), (8, 4, 2), (9, 3, 3), (15, 5, 3), (16, 4, 4), (18, 4, 6),
+                                     (20, 5, 4), (21, 4, 6), (47, 9, 7), (48, 8, 6), (104, 8, 13), (110, 8, 19)]
+)  # fmt: skip
+def test_neighbours_are_left_out_in_blocks(clusters, blocks, last):
+    codes = neighbour_blocks(clusters)
+    assert (codes[-1] + 1, (codes == codes[-1]).sum()) == (blocks, last)
+    assert np.isin(np.diff(codes), (0, 1)).all()
+
+
+@pytest.mark.parametrize("consecutive", [False, True])
+def test_what_is_left_out_is_left_out(consecutive):
+    values = np.random.default_rng(1).normal(size=(11, 2))
+    units = neighbour_blocks(11) if consecutive else np.arange(11)
+    expected = [values.sum(axis=0), *(values[units != unit].sum(axis=0) for unit in range(units[-1] + 1))]
+    np.testing.assert_allclose(leave_out(values, consecutive), expected)
+
+
+def test_clusters_are_numbered_as_they_come():
+    assert cluster_codes("", ["week 9", "week 9", "week 10", "week 9"], 4).tolist() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [([1.0, "a"], "numbers"), ([[1.0], [1.0, 2.0]], "rectangular"), ([np.inf], "finite"), ([], "at least one"),
+     ([[1.0]], "1 axis"), ([{}], "numbers")],
+)  # fmt: skip
+def test_scores_say_what_is_wrong(values, message):
+    with pytest.raises(InputError, match=message):
+        scores_of("f", "scores", values, 1)
+
+
+def test_a_missing_score_may_be_none_or_nan():
+    np.testing.assert_array_equal(scores_of("f", "scores", [1, None, float("nan")], 1), [1, np.nan, np.nan])
+
+
+# Rank intervals and tiers from published orders: by their definitions, written with loops
+
+oriented = st.integers(1, 6).flatmap(
+    lambda k: st.tuples(
+        st.just(k),
+        st.lists(st.sampled_from([0, 1, -1]), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(
+            lambda turns: [pair[::turn] for pair, turn in zip(combinations(range(k), 2), turns, strict=True) if turn]
+        ),
+    )
+)
+
+
+@given(oriented)
+def test_every_ranking_that_keeps_the_orders_lies_inside(case):
+    agents, orders = case
+    found = rank_intervals(orders, agents)
+    for ranking in permutations(range(agents)):
+        rank = {agent: place + 1 for place, agent in enumerate(ranking)}
+        if all(rank[high] < rank[low] for high, low in orders):
+            assert all(best <= rank[agent] <= worst for agent, (best, worst) in enumerate(found))
+
+
+@given(oriented)
+def test_cuts_run_where_all_above_are_published_above_all_below_and_only_there(case):
+    agents, orders = case
+    found, said = tiers(orders, agents), set(orders)
+    assert sorted(agent for tier in found for agent in tier) == list(range(agents))
+    for place in range(1, len(found)):
+        upper, lower = [a for t in found[:place] for a in t], [a for t in found[place:] for a in t]
+        assert all((high, low) in said for high in upper for low in lower)
+    # No cut was missed: no group splits a tier.
+    cuts = {frozenset(a for t in found[:place] for a in t) for place in range(1, len(found))}
+    for size in range(1, agents):
+        for upper in combinations(range(agents), size):
+            lower = set(range(agents)) - set(upper)
+            if all((high, low) in said for high in upper for low in lower):
+                assert frozenset(upper) in cuts
+
+
+def test_orders_that_run_in_a_circle_leave_one_tier():
+    circle = [(0, 1), (1, 2), (2, 0)]
+    assert tiers(circle, 3) == ((0, 1, 2),)
+    assert rank_intervals(circle, 3) == ((2, 2),) * 3
+
+
+def test_nothing_published_leaves_every_rank_open():
+    assert rank_intervals([], 3) == ((1, 3),) * 3
+    assert tiers([], 3) == ((0, 1, 2),)
+    assert (rank_intervals([], 1), tiers([], 1)) == (((1, 1),), ((0,),))
+
+
+def test_an_order_counts_once():
+    assert rank_intervals([(0, 1)] * 5, 3) == ((1, 2), (2, 3), (1, 3))
+
+
+@pytest.mark.parametrize("call", [rank_intervals, tiers])
+@pytest.mark.parametrize(
+    ("orders", "agents", "message"),
+    [
+        ([(0, 3)], 3, "agents are 0..2"),
+        ([(-1, 0)], 3, "agents are 0..2"),
+        ([(1, 1)], 3, "1 cannot be above 1"),
+        ([(0, 1), (1, 0)], 3, "0 cannot be above 1 and below it"),
+        ([], 0, "at least 1"),
+    ],
+)
+def test_what_is_wrong_is_said(call, orders, agents, message):
+    with pytest.raises(InputError, match=message):
+        call(orders, agents)
+
+
+# Sharpe ratios and their differences over resampled histories
+
+DAYS = 252
+
+
+def autoregressive(n: int, phi: float, rng: np.random.Generator) -> np.ndarray:
+    shocks = rng.standard_normal(n)
+    found = np.empty(n)
+    found[0] = shocks[0] / np.sqrt(1 - phi**2)
+    for t in range(1, n):
+        found[t] = phi * found[t - 1] + shocks[t]
+    return found
+
+
+def market(rng: np.random.Generator, mean: float = 0.0005) -> np.ndarray:
+    return rng.normal(mean, 0.01, DAYS)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.6, 0.9])
+def test_the_block_length_is_that_of_another_library(phi):
+    """There the window of lags is one longer than in the source, so lengths agree to a fifth and not exactly."""
+    values = autoregressive(2000, phi, np.random.default_rng([7, int(10 * phi)]))
+    theirs = float(optimal_block_length(values)["stationary"].iloc[0])
+    assert block_length(values) == pytest.approx(max(1.0, theirs), rel=0.2)
+
+
+def test_the_block_length_is_what_theory_says_of_an_autoregression():
+    """For AR(1) the best length is (2 G^2 / D n)^(1/3) with G and D in closed form."""
+    phi, n = 0.5, 200_000
+    spectrum = 1 / (1 - phi) ** 2
+    slope = 2 * phi / ((1 - phi) ** 2 * (1 - phi**2))
+    wanted = (n * slope**2 / spectrum**2) ** (1 / 3)
+    assert block_length(autoregressive(n, phi, np.random.default_rng(3))) == pytest.approx(wanted, rel=0.05)
+
+
+def test_the_observed_ratio_is_that_of_performance():
+    returns = market(np.random.default_rng(2))
+    nav = np.cumprod(np.concatenate([[1.0], 1 + returns]))
+    (found,), _ = sharpe_ratios(returns, rng=np.random.default_rng(0), resamples=50)
+    assert found.value == pytest.approx(performance(nav).sharpe, abs=1e-12)
+    assert found.n == DAYS
+
+
+def test_a_planted_ratio_is_covered():
+    """120 years of daily returns with a known ratio of 1: about 95 of 100 intervals hold it."""
+    sharpe, volatility = 1.0, 0.01 * np.sqrt(252)
+    mean = (0.04 + sharpe * volatility) / 252
+    rng = np.random.default_rng(11)
+    found = [sharpe_ratios(rng.normal(mean, 0.01, DAYS), rng=rng, resamples=400)[0][0] for _ in range(120)]
+    held = sum(one.low <= sharpe <= one.high for one in found)
+    assert 106 <= held <= 120
+
+
+def test_a_planted_difference_is_found_and_equals_are_called_different_at_their_level():
+    rng = np.random.default_rng(5)
+    false = found = 0
+    for _ in range(150):
+        common = market(rng)
+        histories = common + rng.normal(0.0, 0.003, (3, DAYS))
+        histories[2] += 0.001
+        _, (same, apart) = sharpe_ratios(histories, [(0, 1), (2, 0)], rng=rng, resamples=300)
+        false += same.p < 0.05
+        found += apart.p < 0.05
+    assert false <= 15  # .05 of 150 is 7.5
+    assert found >= 120
+
+
+def test_correlated_days_are_told_apart_from_independent_ones():
+    """Returns that trend make a ratio less certain: its interval is wider than if days were independent."""
+    slow = 0.01 * autoregressive(DAYS, 0.6, np.random.default_rng(4)) + 0.0005
+    (blocks,), _ = sharpe_ratios(slow, rng=np.random.default_rng(1))
+    (days,), _ = sharpe_ratios(slow, rng=np.random.default_rng(1), block=1.0)
+    assert blocks.high - blocks.low > 1.4 * (days.high - days.low)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_laws(seed):
+    """A history against itself is exactly nothing; turned round, a difference changes its sign and nothing else."""
+    rng = np.random.default_rng(seed)
+    histories = np.stack([market(rng), market(rng)])
+    ratios, (there, back, self_) = sharpe_ratios(
+        histories, [(0, 1), (1, 0), (0, 0)], rng=np.random.default_rng(seed), resamples=100
+    )
+    assert there.value == -back.value == ratios[0].value - ratios[1].value
+    assert (there.low, there.high) == (-back.high, -back.low)
+    assert there.p == back.p
+    assert (self_.value, self_.low, self_.high, self_.p) == (0.0, 0.0, 0.0, 1.0)
+    assert (there.low <= 0 <= there.high) or there.p <= 0.06
+
+
+def test_equal_seeds_make_equal_intervals():
+    histories = np.stack([market(np.random.default_rng(i)) for i in range(2)])
+    first, second = (sharpe_ratios(histories, [(0, 1)], rng=np.random.default_rng(9)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("returns", "error", "message"),
+    [
+        ([0.01] * 9, NotMeasurableError, "needs 10 days or more"),
+        ([0.01] * 50, NotMeasurableError, "does not vary"),
+        ([np.nan] + [0.01, 0.02] * 20, InputError, "must be finite"),
+    ],
+)
+def test_what_has_no_interval_is_refused(returns, error, message):
+    with pytest.raises(error, match=message):
+        sharpe_ratios(returns, rng=np.random.default_rng(0))
+
+
+def test_a_pair_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="must name histories 0 to 0"):
+        sharpe_ratios(market(np.random.default_rng(1)), [(0, 1)], rng=np.random.default_rng(0))

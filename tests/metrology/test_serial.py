@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.tsa.stattools import acf
 
-from assaymark.errors import InputError
+from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import autocorrelations, publish_orders, serial_contrasts
+from assaymark.metrology.contrasts import daily_excess
+from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.moderated import effective_size, effective_t, pair_differences
 
 NAN = math.nan
@@ -201,3 +203,143 @@ def test_what_is_wrong_is_said(call, table, message):
 def test_lags_start_at_one():
     with pytest.raises(InputError, match="at least 1"):
         autocorrelations(np.zeros((9, 2)), lags=0)
+
+
+# What an agent earned over a baseline a day, with an interval that keeps its word
+
+
+def paths(seed: int, days: int = 80, edge: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, 3])
+    market = rng.normal(0.0005, 0.01, days)
+    return market + rng.normal(edge, 0.004, days), market
+
+
+def test_it_is_the_mean_of_the_differences():
+    own, market = paths(1)
+    found = daily_excess(own, market, rng=np.random.default_rng(1))
+    assert found.mean == pytest.approx((own - market).mean())
+    assert found.n == 80
+    assert found.low < found.mean < found.high
+    assert found.mean - found.low == pytest.approx(found.high - found.mean)
+
+
+def test_what_both_share_changes_nothing():
+    own, market = paths(2)
+    one = daily_excess(own, market, rng=np.random.default_rng(1))
+    two = daily_excess(own + 0.02, market + 0.02, rng=np.random.default_rng(1))
+    assert (one.mean, one.low, one.p) == (pytest.approx(two.mean), pytest.approx(two.low), pytest.approx(two.p))
+
+
+def test_the_standard_error_of_independent_days_is_the_usual_one():
+    own, market = paths(3, days=250)
+    found = daily_excess(own, market, rng=np.random.default_rng(1), resamples=4000)
+    usual = (own - market).std(ddof=1) / np.sqrt(250)
+    assert found.block < 3
+    assert (found.high - found.low) / (2 * 1.97) == pytest.approx(usual, rel=0.1)
+
+
+def test_the_interval_excludes_zero_exactly_where_p_is_small():
+    for seed in range(30):
+        own, market = paths(seed, edge=0.001)
+        found = daily_excess(own, market, rng=np.random.default_rng(seed), resamples=300)
+        assert (found.low > 0 or found.high < 0) == (found.p < 0.05)
+
+
+def test_p_has_no_floor():
+    """A p-value that is a share of resamples could not survive Holm over fifty agents."""
+    own, market = paths(4, edge=0.004)
+    assert daily_excess(own, market, rng=np.random.default_rng(1), resamples=200).p < 1e-6
+
+
+def test_no_edge_is_rarely_found():
+    rejected = []
+    for seed in range(200):
+        own, market = paths(seed)
+        rejected.append(daily_excess(own, market, rng=np.random.default_rng(seed), resamples=200).p <= 0.05)
+    assert 0.01 <= np.mean(rejected) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_the_same_generator_makes_the_same_interval():
+    own, market = paths(5)
+    one, two = (daily_excess(own, market, rng=np.random.default_rng(9)) for _ in range(2))
+    assert one == two
+
+
+def test_what_cannot_be_measured_is_said():
+    own, market = paths(6)
+    with pytest.raises(NotMeasurableError, match="10 days"):
+        daily_excess(own[:9], market[:9], rng=np.random.default_rng(1))
+    with pytest.raises(NotMeasurableError, match="does not vary"):
+        daily_excess(market, market, rng=np.random.default_rng(1))
+    with pytest.raises(InputError, match="one return for each of the 80 days"):
+        daily_excess(own, market[1:], rng=np.random.default_rng(1))
+    with pytest.raises(InputError):
+        daily_excess([*own[1:], np.nan], market, rng=np.random.default_rng(1))
+
+
+# What a judge gives for length: a slope within agents, against the other judges
+
+AGENTS, PERIODS = 5, 12
+
+
+def world(seed: int, slope: float, *, noise: float = 2.0, taste: float = 10.0):
+    """A judge with a taste for long-winded agents, and a slope within them."""
+    rng = np.random.default_rng(seed)
+    agents = np.repeat(np.arange(AGENTS), PERIODS)
+    periods = np.tile(np.arange(PERIODS), AGENTS)
+    doublings = agents + rng.normal(0, 1, agents.size)
+    tokens = 100 * 2**doublings
+    others = rng.normal(55, 6, agents.size)
+    own = others + taste * agents + slope * doublings + noise * rng.normal(size=agents.size)
+    return own, others, tokens, [f"a{a}" for a in agents], [f"w{p}" for p in periods]
+
+
+def test_it_is_least_squares_with_a_level_for_each_agent():
+    own, others, tokens, agents, periods = world(1, 3.0)
+    found = season_verbosity(own, others, tokens, agents, periods)
+    design = np.column_stack([np.log2(tokens), *(np.array(agents) == name for name in sorted(set(agents)))]).astype(
+        float
+    )
+    (slope, *_), *_ = np.linalg.lstsq(design, own - others, rcond=None)
+    assert found.slope == pytest.approx(slope)
+    assert (found.items, found.periods) == (AGENTS * PERIODS, PERIODS)
+
+
+def test_a_taste_for_verbose_agents_is_no_verbosity():
+    """Without a level for each agent the taste of 10 points would pass for a slope."""
+    found = [season_verbosity(*world(seed, 0.0)) for seed in range(40)]
+    assert np.mean([one.slope for one in found]) == pytest.approx(0.0, abs=0.2)
+    assert sum(one.low is not None and one.low > 0 for one in found) <= 4
+
+
+def test_the_interval_is_a_jackknife_over_periods():
+    own, others, tokens, agents, periods = world(2, 1.0)
+    found = season_verbosity(own, others, tokens, agents, periods)
+    left = []
+    for gone in sorted(set(periods)):
+        kept = np.array([one != gone for one in periods])
+        part = [np.asarray(x)[kept] for x in (own, others, tokens)]
+        left.append(season_verbosity(*part, list(np.array(agents)[kept]), list(np.array(periods)[kept])).slope)
+    error = np.sqrt((PERIODS - 1) / PERIODS * np.square(np.array(left) - np.mean(left)).sum())
+    assert found.low is not None
+    assert found.slope - found.low == pytest.approx(2.200985 * error, rel=1e-5)
+
+
+def test_lengths_that_do_not_differ_are_not_measured():
+    with pytest.raises(NotMeasurableError, match="differ in length"):
+        season_verbosity([60, 62, 50, 51], [60, 60, 50, 50], [100, 100, 300, 300], list("aabb"), list("1212"))
+    with pytest.raises(NotMeasurableError):
+        season_verbosity([60, 50], [60, 50], [100, 300], ["a", "a"], ["1", "1"])
+
+
+def test_two_periods_have_a_slope_and_no_interval():
+    found = season_verbosity([60, 64], [60, 60], [100, 200], ["a", "a"], ["1", "2"])
+    assert (found.slope, found.low, found.high) == (pytest.approx(4.0), None, None)
+
+
+@pytest.mark.parametrize(
+    ("own", "tokens"), [([60.0, 61.0], [100, 0]), ([60.0, np.nan], [100, 200]), ([60.0], [100, 200])]
+)
+def test_values_that_do_not_fit_are_refused(own: list[float], tokens: list[int]):
+    with pytest.raises(InputError):
+        season_verbosity(own, [50.0] * len(own), tokens, ["a"] * len(tokens), ["1", "2"][: len(tokens)])

@@ -7,17 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.optimize import linprog, root
+from scipy.optimize import linprog, minimize, root
 from scipy.sparse import csc_matrix
 
+from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import (
+    STRATEGIES,
+    backtest,
     equal_risk_contribution,
     expected_shortfall,
+    inverse_volatility,
     max_sharpe,
     min_variance,
     performance,
+    risk_shares,
+    schedule,
     value_at_risk,
 )
+from assaymark.portfolio import optimisers as risk_parity
 
 Floats = NDArray[np.float64]
 
@@ -173,3 +180,219 @@ def test_figures_against_empyrical_and_where_it_differs(seed: int) -> None:
     assert found.sortino * downside == pytest.approx(theirs * empyrical.downside_risk(returns, 0.04 / 252), abs=1e-10)
     without = performance(np.append(1.0, np.cumprod(1 + returns)), rf=0.0)
     assert without.sortino == pytest.approx(empyrical.sortino_ratio(returns, required_return=0), abs=1e-10)
+
+
+# Risk parity: the shares themselves are the oracle
+
+
+def covariance(seed: int, n: int, days: int) -> Floats:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_t(5, (days, 1)) * rng.uniform(0.5, 1.5, n) + rng.standard_t(5, (days, n))
+    return np.cov(x * rng.uniform(0.001, 0.04, n), rowvar=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("n", "days"), [(183, 60), (81, 60), (20, 400), (1 + 1, 10)])
+def test_every_asset_contributes_the_same(seed: int, n: int, days: int) -> None:
+    cov = covariance(seed, n, days)
+    found = equal_risk_contribution(cov)
+    assert found.status == "optimal"
+    parts = found.weights * (cov @ found.weights)
+    assert np.abs(parts / parts.sum() - 1 / n).max() < 1e-9 / n
+    assert found.residual is not None
+    assert found.residual < 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.floats(1e-8, 1e8))
+def test_scale_and_order_change_nothing(seed: int, n: int, scale: float) -> None:
+    cov = covariance(seed, n, 3 * n)
+    order = np.random.default_rng(seed).permutation(n)
+    for rule in (equal_risk_contribution, inverse_volatility):
+        weights = rule(cov).weights
+        assert weights.sum() == pytest.approx(1)
+        np.testing.assert_allclose(rule(scale * cov).weights, weights, rtol=1e-9)
+        np.testing.assert_allclose(rule(cov[np.ix_(order, order)]).weights, weights[order], rtol=1e-9)
+
+
+def test_the_solution_is_the_minimum_of_the_convex_form() -> None:
+    cov = covariance(2, 5, 40) * 1e4
+
+    def form(log: Floats) -> float:
+        x = np.exp(log)
+        return float(0.5 * x @ cov @ x - log.sum())
+
+    other = np.exp(minimize(form, np.zeros(5), method="BFGS", options={"gtol": 1e-7}).x)
+    np.testing.assert_allclose(equal_risk_contribution(cov).weights, other / other.sum(), rtol=1e-4)
+
+
+def test_two_assets_and_no_correlation_have_closed_forms() -> None:
+    pair = np.array([[0.04, -0.012], [-0.012, 0.01]])
+    np.testing.assert_allclose(equal_risk_contribution(pair).weights, [1 / 3, 2 / 3], rtol=1e-12)
+    apart = np.diag([1.0, 4.0, 25.0])
+    np.testing.assert_allclose(equal_risk_contribution(apart).weights, inverse_volatility(apart).weights, rtol=1e-12)
+
+
+def test_perfectly_correlated_assets_are_solved_too() -> None:
+    found = equal_risk_contribution(np.ones((4, 4)))
+    assert found.status == "optimal"
+    np.testing.assert_allclose(found.weights, 0.25)
+
+
+def test_assets_without_variance_are_left_out_and_named() -> None:
+    cov = np.diag([1.0, 0.0, 4.0])
+    for rule in (equal_risk_contribution, inverse_volatility):
+        found = rule(cov)
+        assert found.status == "zero-variance"
+        np.testing.assert_allclose(found.weights, [2 / 3, 0.0, 1 / 3])
+        nothing = rule(np.zeros((2, 2)))
+        assert nothing.status == "zero-variance"
+        assert nothing.weights.tolist() == [0.5, 0.5]
+
+
+def test_a_mix_without_variance_leaves_nothing_to_equalise() -> None:
+    found = equal_risk_contribution([[1.0, -1.0], [-1.0, 1.0]])
+    assert found.status == "unbounded"
+    np.testing.assert_allclose(found.weights, [0.5, 0.5])
+    wide = np.random.default_rng(0).normal(size=(10, 60))
+    cov = np.cov(wide, rowvar=False)
+    mix = equal_risk_contribution(cov)
+    assert mix.status == "unbounded"
+    assert mix.weights @ cov @ mix.weights < 1e-14
+
+
+def test_running_out_of_steps_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(risk_parity, "_LIMIT", 1)
+    with pytest.raises(NotMeasurableError, match="did not settle"):
+        equal_risk_contribution(covariance(1, 8, 30))
+
+
+def test_shares_sum_to_one_and_are_undefined_without_variance() -> None:
+    cov = covariance(4, 6, 30)
+    assert risk_shares(np.full(6, 1 / 6), cov).sum() == pytest.approx(1)
+    with pytest.raises(NotMeasurableError, match="no variance"):
+        risk_shares([0.5, 0.5], [[1.0, -1.0], [-1.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ([0.5, np.nan], "finite"),
+        ([1.5, -0.5], "negative"),
+        ([0.5, np.inf], "finite"),
+        ([0.5, 0.4], "must sum to 1"),
+        ([1.0], "one entry per asset"),
+        ([[0.5, 0.5]], "1 axes"),
+    ],
+)
+def test_wrong_weights_are_refused(weights: list[float], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        risk_shares(weights, np.eye(2))
+
+
+# Classical strategies: from windows to weights, and when they trade
+
+NAMES = ["equity", "equity", "bond", "commodity", "crypto", "cash"]
+
+
+def window(seed: int, days: int = 60) -> Floats:
+    rng = np.random.default_rng(seed)
+    return 0.001 + 0.01 * rng.standard_t(5, (days, 1)) + 0.02 * rng.standard_t(5, (days, 6))
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_sum_and_gaps_are_left_out_and_named(name: str, seed: int) -> None:
+    returns = window(seed)
+    returns[7, 1] = np.nan
+    returns[:, 4] = np.nan
+    choice = STRATEGIES[name].choose(returns, NAMES)
+    assert choice.left_out == (1, 4)
+    assert choice.weights.sum() == pytest.approx(1)
+    assert choice.weights.min() >= 0
+    assert not choice.weights[[1, 4]].any()
+    keep = [0, 2, 3, 5]
+    alone = STRATEGIES[name].choose(returns[:, keep], [NAMES[i] for i in keep])
+    np.testing.assert_allclose(choice.weights[keep], alone.weights, atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.permutations(range(6)), st.sampled_from(list(STRATEGIES)))
+def test_the_order_of_assets_does_not_matter(seed: int, order: list[int], name: str) -> None:
+    returns = window(seed)
+    weights = STRATEGIES[name].choose(returns, NAMES).weights
+    turned = STRATEGIES[name].choose(returns[:, order], [NAMES[i] for i in order]).weights
+    np.testing.assert_allclose(turned, weights[order], atol=1e-9)
+
+
+def test_plain_rules_by_hand() -> None:
+    returns = window(0)
+    assert STRATEGIES["equal-weight"].choose(returns, NAMES).weights.tolist() == pytest.approx([1 / 6] * 6)
+    assert STRATEGIES["60/40"].choose(returns, NAMES).weights.tolist() == [0.3, 0.3, 0.4, 0, 0, 0]
+    best = int(np.argmax((1 + returns).prod(axis=0)))
+    assert STRATEGIES["momentum"].choose(returns, NAMES).weights[best] == 1.0
+    flat = np.zeros((5, 4))
+    assert STRATEGIES["momentum"].choose(flat, NAMES[:4]).weights.tolist() == [0.25] * 4
+
+
+def test_rules_of_risk_keep_their_promise() -> None:
+    returns = window(1)
+    cov = np.cov(returns, rowvar=False)
+    parity = STRATEGIES["equal-risk-contribution"].choose(returns, NAMES).weights
+    np.testing.assert_allclose(risk_shares(parity, cov), 1 / 6, rtol=1e-9)
+    plain = STRATEGIES["inverse-volatility"].choose(returns, NAMES).weights
+    np.testing.assert_allclose(plain, inverse_volatility(cov).weights)
+    calm = STRATEGIES["minimum-variance"].choose(returns, NAMES).weights
+    assert calm @ cov @ calm <= min(w @ cov @ w for w in (parity, plain, *np.eye(6)))
+
+
+def test_maximum_sharpe_without_a_winner_is_equal_weight_with_its_status() -> None:
+    choice = STRATEGIES["maximum-sharpe"].choose(window(2) - 0.1, NAMES)
+    assert choice.status == "no-positive-excess"
+    assert choice.weights.tolist() == pytest.approx([1 / 6] * 6)
+    assert STRATEGIES["maximum-sharpe"].choose(window(2) + 0.01, NAMES).status == "optimal"
+
+
+def test_a_signal_sees_nothing_later_and_trades_at_the_next_close() -> None:
+    returns = np.vstack([window(s) for s in range(3)])
+    found = schedule("minimum-variance", returns, NAMES, [59, 100, 179])
+    assert [day for day, _ in found.choices] == [60, 101]
+    changed = returns.copy()
+    changed[60:] = 0.3 * np.random.default_rng(9).random(changed[60:].shape)
+    again = schedule("minimum-variance", changed, NAMES, [59, 100, 179])
+    np.testing.assert_array_equal(again.targets[:101], found.targets[:101])
+    assert not np.array_equal(again.targets[101], found.targets[101])
+    same_day = schedule("minimum-variance", returns, NAMES, [59], delay=0)
+    np.testing.assert_array_equal(same_day.targets[59], found.targets[60])
+    assert backtest(found.targets, returns).days.tolist() == [60, 101]
+
+
+def test_buy_and_hold_trades_once() -> None:
+    returns = np.vstack([window(s) for s in range(2)])
+    found = schedule(STRATEGIES["buy-and-hold"], returns, NAMES, [59, 80, 100])
+    assert [day for day, _ in found.choices] == [60]
+    assert np.count_nonzero(backtest(found.targets, returns).turnover) == 1
+
+
+def test_what_cannot_be_chosen_is_an_error() -> None:
+    with pytest.raises(NotMeasurableError, match="no asset"):
+        STRATEGIES["equal-weight"].choose(np.full((3, 1), np.nan), ["equity"])
+    with pytest.raises(NotMeasurableError, match="no bond"):
+        STRATEGIES["60/40"].choose(np.zeros((3, 1)), ["equity"])
+    with pytest.raises(NotMeasurableError, match="fewer than two days"):
+        STRATEGIES["minimum-variance"].choose(np.zeros((1, 1)), ["equity"])
+    with pytest.raises(UnknownNameError, match="momentum"):
+        schedule("momentun", np.zeros((3, 1)), ["equity"], [1])
+
+
+def test_every_problem_is_told_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        STRATEGIES["equal-weight"].choose([[np.inf, -2.0]], ["stocks"])
+    assert [problem.where for problem in caught.value.problems] == ["window", "window", "classes", "classes"]
+    with pytest.raises(InputError, match="window"):
+        STRATEGIES["equal-weight"].choose([0.1], ["equity"])
+    with pytest.raises(InputError) as caught:
+        schedule("equal-weight", np.zeros((5, 1)), ["equity"], [4, 3, 9], window=0, delay=-1)
+    assert [problem.where for problem in caught.value.problems] == ["window", "delay", "signals", "signals"]
+    with pytest.raises(InputError, match="returns"):
+        schedule("equal-weight", [0.1], ["equity"], [0])

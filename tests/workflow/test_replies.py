@@ -14,7 +14,7 @@ from made_records import STUDY as STUDY_FILE
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.judging import PARSER, prompts
-from assaymark.prompting.texts import strict_json
+from assaymark.prompting import strict_json
 from assaymark.records import Rationale, Verdict
 from assaymark.workflow import lock as locking
 from assaymark.workflow.import_records import store_records

@@ -22,7 +22,7 @@ from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band
 from assaymark.metrology import alpha_report, jackknife_kappa
 from assaymark.plan import ClusterOrder, Missing
-from assaymark.prompting.texts import INSTRUCTION_LIKE
+from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.report.season.words import Words

@@ -25,7 +25,7 @@ from assaymark.engine.providers.http_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
-from assaymark.prompting.context import fence, material_blocks
+from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest

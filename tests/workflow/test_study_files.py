@@ -14,7 +14,7 @@ from assaymark.workflow.tracks.season_plan import is_recorded, read_recorded
 # The demo's study is part of the package, so that it runs where only the package is installed.
 FOLDERS = (Path(workflow.__file__).parent, Path(__file__).resolve().parents[2] / "studies")
 SEASONS = {path.stem: path for path in FOLDERS[1].glob("*.toml") if is_recorded(path.read_text(), source=path.name)}
-NOT_STUDIES = {"portbench", *SEASONS}  # the plan of a benchmark; tests/benchmark/test_benchmark_docs.py reads it
+NOT_STUDIES = {"portbench", *SEASONS}  # the plan of a benchmark; tests/benchmark/test_benchmark_from_file.py reads it
 FILES = {path.stem: path for folder in FOLDERS for path in folder.glob("*.toml") if path.stem not in NOT_STUDIES}
 
 

@@ -15,16 +15,20 @@ from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import AgentRequest, is_outside
 from assaymark.errors import InputError, ModelError
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
-from assaymark.prompting.context import (
+from assaymark.prompting import (
     Block,
     PromptTemplate,
+    Rejected,
     fence,
+    flagged,
     material_blocks,
     prompt_template,
     read_material,
     sections,
+    shown,
+    strict_json,
+    strict_reply,
 )
-from assaymark.prompting.texts import Rejected, flagged, shown, strict_json, strict_reply
 from assaymark.protocol import AgentSpec
 from assaymark.records import (
     JSON,

@@ -25,8 +25,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.optimisers import min_variance
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, settle
-from assaymark.prompting.context import read_material, sections
-from assaymark.prompting.texts import SIGNATURES, signature
+from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio, Series
 
 # What a reference agent reads from a context: one row per instrument, the book, and the limits

@@ -21,7 +21,7 @@ from assaymark.benchmark.profiles import RISK_SAFE
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market import CLASS_NAMES, AsOf, History, Listing, News, class_index, simple_returns, synthetic_market
 from assaymark.market.history import CLOSE_OF_DAY
-from assaymark.market.regime import UNDEFINED
+from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.optimisers import Bools, Floats
 
@@ -453,7 +453,7 @@ def _class_lines(
 
 
 def own_regimes(closes: Floats) -> np.ndarray:
-    """The regime of each instrument on the last day, by the rule of `assaymark.market.regime` on its own price."""
+    """The regime of each instrument on the last day, by the rule of `assaymark.market.macro` on its own price."""
     known = np.isfinite(closes)
     paid = np.where(known, closes, 0.0)
     counts = known[-_SLOW:].sum(axis=0)

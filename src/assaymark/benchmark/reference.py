@@ -22,7 +22,7 @@ from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.errors import AssayError, InputError, ModelError
 from assaymark.portfolio import max_sharpe
 from assaymark.portfolio.optimisers import Bools, Floats
-from assaymark.prompting.context import cells, sections
+from assaymark.prompting import cells, sections
 
 # A solver that reads a prompt and does what it says: the ceiling of the questions that state all they need
 

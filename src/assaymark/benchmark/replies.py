@@ -20,8 +20,7 @@ from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext, is_outside
 from assaymark.market import Listing
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting.context import PromptTemplate, fence, prompt_template, row
-from assaymark.prompting.texts import Rejected, shown, strict_json
+from assaymark.prompting import PromptTemplate, Rejected, fence, prompt_template, row, shown, strict_json
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
 

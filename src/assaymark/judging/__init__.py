@@ -80,7 +80,7 @@ if TYPE_CHECKING:
         thrashing,
         tie_classes,
     )
-    from assaymark.prompting.texts import judged_text, style_counts, token_count
+    from assaymark.prompting import judged_text, style_counts, token_count
 
 __all__ = [
     "ORACLE",

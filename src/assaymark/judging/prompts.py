@@ -14,21 +14,26 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.rubric import Rubric
 from assaymark.portfolio.orders import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting.context import (
+from assaymark.prompting import (
+    JUDGED_KINDS,
     Block,
     PromptTemplate,
+    Rejected,
     Section,
     cells,
     fence,
+    judged_rationales,
     latest,
     lines_of,
     material_blocks,
+    no_json,
     number_text,
     prompt_template,
     refuse_future,
     row,
+    shown,
+    strict_reply,
 )
-from assaymark.prompting.texts import JUDGED_KINDS, Rejected, judged_rationales, no_json, shown, strict_reply
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, JudgmentStatus, Rationale
 

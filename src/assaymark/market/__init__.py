@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.market.checks import Finding, Limits, price_findings, price_problems, snapshot_problems
     from assaymark.market.cycles import Bars, MinuteBars, ProbeMatch, Sanitised, date_probe, minute_bars, sanitise
     from assaymark.market.files import history_from_file, snapshot_from_file
     from assaymark.market.history import AsOf, History, PriceSlice, Restated, known_at_close, synthetic_history
@@ -16,18 +15,27 @@ if TYPE_CHECKING:
         CLASSES,
         AssetClass,
         CorporateAction,
+        Finding,
+        Limits,
         Listing,
         class_members,
         fill_gaps,
+        price_findings,
+        price_problems,
         sample_on,
         simple_returns,
+        snapshot_problems,
         universe,
         weekdays,
     )
-    from assaymark.market.macro import Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact
-    from assaymark.market.open import history_of, open_history
-    from assaymark.market.regime import (
+    from assaymark.market.macro import (
         Correlations,
+        Filing,
+        Fundamentals,
+        MacroReading,
+        MacroSeries,
+        News,
+        NewsFact,
         calibration,
         calibration_table,
         class_correlations,
@@ -36,6 +44,7 @@ if TYPE_CHECKING:
         pairwise_correlation,
         regimes,
     )
+    from assaymark.market.open import history_of, open_history
     from assaymark.market.snapshot import (
         Manifest,
         Origin,

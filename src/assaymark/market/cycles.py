@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market.files import beginning
 from assaymark.market.instruments import CLASS_NAMES
-from assaymark.market.regime import class_index, regimes
+from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
 from assaymark.problems import table_problem
 from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, record

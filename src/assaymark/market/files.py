@@ -18,9 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from assaymark.errors import InputError, Problem
-from assaymark.market.checks import Limits, mixed_snapshots, price_findings, price_problems
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
-from assaymark.market.instruments import AssetClass, Listing
+from assaymark.market.instruments import AssetClass, Limits, Listing, mixed_snapshots, price_findings, price_problems
 from assaymark.market.open import history_of
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, content_digest
 from assaymark.problems import table_problem

@@ -14,16 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.checks import ShownHistory, ShownView, mixed_snapshots
 from assaymark.market.instruments import (
     GAP_LIMIT,
     AssetClass,
     CorporateAction,
     Listing,
+    ShownHistory,
+    ShownView,
     fill_gaps,
     implied_actions,
     instant,
     known_from,
+    mixed_snapshots,
     simple_returns,
     weekdays,
 )
@@ -33,12 +35,13 @@ from assaymark.market.macro import (
     MacroReading,
     MacroSeries,
     News,
+    class_index,
     linked_macro,
     read,
+    regimes,
     synthetic_fundamentals,
     templated_news,
 )
-from assaymark.market.regime import class_index, regimes
 from assaymark.market.synthetic import synthetic_market
 from assaymark.text import clean
 
@@ -285,7 +288,7 @@ class AsOf(ShownView):
         return PriceSlice(prices.days[1:], prices.ids, simple_returns(prices.values))
 
     def regimes(self, *, band: float = 0.05) -> dict[AssetClass, str]:
-        """The regime of each class on the last closed day (`assaymark.market.regime`)."""
+        """The regime of each class on the last closed day (`assaymark.market.macro`)."""
         if self._begin == self._end:
             raise InputError("regimes", [f"no day had closed by {self.t.isoformat()}"])
         # 252 days for the peak; the averages need fewer.

@@ -13,19 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.checks import Limits, price_findings
 from assaymark.market.history import AsOf, History, WideBars, seconds_up, wide_bars
 from assaymark.market.instruments import (
     CLASSES,
     GAP_LIMIT,
     AssetClass,
     CorporateAction,
+    Limits,
     Listing,
     class_members,
     fill_gaps,
+    price_findings,
 )
-from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, released_after
-from assaymark.market.regime import class_index
+from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, class_index, released_after
 from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
 
 LONG_GAP = 30

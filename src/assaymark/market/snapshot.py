@@ -20,9 +20,8 @@ import pyarrow.parquet as pq
 
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem
-from assaymark.market.checks import ShownSnapshot
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
-from assaymark.market.instruments import LAST_DAY
+from assaymark.market.instruments import LAST_DAY, ShownSnapshot
 from assaymark.market.macro import MacroSeries
 from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
 

@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 
 from assaymark.errors import InputError
-from assaymark.market.checks import ShownHistory
 from assaymark.market.instruments import (
     CLASSES,
     FIRST_DAY,
@@ -17,6 +16,7 @@ from assaymark.market.instruments import (
     SUBSECTORS,
     AssetClass,
     Listing,
+    ShownHistory,
     all_days,
     class_members,
     policy_rate,

@@ -1,3 +1,610 @@
 """What every prompt and every reply here is made of."""
 
 from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import groupby
+from string import Template
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
+
+from assaymark.errors import InputError, Problem
+from assaymark.records import (
+    JSON,
+    Constraint,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Portfolio,
+    Rationale,
+    RationaleKind,
+    Series,
+    sha256_text,
+)
+from assaymark.text import code_points
+
+# JSON from a model read without a guess, the words of texts, and which of a decision's texts are judged
+
+_FENCE = "```"
+MOST_DIGITS = 20
+"""Converting 100,000 digits takes long, and no score has them."""
+
+
+class Rejected(ValueError):
+    """Not the form that was asked for; the message becomes the recorded reason."""
+
+
+class NotJson(Rejected):
+    """No JSON value."""
+
+
+def strict_reply(text: str) -> JSON:
+    """The one JSON value of a reply, alone or in one code fence; else raises as `strict_json`."""
+    bare = text.strip()
+    if bare.startswith(_FENCE) and bare.endswith(_FENCE) and "\n" in bare:
+        kind, _, inside = bare[len(_FENCE) : -len(_FENCE)].partition("\n")
+        if kind.strip().lower() in ("", "json"):
+            return strict_json(inside)
+    return strict_json(text)
+
+
+def no_json(text: str) -> bool:
+    """Whether a reply is no JSON value at all, not even in a code fence."""
+    try:
+        strict_reply(text)
+    except NotJson:
+        return True
+    except Rejected:
+        pass
+    return False
+
+
+def strict_json(text: str) -> JSON:
+    """The one JSON value that ``text`` is."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int)
+    except json.JSONDecodeError as exc:
+        raise NotJson(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
+    except RecursionError:
+        raise Rejected("nested too deeply") from None
+
+
+def shown(value: object) -> str:
+    """A value for a reason: cut short, printable ASCII only."""
+    seen = ascii(value)
+    return seen if len(seen) <= 60 else seen[:57] + "..."
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless a key comes twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise Rejected(f"key {shown(key)} comes more than once")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise Rejected(f"{name} is not JSON")
+
+
+def _int(digits: str) -> int:
+    """An integer of sane length."""
+    if len(digits) > MOST_DIGITS:
+        raise Rejected(f"an integer with {len(digits)} digits")
+    return int(digits)
+
+
+_HEDGING = """
+    may might could would likely unlikely probably probable probability possible possibly possibility potential
+    potentially uncertain uncertainty uncertainties roughly approximately appear appears appeared apparently seem seems
+    seemed seemingly suggest suggests suggested suggesting perhaps maybe tentative tentatively doubt doubts doubtful
+    cautious cautiously caution modest modestly odds chance chances presumably conceivably conceivable arguably
+    somewhat tends tend tended guess guesses hopefully hope hopes unclear unsure unproven speculative plausible
+    plausibly supposedly believe believes think assume assumes assuming unsettled questionable
+"""
+HEDGES: Final = frozenset(_HEDGING.split())
+"""English words that take something back from a statement. Holds every such word of the reference judges."""
+
+HEDGE_PHRASES: Final = (
+    "more or less", "sort of", "kind of", "in part", "to some extent", "not certain", "not sure", "hard to say",
+    "cannot rule out", "if anything", "on balance", "remains to be seen",
+)  # fmt: skip
+"""Several words that hedge only together."""
+
+UNSPACED_HEDGES: Final = ("可能", "或许", "大约", "不确定", "预计", "也许", "大概")
+"""Hedging words of scripts without blanks, looked for anywhere."""
+
+CONFIDENT: Final = (
+    "absolutely", "airtight", "beyond dispute", "beyond question", "certain", "certainly", "clearly", "conclusive",
+    "conclusively", "decisive", "decisively", "definitive", "definitively", "guaranteed", "indisputable", "inevitable",
+    "no question", "obvious", "obviously", "proven", "full conviction", "undeniable", "unmistakable", "unquestionably",
+    "without question", "without reservation", "with total confidence", "cannot fail", "leaves nothing open",
+    "i am sure", "flawless",
+)  # fmt: skip
+"""Phrases by which a text says that it is sure."""
+
+_WHO = r"(?:judge|grader|evaluator|assessor|reviewer|assistant|language model|llm|ai)"
+_IT = r"(?:this|it|me|(?:my|the|this)\s+(?:answer|decision|rationale|response|reasoning|text|output|analysis))"
+_AMOUNT = r"(?:[.,]?\d|%|per\s?cent|bps|basis|x\b|days?|weeks?|months?|years?|sessions?|hours?|minutes?|shares|units)"
+_MOST = r"(?:full|highest|maximum|top|perfect)\s+(?:marks?|scores?|grades?)"
+_TOP = rf"(?:(?:5|five|10|ten|100)\b(?!\s*{_AMOUNT})|{_MOST})"
+INSTRUCTIONS: Final = (
+    # fences of our prompts, and marks of others'
+    r"<<<\s*(?:BEGIN|END)\b",
+    r"<\|\w+\|>|\[/?INST\]|</?(?:system|instructions?|prompt)>",
+    r"^\s*(?:#+\s*(?:system|instructions?)\b|(?:system|assistant)\s*:)",
+    # the replies that they ask for
+    r'"(?:scores|lookahead_check|verdict)"\s*:',
+    r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}(?:instructions?|prompts?|rubrics?)\b",
+    r"\b(?:system|hidden)\s+prompt\b|\bnew\s+instructions?\s*:",
+    rf"\b(?:give|rate|score|grade|award|assign)\s+{_IT}\s+(?:(?:an?|with|the)\s+)*{_TOP}",
+    r"\b(?:judges?|graders?|evaluators?|assessors?|reviewers?)\s*[,:]\s*(?:please|you|give|score|rate|award|assign)\b",
+    rf"\b(?:note|message|instructions?|attention)\s+(?:to|for)\s+(?:the\s+|all\s+)?{_WHO}s?\b",
+    rf"\byou\s+are\s+(?:now\s+)?(?:an?|the)\s+{_WHO}\b",
+)
+"""What a text says to a judge or imitates of its prompt, as regular expressions; upper and lower case are one."""
+
+_INSTRUCTIONS = re.compile("|".join(INSTRUCTIONS), re.IGNORECASE | re.MULTILINE)
+_WORD = re.compile(r"[a-z]+")
+
+
+def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of the phrases as whole words, the longest first."""
+    ordered = sorted(phrases, key=lambda one: (-len(one), one))
+    return re.compile(r"(?<![a-z])(?:" + "|".join(map(re.escape, ordered)) + r")(?![a-z])")
+
+
+_HEDGE_PHRASE = _pattern(HEDGE_PHRASES)
+_CONFIDENT = _pattern(CONFIDENT)
+
+
+def hedges_in(text: str) -> tuple[str, ...]:
+    """Every hedging word or phrase of a text, in lower case; words first, then phrases."""
+    lower = text.lower()
+    found = [word for word in _WORD.findall(lower) if word in HEDGES]
+    found += _HEDGE_PHRASE.findall(lower)
+    if not text.isascii():
+        found += [word for word in UNSPACED_HEDGES for _ in range(text.count(word))]
+    return tuple(found)
+
+
+def instructions_in(text: str) -> tuple[str, ...]:
+    """Every place of a text that addresses whoever judges it, or imitates the prompt around it."""
+    return tuple(found[0] for found in _INSTRUCTIONS.finditer(text))
+
+
+def confident_in(text: str) -> tuple[str, ...]:
+    """Every phrase of a text that says it is sure, in order and in lower case."""
+    return tuple(_CONFIDENT.findall(text.lower()))
+
+
+JUDGED_KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "stage")
+"""The kinds of text that judges see, in the order in which they see them.
+
+``arena`` was written by the venue and ``holding`` repeats the actions line by line; neither is judged.
+"""
+
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_WIDE_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+
+
+def judged_rationales(decision: Decision) -> tuple[Rationale, ...]:
+    """The texts that judges see, in their order; texts of one kind stay in the order of the record."""
+    return tuple(
+        sorted(
+            (text for text in decision.rationales if text.kind in JUDGED_KINDS),
+            key=lambda text: JUDGED_KINDS.index(text.kind),
+        )
+    )
+
+
+def judged_text(decision: Decision) -> str:
+    """The judged texts as one, with an empty line between them, as the agent wrote them."""
+    return "\n\n".join(rationale.text for rationale in judged_rationales(decision))
+
+
+INSTRUCTION_LIKE = "instruction-like text"
+"""The flag of a decision whose texts address the judge or imitate its prompt. It changes no score."""
+
+
+def flagged(decision: Decision) -> Decision:
+    """A decision that says so where its texts address the judge or imitate its prompt."""
+    if INSTRUCTION_LIKE in decision.flags or not instructions_in(judged_text(decision)):
+        return decision
+    return replace(decision, flags=(*decision.flags, INSTRUCTION_LIKE))
+
+
+def token_count(text: str) -> int:
+    """Length of a text in whitespace tokens; each character counts where a script is written without spaces."""
+    if text.isascii():
+        return len(text.split())
+    rest, characters = _UNSPACED.subn(" ", text)
+    return characters + len(_WIDE_PUNCTUATION.sub(" ", rest).split())
+
+
+_DIGIT = re.compile(r"\d")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,3}[.)])\s", re.MULTILINE)
+
+
+def style_counts(text: str, names: Sequence[str]) -> dict[str, float]:
+    """What else than length may move a judge: ``log2(1 + count per 100 words)`` of digits, list items or hedges."""
+    counts = {"digits": _DIGIT, "lists": _LIST_ITEM}
+    words = max(1, token_count(text))
+    found = {name: len(counts[name].findall(text)) if name in counts else len(hedges_in(text)) for name in names}
+    return {name: math.log2(1 + 100 * count / words) for name, count in found.items()}
+
+
+# Names are taken out of what a judge reads; a style is not. A judge that likes texts of its own make recognises them by
+# how they are written, so a reference judge with a planted halo looks for one of these phrases and for nothing else.
+SIGNATURES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "alder": "Read plainly,",
+        "birch": "On the numbers,",
+        "cedar": "By this screen,",
+        "dogwood": "In brief,",
+        "elder": "Seen whole,",
+    }
+)
+"""Style name to the words with which its texts begin. Any agent can be given any style."""
+
+
+def signature(style: str) -> str:
+    """The opening words of a style; nothing for a style that has none."""
+    return SIGNATURES.get(style, "")
+
+
+def style_of(text: str) -> str | None:
+    """The style whose opening words a text contains; None if it has none, or those of several."""
+    found = [style for style, words in SIGNATURES.items() if words in text]
+    return found[0] if len(found) == 1 else None
+
+
+# The material of a context as the text that agents and judges read, and that text read back into a context
+
+# The syntax of a prompt: fences that their content cannot close, and rows of cells inside them
+
+_BEGIN = re.compile(r"^<<<BEGIN ([a-z]+) ([0-9a-f]{16})>>>\n", re.MULTILINE)
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPE = re.compile(r"[\\\t\n\r]")
+_ESCAPE_BESIDE_TAB = re.compile(r"[\\\n\r]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_UNESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What stands between one pair of fences."""
+
+    label: str
+    content: str
+
+
+def nonce(label: str, content: str) -> str:
+    """16 hex digits of sha256 over label and content."""
+    return hashlib.sha256(f"{label}\n{content}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def fence(label: str, content: str) -> str:
+    """``content`` between two lines that name it and carry its nonce."""
+    content = code_points(content)
+    mark = f"{label} {nonce(label, content)}"
+    return f"<<<BEGIN {mark}>>>\n{content}\n<<<END {mark}>>>"
+
+
+def sections(text: str) -> tuple[Section, ...]:
+    """The outermost fenced sections of a prompt, in order. What looks like a fence inside of one is content."""
+    found = []
+    at = 0
+    while begin := _BEGIN.search(text, at):
+        label, mark = begin.groups()
+        end = f"\n<<<END {label} {mark}>>>"
+        # One character back, because an empty content shares its two line ends.
+        stop = text.find(end, begin.end() - 1)
+        content = text[begin.end() : max(stop, begin.end())]
+        if stop < 0 or nonce(label, content) != mark:
+            raise InputError("prompt", [Problem(f"section {label}", "its fence is not closed or was tampered with")])
+        found.append(Section(label, content))
+        at = stop + len(end)
+    return tuple(found)
+
+
+def row(cells: Iterable[str]) -> str:
+    """Cells as one line, separated by tabs; a tab or line end in a cell is written as an escape."""
+    found = list(cells)
+    line = "\t".join(found)
+    if line.count("\t") == len(found) - 1 and not _ESCAPE_BESIDE_TAB.search(line):
+        return line
+    return "\t".join(_ESCAPE.sub(lambda match: _ESCAPES[match.group()], cell) for cell in found)
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line, as they were before `row`."""
+    if "\\" not in line:
+        return line.split("\t")
+    return [_ESCAPED.sub(lambda m: _UNESCAPES.get(m.group(1), m.group(1)), cell) for cell in line.split("\t")]
+
+
+_PART: Final = re.compile(r"^=== ([A-Za-z0-9_]+) ===\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptTemplate:
+    """A prompt template: its file name, its text with the sha256 of it, and its parts by name."""
+
+    name: str
+    text: str
+    sha256: str
+    parts: Mapping[str, Template]
+
+    @classmethod
+    def of(cls, name: str, text: str) -> PromptTemplate:
+        """The template in a text, part by part."""
+        _, *found = _PART.split(text)
+        parts = {key: Template(part.rstrip("\n")) for key, part in zip(found[::2], found[1::2], strict=True)}
+        return cls(name, text, sha256_text(text), parts)
+
+    def part(self, name: str) -> str:
+        """One part as it stands, with nothing filled in."""
+        return self.parts[name].template
+
+    def filled(self, part: str, **values: object) -> str:
+        """One part with its values; a value too few is a `KeyError`."""
+        return self.parts[part].substitute(values)
+
+
+@cache
+def prompt_template(package: str, name: str) -> PromptTemplate:
+    """The template ``name`` of a package, from its folder ``templates``."""
+    return PromptTemplate.of(name, (files(package) / "templates" / name).read_text(encoding="utf-8"))
+
+
+# When a fact became available is left out on purpose: it is not later than the decision, or rendering is refused.
+
+Block = tuple[str, str]
+"""A section's label and content."""
+
+Column = tuple[str, str, str]
+"""The field, unit and note that the facts in one column of a table share."""
+
+Placed = tuple[Column, Fact]
+
+_MOST_SHOWN = 5
+_DENSE = 0.5
+
+
+@lru_cache(maxsize=4096)
+def moment(when: datetime) -> str:
+    """A time in UTC, RFC 3339."""
+    return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def refuse_future(decision: Decision, context: Context) -> None:
+    """Refuse a context that holds anything from after the decision."""
+    late = [
+        Problem(f"fact {fact.id}", f"available at {moment(fact.available_at)}, after the decision")
+        for fact in context.facts
+        if fact.available_at > decision.decided_at
+    ]
+    late += [
+        Problem(f"series {series.instrument}", f"has a bar of {moment(max(series.times))}, after the decision")
+        for series in context.series
+        if series.times and max(series.times) > decision.decided_at
+    ]
+    if late:
+        more = [f"and {len(late) - _MOST_SHOWN} more"] if len(late) > _MOST_SHOWN else []
+        where = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
+        raise InputError(where, [*late[:_MOST_SHOWN], *more])
+
+
+def latest(context: Context) -> datetime | None:
+    """When the last fact became available or the last bar closed; None without facts and bars."""
+    times = [fact.available_at for fact in context.facts]
+    times += [max(series.times) for series in context.series if series.times]
+    return max(times, default=None)
+
+
+def material_blocks(context: Context) -> list[Block]:
+    """The sections that all decisions of one context share, in their order; empty ones are left out."""
+    pairs = [("cutoff", moment(context.cutoff)), ("completeness", context.completeness)]
+    if context.profile:
+        pairs.append(("profile", context.profile))
+    positions: Mapping[str, float] = {}
+    if held := context.portfolio:
+        positions = held.positions
+        pairs += [("currency", held.currency), ("cash", number_text(held.cash)), ("nav", number_text(held.nav))]
+    limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
+    instruments = [
+        (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
+        for one in context.instruments
+    ]
+    units = [(instrument, number_text(positions[instrument])) for instrument in sorted(positions)]
+    tables: list[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = [
+        ("constraints", ("kind", "limit", "unit", "scope"), limits),
+        ("instruments", ("instrument", "symbol", "name", "class", "group", "also called"), instruments),
+        ("holdings", ("instrument", "units"), units),
+    ]
+    blocks = [("situation", "\n".join(map(row, pairs)))]
+    blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
+    blocks.append(("facts", _facts(context.facts)))
+    blocks += [("series", "\n".join(map(_series, context.series))), ("prompt", context.prompt)]
+    return [(label, content) for label, content in blocks if content]
+
+
+def number_text(value: float | None) -> str:
+    """A number with every digit it has; nothing for None."""
+    return "" if value is None else repr(float(value))
+
+
+def _facts(facts: Sequence[Fact]) -> str:
+    """Facts as wide tables where they form one (a row per instrument), the others one by one."""
+    wide: dict[tuple[str, datetime | None], list[Placed]] = defaultdict(list)
+    for fact in facts:
+        if fact.instrument and not isinstance(fact.value, str):
+            wide[fact.source, fact.as_of].append(((fact.field, fact.unit, fact.note), fact))
+    tables: list[str] = []
+    shown: set[int] = set()
+    for (source, as_of), found in wide.items():
+        grid: dict[str, dict[Column, Fact]] = {}
+        if any(note for (_, _, note), _ in found):
+            # A note must be that of most of its column.
+            members = Counter(column for column, _ in found)
+            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in found}))
+            found = [(column, fact) for column, fact in found if not fact.note or members[column] >= enough]
+        for column, fact in found:
+            grid.setdefault(fact.instrument, {}).setdefault(column, fact)
+        columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
+        count = sum(map(len, grid.values()))
+        if count > 1 and count >= _DENSE * len(grid) * len(columns):
+            tables.append(_table(source, moment(as_of) if as_of else "", columns, grid))
+            shown.update(id(fact) for of_row in grid.values() for fact in of_row.values())
+    rest = [fact for fact in facts if id(fact) not in shown]
+    return "\n".join([*tables, *_single_facts(rest)])
+
+
+def _table(source: str, as_of: str, columns: list[Column], grid: Mapping[str, Mapping[Column, Fact]]) -> str:
+    """One wide table: a line that says what it is, a head, the notes of the columns if any, a line per instrument."""
+    noted = any(note for _, _, note in columns)
+    lines = [row(("table", str(len(grid)), source, as_of, *(["notes"] if noted else [])))]
+    lines.append(row(("instrument", *(f"{field} [{unit}]" for field, unit, _ in columns))))
+    if noted:
+        lines.append(row(("note", *(note for _, _, note in columns))))
+    for instrument, facts in grid.items():
+        found = map(facts.get, columns)
+        lines.append(row([instrument, *["" if fact is None else repr(float(fact.value)) for fact in found]]))
+    return "\n".join(lines)
+
+
+def _single_facts(facts: Sequence[Fact]) -> list[str]:
+    """Facts one by one, under the sentence they were read from where there is one."""
+    if not facts:
+        return []
+    lines = [row(("kind", "instrument", "field", "value", "unit", "as of", "source"))]
+    for note, members in groupby(facts, key=lambda fact: fact.note):
+        lines.append(row(("note", note)))
+        for fact in members:
+            value = fact.value if isinstance(fact.value, str) else number_text(fact.value)
+            kind = "text" if isinstance(fact.value, str) else "fact"
+            as_of = moment(fact.as_of) if fact.as_of else ""
+            lines.append(row((kind, fact.instrument, fact.field, value, fact.unit, as_of, fact.source)))
+    return lines
+
+
+def _series(series: Series) -> str:
+    """The bars of one instrument, oldest first."""
+    names = [name for name in ("open", "high", "low", "close", "volume") if getattr(series, name)]
+    columns = [getattr(series, name) for name in names]
+    lines = [row(("bars", str(len(series.times)), series.instrument, str(series.interval_s))), row(("time", *names))]
+    lines += [
+        row((moment(when), *(number_text(column[at]) for column in columns))) for at, when in enumerate(series.times)
+    ]
+    return "\n".join(lines)
+
+
+_COLUMN = re.compile(r"(.*) \[(.*)\]", re.DOTALL)
+
+
+def read_material(found: Sequence[Section]) -> Context:
+    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff."""
+    content = {section.label: section.content for section in reversed(found)}
+    situation = dict(pair for line in lines_of(content.get("situation", "")) if len(pair := cells(line)) == 2)
+    if "cutoff" not in situation:
+        raise InputError("prompt", ["holds no material"])
+    cutoff = datetime.fromisoformat(situation["cutoff"])
+
+    def body(label: str) -> list[list[str]]:  # the rows of a table below its head
+        return [cells(line) for line in lines_of(content.get(label, ""))[1:]]
+
+    portfolio: Portfolio | None = None
+    if "nav" in situation:
+        cash, nav = float(situation["cash"]), float(situation["nav"])
+        positions = {instrument: float(units) for instrument, units in body("holdings")}
+        portfolio = Portfolio(currency=situation["currency"], cash=cash, nav=nav, positions=positions)
+    instruments = [
+        Instrument(
+            id=name, symbol=symbol or None, name=words, asset_class=asset_class, group=group,
+            aliases=tuple(alias for alias in aliases.split("; ") if alias),
+        )
+        for name, symbol, words, asset_class, group, aliases in body("instruments")
+    ]  # fmt: skip
+    return Context(
+        completeness="complete" if situation["completeness"] == "complete" else "partial",
+        cutoff=cutoff,
+        cutoff_source="prompt",
+        prompt=content.get("prompt", ""),
+        facts=_read_facts(content.get("facts", ""), cutoff),
+        series=tuple(_read_series(content.get("series", ""))),
+        instruments=tuple(instruments),
+        portfolio=portfolio,
+        constraints=tuple(
+            Constraint(kind=kind, limit=float(limit), unit=unit, scope=scope)
+            for kind, limit, unit, scope in body("constraints")
+        ),
+        profile=situation.get("profile"),
+    )
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a section; none of an empty one."""
+    return text.split("\n") if text else []
+
+
+def _read_facts(text: str, cutoff: datetime) -> tuple[Fact, ...]:
+    """Every fact, in the order of the prompt."""
+    lines = iter(lines_of(text))
+    facts: list[Fact] = []
+    note = ""
+
+    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
+        fact = Fact(
+            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
+            as_of=_moment(as_of), source=source, note=said,
+        )  # fmt: skip
+        facts.append(fact)
+
+    for line in lines:
+        kind, *found = cells(line)
+        if kind == "note":
+            note = found[0]
+        elif kind in ("fact", "text"):
+            instrument, field, written, unit, as_of, source = found
+            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
+        elif kind == "table":
+            count, source, as_of, *noted = found
+            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
+            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
+            for _ in range(int(count)):
+                instrument, *values = cells(next(lines))
+                for (field, unit, said), value in zip(columns, values, strict=True):
+                    if value:
+                        add(instrument, field, float(value), unit, as_of, source, said)
+    return tuple(facts)
+
+
+def _read_series(text: str) -> Iterator[Series]:
+    """The bars of every instrument."""
+    lines = iter(lines_of(text))
+    for line in lines:
+        _, count, instrument, interval = cells(line)
+        names = cells(next(lines))[1:]
+        rows = [cells(next(lines)) for _ in range(int(count))]
+        columns = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
+        times = tuple(datetime.fromisoformat(found[0]) for found in rows)
+        yield Series(instrument=instrument, interval_s=int(interval), times=times, **{"close": (), **columns})
+
+
+@lru_cache(maxsize=4096)
+def _moment(text: str) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

@@ -15,7 +15,7 @@ from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import KEPT, door_of
 from assaymark.errors import ModelError
 from assaymark.judging import eligible, plan_calls, rubric_of, user_messages
-from assaymark.prompting.texts import NotJson, Rejected, strict_reply
+from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Rationale, sha256_text
 from assaymark.workflow.ask import purse_of, require_not_stopped, run_options

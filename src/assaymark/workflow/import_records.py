@@ -14,7 +14,7 @@ from assaymark.importers import ImportReport, import_human, importer
 from assaymark.importers.human import import_labels
 from assaymark.judging import find_rubric
 from assaymark.judging.season.scoring import HIGHEST
-from assaymark.prompting.texts import flagged
+from assaymark.prompting import flagged
 from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, frame_of, store_grades, stored_draw

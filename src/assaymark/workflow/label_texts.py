@@ -10,7 +10,7 @@ from typing import Any, Final
 from assaymark.errors import InputError, Problem
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
-from assaymark.prompting.context import cells
+from assaymark.prompting import cells
 from assaymark.protocol import Inference
 from assaymark.records import Agent
 from assaymark.report.label import Question, Section

@@ -35,7 +35,7 @@ from assaymark.metrology import (
 from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
-from assaymark.prompting.texts import INSTRUCTION_LIKE
+from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.ask import probe_basis

@@ -18,7 +18,7 @@ from assaymark.judging import PLANTED
 from assaymark.market.cycles import CycleKey
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
-from assaymark.prompting.texts import INSTRUCTION_LIKE
+from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, canonical_json, parse
 from assaymark.report import (

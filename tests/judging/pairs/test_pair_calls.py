@@ -30,7 +30,7 @@ from assaymark.judging.pairs import (
 from assaymark.judging.pairs import calls as module
 from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reference import read_pair
-from assaymark.prompting.context import fence, sections
+from assaymark.prompting import fence, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.text import code_points
 

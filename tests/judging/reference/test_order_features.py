@@ -30,7 +30,7 @@ from assaymark.judging.reference import Features
 from assaymark.judging.reference.features import notice
 from assaymark.metrology import Cell, ScoreTable, cell_measurements, score_table, style_measurements
 from assaymark.portfolio import audit
-from assaymark.prompting.texts import signature
+from assaymark.prompting import signature
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Agent, Context, Decision, Derivation, Instrument, Measurement, Portfolio
 

@@ -31,8 +31,7 @@ from assaymark.judging.season.plans import (
     read_outcome_reply,
 )
 from assaymark.judging.season.record import LEAST_BUDGET, cut, split_horizon
-from assaymark.prompting.context import sections
-from assaymark.prompting.texts import token_count
+from assaymark.prompting import sections, token_count
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Constraint, content_id
 

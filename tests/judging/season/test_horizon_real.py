@@ -11,7 +11,7 @@ from assaymark.importers import import_aitrader
 from assaymark.judging import StepRecord, horizon_of
 from assaymark.judging.season.record import split_horizon
 from assaymark.judging.season.reference import read_steps
-from assaymark.prompting.texts import judged_rationales
+from assaymark.prompting import judged_rationales
 
 pytestmark = pytest.mark.shared
 

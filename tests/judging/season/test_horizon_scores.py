@@ -41,7 +41,7 @@ from assaymark.judging.season.calls import (
 )
 from assaymark.judging.season.plans import HorizonClaim, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.scoring import OutcomeGrade, outcome_grade
-from assaymark.prompting.context import sections
+from assaymark.prompting import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse
 

@@ -29,7 +29,7 @@ from assaymark.agents.controls.compose import (
 )
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.orders import SIDES
-from assaymark.prompting.texts import confident_in, hedges_in, judged_text, token_count
+from assaymark.prompting import confident_in, hedges_in, judged_text, token_count
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
 
 LONGEST: int = 20_000

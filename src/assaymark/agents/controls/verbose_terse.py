@@ -47,7 +47,7 @@ from assaymark.agents.controls.compose import (
 )
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio.orders import prices_of
-from assaymark.prompting.texts import SIGNATURES, judged_text, signature, token_count
+from assaymark.prompting import SIGNATURES, judged_text, signature, token_count
 from assaymark.records import Action, ActionKind, Context, Decision, DerivationKind
 
 KNOWN_SCORES: Final[Mapping[str, float]] = MappingProxyType({"constraint_awareness": 1.0})

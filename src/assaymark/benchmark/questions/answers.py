@@ -32,7 +32,7 @@ from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.scores import Convention
 from assaymark.errors import InputError
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting.texts import Rejected, strict_json
+from assaymark.prompting import Rejected, strict_json
 from assaymark.quantiles import wilson_ends
 
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"

@@ -61,7 +61,7 @@ from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.optimisers import Floats
-from assaymark.prompting.texts import Rejected, shown, strict_json
+from assaymark.prompting import Rejected, shown, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json
 
 LARGEST_FILE: Final = 1 << 30

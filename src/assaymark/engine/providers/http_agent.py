@@ -34,7 +34,7 @@ from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, place_here
 from assaymark.engine.providers.base import count_of, part_of, word_of
 from assaymark.engine.providers.transports import LONGEST_FORM, Secret, apart, is_number, may_hold_secret, scrub
 from assaymark.errors import InputError, ModelError, Problem
-from assaymark.prompting.texts import JUDGED_KINDS, Rejected, strict_json
+from assaymark.prompting import JUDGED_KINDS, Rejected, strict_json
 from assaymark.records import JSON, Context, Decision, canonical_json, parse, record, to_json
 from assaymark.text import code_points
 

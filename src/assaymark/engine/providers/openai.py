@@ -42,7 +42,7 @@ from assaymark.engine.providers.batches import (
 )
 from assaymark.engine.providers.transports import Provider, Rule, Transport, argument_problems, is_number, load_sdk
 from assaymark.errors import InputError, ModelError, Problem
-from assaymark.prompting.texts import Rejected, strict_json
+from assaymark.prompting import Rejected, strict_json
 from assaymark.records import JSON
 
 _HOME: Final = "https://api.openai.com/v1"

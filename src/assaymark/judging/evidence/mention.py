@@ -146,7 +146,6 @@ _MONTH_BEFORE = re.compile(
 _MONTH_AFTER = re.compile(rf"(?:\s?[\-–—]\s?[0-9]{{1,2}})?(?:st|nd|rd|th)?[ \-](?:of )?{_MONTH}(?![A-Za-z])")
 _SLASH_AFTER = re.compile(r"/[0-9]{1,2}(?:/[0-9]{2,4})?(?![0-9.%/])")
 _SLASH_BEFORE = re.compile(r"(?<![0-9.])[0-9]{1,2}/(?:[0-9]{1,2}[/\-])?\Z")
-_ISO_AFTER = re.compile(r"[\-/][0-9]{2}[\-/][0-9]{2}(?![0-9])")
 _ISO_BEFORE = re.compile(r"(?:19|20)[0-9]{2}[\-/](?:[0-9]{2}[\-/])?\Z")
 _TIME_AFTER = re.compile(r":[0-9]{2}|\s?[ap]\.?m\b", re.IGNORECASE)
 _TIME_BEFORE = re.compile(r"[0-9]:\Z")

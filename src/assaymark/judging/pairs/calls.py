@@ -18,8 +18,7 @@ from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.prompts import Invalid, judge_call, members, object_schema, parsed_by, text_of, word_of
 from assaymark.plan import read_model
-from assaymark.prompting.context import PromptTemplate, fence, prompt_template, row
-from assaymark.prompting.texts import Rejected
+from assaymark.prompting import PromptTemplate, Rejected, fence, prompt_template, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, SlotVerdict, record, sha256_text
 

@@ -27,7 +27,7 @@ from assaymark.judging.reference.judges import (
     uniform,
     value_words,
 )
-from assaymark.prompting.context import cells, sections
+from assaymark.prompting import cells, sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
 

@@ -18,8 +18,7 @@ from assaymark.errors import InputError
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
 from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
 from assaymark.judging.prompts import Book, Cell, Shown, book_of, read_decision
-from assaymark.prompting.context import read_material, sections
-from assaymark.prompting.texts import style_of, token_count
+from assaymark.prompting import read_material, sections, style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
 

@@ -23,8 +23,7 @@ from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, re
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
 from assaymark.judging.reference.features import Features, notice, planted_tables
 from assaymark.judging.rubric import Rubric, load_rubric
-from assaymark.prompting.context import read_material, sections
-from assaymark.prompting.texts import SIGNATURES
+from assaymark.prompting import SIGNATURES, read_material, sections
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

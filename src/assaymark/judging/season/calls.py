@@ -48,7 +48,7 @@ from assaymark.judging.season.record import (
     rules_text,
     split_horizon,
 )
-from assaymark.prompting.context import PromptTemplate, fence, prompt_template
+from assaymark.prompting import PromptTemplate, fence, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record

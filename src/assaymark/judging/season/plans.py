@@ -28,7 +28,7 @@ from assaymark.engine.calls import Reply
 from assaymark.judging.prompts import Invalid, members, object_schema, parsed_by, text_of, whole, word_of
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
-from assaymark.prompting.texts import Rejected, shown, token_count
+from assaymark.prompting import Rejected, shown, token_count
 from assaymark.records import JSON, Context, record
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]

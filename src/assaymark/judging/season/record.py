@@ -19,8 +19,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, company_names, compiled
 from assaymark.judging.prompts import ACTION_NUMBERS, decision_blocks, hidden, kept_names
 from assaymark.judging.season.plans import MOST_NOTE_TOKENS
-from assaymark.prompting.context import fence, moment, number_text, refuse_future, row
-from assaymark.prompting.texts import judged_rationales, token_count
+from assaymark.prompting import fence, judged_rationales, moment, number_text, refuse_future, row, token_count
 from assaymark.records import Action, Agent, Constraint, Context, Decision, Fact, Outcome, Rationale, sha256_text
 
 AuditState = Literal["replaced", "kept"]

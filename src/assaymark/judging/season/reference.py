@@ -32,8 +32,7 @@ from assaymark.judging.reference.judges import (
 )
 from assaymark.judging.season.calls import BORNE_OUT
 from assaymark.judging.season.record import ORDER
-from assaymark.prompting.context import cells, sections
-from assaymark.prompting.texts import JUDGED_KINDS, SIGNATURES, style_of, token_count
+from assaymark.prompting import JUDGED_KINDS, SIGNATURES, cells, sections, style_of, token_count
 from assaymark.records import JSON, Fact, Instrument
 
 Row = Mapping[str, str]

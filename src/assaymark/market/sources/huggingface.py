@@ -30,7 +30,7 @@ from assaymark.market.sources.request import (
     one_line,
     patiently,
 )
-from assaymark.prompting.texts import Rejected, strict_json
+from assaymark.prompting import Rejected, strict_json
 from assaymark.records import canonical_json
 
 SOURCE = Source(

@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.errors import InputError
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.prompting.texts import judged_rationales
+from assaymark.prompting import judged_rationales
 from assaymark.protocol import AgentSpec
 from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio, Series
 from assaymark.report.blocks import (

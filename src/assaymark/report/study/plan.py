@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from assaymark.plan import OrderTest
-from assaymark.prompting.texts import judged_text
+from assaymark.prompting import judged_text
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import (
     Beside,

@@ -18,7 +18,7 @@ from assaymark.judging.season.record import ACTION
 from assaymark.market import Filing, Listing, MacroReading
 from assaymark.market.history import FIELDS, Day, shown_prices
 from assaymark.portfolio.broker import Book
-from assaymark.prompting.context import material_blocks, moment, row
+from assaymark.prompting import material_blocks, moment, row
 from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, canonical_json
 from assaymark.workflow.tracks.season_plan import FEWEST_BARS, Season
 

@@ -38,7 +38,7 @@ from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_panel import alpha_measurements, flagged_measurements, variance_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, OrderRules
-from assaymark.prompting.texts import INSTRUCTION_LIKE
+from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.records import AGGREGATE, JSON, CallFacts, Evidence, Measurement
 from assaymark.workflow.tracks.season_judge import asked_judges

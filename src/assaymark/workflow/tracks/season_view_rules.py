@@ -22,7 +22,7 @@ from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import Horizon, HorizonStep
 from assaymark.market.instruments import weekdays
 from assaymark.plan import Frozen
-from assaymark.prompting.texts import INSTRUCTION_LIKE
+from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, Context, Evidence, Measurement, sha256_text
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRule
 from assaymark.workflow.tracks.season_books import MOVE
