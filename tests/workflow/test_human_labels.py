@@ -230,6 +230,16 @@ def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, 
     assert "a second draw would choose among labels" in capsys.readouterr().err
 
 
+def test_grades_that_are_older_than_the_draw_anchor_nothing(tmp_path: Path, table) -> None:
+    path, units = table(better=0.8)
+    scores(path, better=0.8, grades=units)
+    os.utime(path, (1e9,) * 2)
+    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
+    one = verdict(tmp_path / "run")
+    assert one["human_anchor"] == "not-tested"
+    assert any("(2001-09-09T01:46:40+00:00) is not later than the draw" in text for text in one["reasons"])
+
+
 def test_grades_of_items_chosen_by_hand_anchor_nothing(tmp_path: Path, capsys) -> None:
     path = scores(tmp_path / "scores.csv", better=0.8, grades=[f"q{q:02}" for q in range(40)])
     assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0

@@ -19,18 +19,17 @@ from rich.console import RenderableType
 from assaymark.claims import certificate_name, certificates, index
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import HUMAN, Wanted, listed, plural
+from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import TEXTS, Columns
-from assaymark.metrology.measure_people import Labels
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
-from assaymark.workflow.human_labels import Frame, labels_of, refusal, stored_draw
+from assaymark.workflow.human_labels import Frame, people_of_scores, records_of_scores, stored_draw
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
     PLAN_BYTES,
@@ -182,61 +181,8 @@ def table_frame(folder: RunFolder) -> Frame:
     """What people can grade of the table that was checked into a run folder."""
     held, _, read = read_again(folder)
     names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
-    return Frame(*_records(read), names, read.scale, held.study.seed, held.study.human, graded=bool(read.people))
-
-
-def _records(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The cycle and agent of each answer that is ranked, and the cluster of each cycle."""
-    table = read.table.to_pydict()
-    cycles = table.get("cycle", table["trajectory"])
-    kept = [k for k, kind in enumerate(table.get("derivation", ["honest"] * len(cycles))) if kind == "honest"]
-    kept = [k for k in kept if str(table.get("replicate", ["1"] * len(cycles))[k]) == "1"]
-    return (
-        {table["trajectory"][k]: (cycles[k], table["agent"][k]) for k in kept},
-        {cycles[k]: table["cluster"][k] for k in kept},
-    )
-
-
-def _people(read: ScoresRead, folder: RunFolder | None, source: str) -> Labels | None:
-    """The grades of people in the table's own columns and in a run folder, with the design of their sample."""
-    records, clusters = _records(read)
-    held = None if folder is None else labels_of(folder, records, clusters)
-    if not read.people:
-        return held
-    found = (
-        {}
-        if held is None
-        else {key: {who: dict(one) for who, one in given.items()} for key, given in held.grades.items()}
-    )
-    for trajectory, given in read.people.items():
-        for (column, criterion), score in given.items():
-            grader, dimension = _grader(column, read.dimensions)
-            if trajectory in records:
-                each = found.setdefault(records[trajectory], {}).setdefault(grader, {})
-                each[criterion or dimension] = score
-    if held is not None:
-        return replace(held, grades=found)
-    if read.pi:
-        return Labels(found, read.pi, design=f"probabilities fixed by {read.pi_by}")
-    drawn = None if folder is None else stored_draw(folder)
-    if drawn is None:
-        return Labels(found, refused="no draw was stored before the first grade, and no column has probabilities")
-    if not Path(source).is_file():
-        return Labels(found, drawn.pi, frozenset(drawn.units), "a frame in memory has no time of its grades")
-    written = datetime.fromtimestamp(Path(source).stat().st_mtime, UTC).isoformat()
-    return Labels(found, drawn.pi, frozenset(drawn.units), refusal(drawn, [written], clusters),
-                  f"drawn {drawn.at} with seed {drawn.seed}")  # fmt: skip
-
-
-def _grader(column: str, dimensions: Sequence[str]) -> tuple[str, str]:
-    """Who graded in a column and what: ``human_ab`` the whole, ``human_ab_risk`` or ``human_risk`` a criterion."""
-    name = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column
-    for one in dimensions:
-        if name == one:
-            return "people", one if len(dimensions) > 1 else AGGREGATE
-        if name.endswith(f"_{one}"):
-            return name.removesuffix(f"_{one}"), one if len(dimensions) > 1 else AGGREGATE
-    return name, AGGREGATE
+    plan = held.study
+    return Frame(*records_of_scores(read), names, read.scale, plan.seed, plan.human, graded=bool(read.people))
 
 
 def check(
@@ -340,7 +286,7 @@ def check(
         plan = _default_plan(columns, read, cluster_order)
     unit = "item" if "item" in read.roles else "cycle"
     held = labels or out
-    people = _people(read, None if held is None else RunFolder(Path(held)), source)
+    people = people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit, people=people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))

@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +16,12 @@ import pyarrow as pa
 from assaymark.encoding import write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.importers.roles import HUMAN
+from assaymark.importers.scores import ScoresRead
 from assaymark.judging import find_rubric
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
-from assaymark.records import Decision, Rows, canonical_json, content_id, parse, sha256_text
+from assaymark.records import AGGREGATE, Decision, Rows, canonical_json, content_id, parse, sha256_text
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import DECISIONS, Column, Store, Table
@@ -319,6 +321,56 @@ def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]
     """The cycle and agent of each first record that is ranked, and the cluster of each cycle."""
     first = [one for one in decisions if one.derivation.kind == "honest" and one.replicate == 1]
     return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
+
+
+def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The cycle and agent of each answer that is ranked, and the cluster of each cycle."""
+    table = read.table.to_pydict()
+    cycles = table.get("cycle", table["trajectory"])
+    kept = [k for k, kind in enumerate(table.get("derivation", ["honest"] * len(cycles))) if kind == "honest"]
+    kept = [k for k in kept if str(table.get("replicate", ["1"] * len(cycles))[k]) == "1"]
+    return (
+        {table["trajectory"][k]: (cycles[k], table["agent"][k]) for k in kept},
+        {cycles[k]: table["cluster"][k] for k in kept},
+    )
+
+
+def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) -> Labels | None:
+    """The grades of people in the table's own columns and in a run folder, with the design of their sample."""
+    records, clusters = records_of_scores(read)
+    held = None if folder is None else labels_of(folder, records, clusters)
+    if not read.people:
+        return held
+    stored = {} if held is None else held.grades
+    found = {key: {who: dict(one) for who, one in given.items()} for key, given in stored.items()}
+    for trajectory, given in read.people.items():
+        for (column, criterion), score in given.items():
+            grader, dimension = _grader(column, read.dimensions)
+            if trajectory in records:
+                each = found.setdefault(records[trajectory], {}).setdefault(grader, {})
+                each[criterion or dimension] = score
+    drawn = None if folder is None else stored_draw(folder)
+    if drawn is None and held is None and read.pi:
+        return Labels(found, read.pi, design=f"probabilities fixed by {read.pi_by}")
+    if drawn is None:
+        return Labels(found, refused="no draw was stored before the first grade, and no column has probabilities")
+    why = "a frame in memory has no time of its grades"
+    if Path(source).is_file():
+        written = datetime.fromtimestamp(Path(source).stat().st_mtime, UTC).isoformat()
+        why = refusal(drawn, [written], clusters)
+    why = why if held is None else held.refused or why
+    return Labels(found, drawn.pi, frozenset(drawn.units), why, f"drawn {drawn.at} with seed {drawn.seed}")
+
+
+def _grader(column: str, dimensions: Sequence[str]) -> tuple[str, str]:
+    """Who graded in a column and what: ``human_ab`` the whole, ``human_ab_risk`` or ``human_risk`` a criterion."""
+    name = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column
+    for one in dimensions:
+        if name == one:
+            return "people", one if len(dimensions) > 1 else AGGREGATE
+        if name.endswith(f"_{one}"):
+            return name.removesuffix(f"_{one}"), one if len(dimensions) > 1 else AGGREGATE
+    return name, AGGREGATE
 
 
 def people_basis(folder: RunFolder) -> str | None:
