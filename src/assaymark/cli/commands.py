@@ -72,10 +72,9 @@ EXAMPLES: Final = (
     "assaymark check scores.csv",
     "assaymark demo",
     "assaymark run study.toml --out runs/mine",
-    "assaymark datasheet --judge openai/MODEL",
 )
 
-STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 bug in assaymark, 130 stopped."
+STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 a bug, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
 GUESSES: Final[Mapping[str, str]] = {
