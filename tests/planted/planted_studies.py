@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from assaymark.claims import decide_claims
@@ -21,7 +22,6 @@ from assaymark.metrology import (
     mean_pairwise_kappa,
     simulate_scores,
 )
-from assaymark.metrology.checks import Bools, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import bootstrap_tests, t_test
 from assaymark.metrology.design import joined
@@ -143,7 +143,7 @@ def terse_effect(table: ScoreTable, agent: int, threshold: int) -> tuple[float, 
 # --- agreement --------------------------------------------------------------------------------------------------------
 
 
-def ratings_of(table: ScoreTable) -> Ints:
+def ratings_of(table: ScoreTable) -> NDArray[np.int64]:
     """Aggregate ratings [n, J] as kappa reads them."""
     return categories_of(table.stacked[:, :, 0])
 
@@ -182,7 +182,7 @@ def liking_length(table: ScoreTable, slope: float) -> ScoreTable:
     return replace(table, scores=np.clip(table.scores + extra[:, None, None], 1, 5))
 
 
-def refusing(table: ScoreTable, judge: int, rows: Bools) -> ScoreTable:
+def refusing(table: ScoreTable, judge: int, rows: NDArray[np.bool_]) -> ScoreTable:
     """The table of a study in which one judge gave some records no usable reply."""
     values = table.scores[rows].copy()
     values[:, judge] = np.nan
