@@ -24,9 +24,8 @@ from assaymark.report.lookup import Book
 from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study.agreement import ranks_section, single_section, stability_section
 from assaymark.report.study.claim_checks import checked, explanations_section
-from assaymark.report.study.claim_map import claim_map, supported_words
+from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
 from assaymark.report.study.controls import controls_section, style_section
-from assaymark.report.study.gaps import gaps_section
 from assaymark.report.study.outside import outside_group
 from assaymark.report.study.plan import plan_section
 from assaymark.report.study.probes import anchor_section, contamination_section

@@ -19,9 +19,8 @@ from assaymark.report.blocks import plain
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
-from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.first import sentences, tier_cuts
-from assaymark.report.portbench.further import signals_figure, windows_table
+from assaymark.report.portbench.further import every_measurement, signals_figure, windows_table
 from assaymark.report.portbench.levels import every_claim, said_levels, withheld_groups
 from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths

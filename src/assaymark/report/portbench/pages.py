@@ -42,9 +42,8 @@ from assaymark.report.page import (
 from assaymark.report.portbench.asked import question_cards, questions_view
 from assaymark.report.portbench.book import BenchBook, profile_word
 from assaymark.report.portbench.data import data_page, snapshots_page
-from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.first import first_page
-from assaymark.report.portbench.further import signals_figure, windows_table
+from assaymark.report.portbench.further import every_measurement, signals_figure, windows_table
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import PAGE, every_claim
 from assaymark.report.portbench.market import (

@@ -45,12 +45,11 @@ from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.workflow.ask import say_raised
 from assaymark.workflow.canaries import Canaries, check_call
-from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
-from assaymark.workflow.track import bench_text
+from assaymark.workflow.track import bench_text, unknown_model
 from assaymark.workflow.tracks.benchmark_ask import (
     Answered,
     Episode,

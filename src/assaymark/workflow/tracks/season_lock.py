@@ -25,7 +25,6 @@ from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
 from assaymark.workflow.amendments import Amendment, read_amendments
-from assaymark.workflow.model_problems import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.run_folder import (
     RunFolder,
     Track,
@@ -34,6 +33,7 @@ from assaymark.workflow.run_folder import (
     require_version_2,
     write_lock,
 )
+from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.tracks.season_plan import (
     Follows,
     Season,
