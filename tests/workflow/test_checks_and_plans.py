@@ -119,7 +119,7 @@ def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeyp
     rows = said.splitlines()
     start = next(at for at, row in enumerate(rows) if row.startswith("D-study"))
     study = rows[start : next(at for at, row in enumerate(rows) if row.startswith("Assumed:"))]
-    assert len(study) <= 6
+    assert len(study) <= 7
     assert max(map(len, study)) <= 80
     assert main(["plan-calls", str(finished), "--budget", "60", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

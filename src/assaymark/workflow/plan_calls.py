@@ -165,7 +165,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
     known = "assuming r = .6 with the judges" if design.labels_assumed else "as measured"
     if design.labels is None:
-        yield f"  No number of labels lets people confirm it ({known}): it needs clusters."
+        yield f"  No number of labels confirms it ({known})."
     else:
         yield f"  People confirm it on {max(design.labels, FEWEST_LABELLED)} labelled cycles ({known})."
     if (best := design.cheapest) is None:
