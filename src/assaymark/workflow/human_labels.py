@@ -337,6 +337,8 @@ def records_of_scores(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dic
 
 def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) -> Labels | None:
     """The grades of people in the table's own columns and in a run folder, with the design of their sample."""
+    if not read.people and (folder is None or not stored_grades(folder)):
+        return None
     records, clusters = records_of_scores(read)
     held = None if folder is None else labels_of(folder, records, clusters)
     if not read.people:
