@@ -22,6 +22,7 @@ from assaymark.engine.prices import load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow.forecast import paid_models
+from assaymark.workflow.human_labels import frame_of
 from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
@@ -278,6 +279,8 @@ def test_a_season_that_goes_on_is_graded_anew(tmp_path):
     assert "up to 2024-03-08; the season is not over" in early.lines[0]
     assert {one.last for one in Store(folder).read(GRADES) if one.scope == "whole"} == {"2024-03-08"}
     seen = {call.key for call in spy.asked}
+    with pytest.raises(InputError, match="a sample of it is drawn when it is over"):
+        frame_of(folder)
     run_season(folder, who, now=NOW)
     late = judge_season(folder, who)
     assert late.lines[0] == "spring: 2 agents graded by 1 judge up to 2024-03-15"
@@ -563,3 +566,102 @@ def test_grades_that_are_none_are_refused_with_every_problem(with_people, unjudg
         import_grades(folder, tmp_path / "twice.csv")
     with pytest.raises(InputError, match="no judge of the panel is a person"):
         import_grades(unjudged, sheet(tmp_path / "good.csv", {("one", "ab"): 60}))
+
+
+# People beside the panel
+
+
+def labels(path: Path, grades: dict[tuple[str, str], object], *, dimension: str = "aggregate",
+           at: str = "2100-01-02T10:00:00Z") -> Path:  # fmt: skip
+    """What people outside the panel gave: by (record, grader)."""
+    rows = [f"{record},{who},{dimension},{points},{at}" for (record, who), points in grades.items()]
+    path.write_text("\n".join(["trajectory,grader,dimension,grade,time", *rows]) + "\n")
+    return path
+
+
+def said_by(capsys, *words: object, status: int = 0) -> str:
+    capsys.readouterr()
+    assert main([str(word) for word in words]) == status
+    both = capsys.readouterr()
+    return " ".join((both.err if status else both.out).split())
+
+
+@pytest.fixture(scope="module")
+def beside_people(judged, own_copy) -> RunFolder:
+    """The judged season with all of its weeks drawn, to be graded by two people, and published. Not to be changed."""
+
+    def build(path: Path) -> None:
+        folder = copied(judged, path)
+        assert main(["draw", str(folder.path), "--sample", "3", "--double", "1"]) == 0
+        assert main(["season", "publish", str(folder.path), "--out", str(path / "site")]) == 0
+
+    return RunFolder(own_copy("season-beside-people", build) / "copy")
+
+
+WEEKS = ("2024-W09", "2024-W10", "2024-W11")
+
+
+def test_judges_of_a_season_are_held_against_people(beside_people, tmp_path, capsys):
+    folder, site = copied(beside_people, tmp_path), tmp_path / "site"
+    before, decided = bytes_of(folder), json.loads((folder.path / "verdicts.json").read_text())
+    given = {(f"{agent}/{week}", who): 40 + 9 * k + 20 * (agent == "one") + 3 * (who == "cd")
+             for agent in ("one", "two") for k, week in enumerate(WEEKS) for who in ("ab", "cd")}  # fmt: skip
+    said = said_by(capsys, "import", "human", labels(tmp_path / "g.csv", given), "--out", folder.path)
+    assert "12 grades by people" in said
+    said = said_by(capsys, "season", "judge", folder.path)
+    assert "people beside the panel: 12 grades by 2 people, 3 of 3 weeks drawn" in said
+    assert bytes_of(folder) == before
+    assert main(["season", "publish", str(folder.path), "--out", str(site)]) == 0
+    file = json.loads((folder.path / "verdicts.json").read_text())
+    assert {name: file[name] for name in ("plan_hash", "tally", "places", "verdicts")} == {
+        name: decided[name] for name in ("plan_hash", "tally", "places", "verdicts")
+    }
+    found = {one["name"] + one["labels"].get("judge", ""): one for one in file["measurements"].values()}
+    sample, agreed = found["human.sample"], found["human.agreement"]
+    assert (sample["value"], sample["n"], sample["detail"]["graders"]) == (1.0, 3, ["ab", "cd"])
+    assert agreed["state"] == "not measurable: 6 records were graded by two people, needs 20"
+    for judge in JUDGES:
+        mine = [(f"{one.agent}/{one.period}", one.score.score.composite) for one in Store(folder).read(GRADES)
+                if one.judge == judge and one.scope == "period"]  # fmt: skip
+        gaps = [points - (given[record, "ab"] + given[record, "cd"]) / 2 for record, points in mine]
+        row = found[f"human.judge{judge}"]
+        assert row["n"] == 6
+        assert row["detail"]["bias"]["estimate"] == pytest.approx(sum(gaps) / 6)
+        assert row["detail"]["pass"] == 62.5
+    for path, words in (("panel.html", "What do people say?"), ("de/panel.html", "Was sagen Menschen?")):
+        page = (site / path).read_text(encoding="utf-8")
+        assert words in page.partition('id="people"')[2].partition("</section>")[0]
+    assert main(["verify", str(folder.path)]) == 0
+    assert "graded 6 records, 20 are needed" in (site / "panel.html").read_text(encoding="utf-8")
+    assert "6 Aufzeichnungen bewertet, nötig sind 20" in (site / "de" / "panel.html").read_text(encoding="utf-8")
+
+
+def test_grades_that_are_no_sample_of_a_season_correct_nothing(beside_people, tmp_path, capsys):
+    folder = copied(beside_people, tmp_path)
+    early = labels(tmp_path / "early.csv", {("one/2024-W10", "ab"): 60, ("two/2024-W10", "ab"): 50},
+                   at="2024-01-02T10:00:00Z")  # fmt: skip
+    assert main(["import", "human", str(early), "--out", str(folder.path)]) == 0
+    assert main(["season", "publish", str(folder.path), "--out", str(tmp_path / "site")]) == 0
+    found = json.loads((folder.path / "verdicts.json").read_text())["measurements"]
+    sample = found["human.sample[dimension=aggregate]"]
+    assert sample["value"] is None
+    assert "not later than the draw" in sample["state"]
+    assert "no random sample of this season" in (tmp_path / "site" / "panel.html").read_text(encoding="utf-8")
+    said = said_by(capsys, "draw", folder.path, "--sample", 2, status=1)
+    assert "a second draw would choose among labels" in said
+
+
+def test_what_cannot_be_drawn_or_read_of_a_season_is_refused(beside_people, unjudged, tmp_path, capsys):
+    folder = copied(beside_people, tmp_path)
+    assert "must be 1 to 3" in said_by(capsys, "draw", folder.path, "--sample", 4, status=1)
+    assert "assaymark season judge" in said_by(capsys, "draw", unjudged.path, "--sample", 1, status=1)
+    assert "graded elsewhere" in said_by(capsys, "label", folder.path, "--file", tmp_path / "x.html", status=1)
+    wrong = {("one", "ab"): 60, ("one/2024-W10", "ab"): 101, ("one/2024-W33", "ab"): 50}
+    said = said_by(capsys, "import", "human", labels(tmp_path / "g.csv", wrong), "--out", folder.path, status=1)
+    assert "no such record among those that there are (got 'one')" in said
+    assert "no such record among those that there are (got 'one/2024-W33')" in said
+    assert "from 0 to 100 (got '101')" in said
+    bad = labels(tmp_path / "d.csv", {("one/2024-W10", "ab"): 60}, dimension="claim_support", at="2100-01-02")
+    said = said_by(capsys, "import", "human", bad, "--out", folder.path, status=1)
+    assert "unknown dimension 'claim_support'" in said
+    assert "time" in said

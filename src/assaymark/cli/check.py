@@ -78,7 +78,7 @@ def draw(
     out: Out = OUT,
     json: AsJson = False,
 ) -> None:
-    """Draw a random sample of cycles for people to grade, and store it before the first grade.
+    """Draw a random sample of cycles, or a season's periods, for people to grade, and store it before the first grade.
 
     A table is checked into --out first. Grades of another sample are shown and correct nothing.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from assaymark.metrology.human_anchor import (
     anchor_response,
     judge_against_humans,
 )
-from assaymark.metrology.kappa import contingency, kappa_of_table
+from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.protocol import SCALE, Coefficient, Scale
 from assaymark.records import AGGREGATE, JSON, Measurement
@@ -67,6 +67,23 @@ class _People:
     share: Floats
     scale: Scale
     level: float
+    cuts: Sequence[float] = ()
+
+    def rated(self, scores: Floats) -> Ints:
+        """Scores as the categories of kappa from 1: points of the scale, or the bands that begin at ``cuts``."""
+        if not self.cuts:
+            return categories_of(scores, self.scale)
+        return np.searchsorted(np.asarray(self.cuts), round_half_up(np.round(scores, 9)), side="right") + 1
+
+    @property
+    def on_bands(self) -> str:
+        """What kappa is on where it is not on the points of the scale."""
+        return " on bands" if self.cuts else ""
+
+    @property
+    def categories(self) -> int:
+        """How many categories there are."""
+        return len(self.cuts) + 1 if self.cuts else int(self.scale[1] - self.scale[0]) + 1
 
     @cached_property
     def graders(self) -> tuple[str, ...]:
@@ -93,7 +110,7 @@ class _People:
                 for r, grader in enumerate(self.graders):
                     one = grades.get(grader, {})
                     parts = np.array([one.get(name, np.nan) for name in names[1:]])
-                    whole = one.get(AGGREGATE, float(parts @ self.share))
+                    whole = one.get(AGGREGATE, float(parts @ self.share) if parts.size else np.nan)
                     values[place[cycle], agent[who], :, r] = whole, *parts
                     if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
                         values[place[cycle], agent[who], 1, r] = whole
@@ -140,14 +157,15 @@ class _People:
 def people_measurements(
     found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, *, weights: Floats,
     scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
-    level: float = 0.95, unit: str = "", power: float = 0.8,
+    level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
     """What people's grades say of the orders in ``contrasts``, of each other, and of each judge (``docs/metrics.md``).
 
     ``human.sample``, ``human.agreement`` and ``human.labels`` of each scale, ``human.contrast`` of each pair on it
-    where the labels are a random sample, and ``human.judge`` of each judge.
+    where the labels are a random sample, and ``human.judge`` of each judge. ``cuts`` are the points at which the bands
+    above the lowest begin, where agreement is on bands.
     """
-    people = _People(found, labels, weights, scale, level)
+    people = _People(found, labels, weights, scale, level, cuts)
     states = dict[int, str]()
     for s, name in enumerate(found.names):
         drawn, graded, lacking = people.graded(s)
@@ -261,13 +279,14 @@ def _labels(people: _People, s: int, make: Maker) -> Measurement:
 
 def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
     """Whether people agree with each other, on the records that two of them graded."""
-    values = people.given[:, :, s].reshape(-1, len(people.graders))
     codes = np.repeat(people.cluster, people.given.shape[1])
+    values = people.given[:, :, s].reshape(codes.size, len(people.graders))
     two = (~np.isnan(values)).sum(axis=1) > 1
     values, codes, n = values[two], codes[two], int(two.sum())
     labels, count = {"dimension": people.found.names[s]}, (n, "records graded by two people")
     by_kappa = coefficient == "kappa"
     method = "mean pairwise quadratic-weighted kappa of people" if by_kappa else "mean pairwise ICC(A,1) of people"
+    method += people.on_bands if by_kappa else ""
     if n < FEWEST_DOUBLE:
         why = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
         return number(make, "human.agreement", labels, None, count, method, state=why)
@@ -283,12 +302,11 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
         method += ", over both orders of all pairs"
     else:
         both = {pair: codes[there] for pair, there in both.items()}
-    categories = int(people.scale[1] - people.scale[0]) + 1
 
     def coefficient_of(rows: Floats) -> tuple[float | None, Any]:
         if by_kappa:
-            a, b = categories_of(rows, people.scale).T
-            cells = contingency(a, b, categories=categories)
+            a, b = people.rated(rows).T
+            cells = contingency(a, b, categories=people.categories)
             try:
                 return kappa_of_table(cells), cells.tolist()
             except NotMeasurableError:
@@ -335,10 +353,15 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
         labels, n = {"dimension": found.names[s], "judge": judge}, int(there.sum())
         if n < 2:
             continue
+        scores, mean, codes = cells[:, :, j, s][there], human[there], cluster[there]
         one = judge_against_humans(
-            cells[:, :, j, s][there], human[there], cluster[there], pass_mark=pass_mark, level=people.level,
+            scores, mean, codes, pass_mark=pass_mark, level=people.level,
             agent_family=np.broadcast_to(families, there.shape)[there], consecutive=found.consecutive,
         )  # fmt: skip
+        if people.cuts:
+            rated = judge_against_humans(people.rated(scores), people.rated(mean), codes, level=people.level,
+                                         consecutive=found.consecutive)  # fmt: skip
+            one = replace(one, kappa=rated.kappa)
         detail = {
             "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
             "bias_by_family": {name: _stated(given) for name, given in (one.bias_by_family or {}).items()},
@@ -346,7 +369,8 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
             "pass": pass_mark, "drawn": not people.labels.refused,
         }  # fmt: skip
         yield number(make, "human.judge", labels, one.kappa.estimate, (n, "records"),
-                     "quadratic-weighted kappa of the judge with the mean human grade; jackknife over clusters",
+                     f"quadratic-weighted kappa of the judge with the mean human grade{people.on_bands}; jackknife "
+                     "over clusters",
                      state=one.kappa.state, ends=(one.kappa.low, one.kappa.high), level=people.level,
                      detail=detail)  # fmt: skip
 

@@ -26,6 +26,7 @@ from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import DECISIONS, Column, Store, Table
 from assaymark.workflow.track import select
+from assaymark.workflow.tracks.season_lock import SEASON
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -266,16 +267,18 @@ class Frame:
 
 
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
-    """What people can grade of a run, of imported records (by ``rubric``), or of a table that was checked."""
+    """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
     from assaymark.workflow.check import is_table, table_frame  # which reads draws
+    from assaymark.workflow.tracks.season_judge import judged_frame  # which reads grades of people
 
     if is_table(folder):
         return table_frame(folder)
     folder.require()
+    if SEASON.holds(folder):
+        return judged_frame(folder)
     if folder.lock.is_file() and not STUDY.holds(folder):
-        what = "holds a season or a benchmark, whose claims no sample of people's grades anchors"
-        remedy = "people can grade a season as judges of its panel (assaymark import human, then season judge)"
-        raise InputError(str(folder.path), [Problem("", f"{what}; {remedy}")])
+        what = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
+        raise InputError(str(folder.path), [Problem("", what)])
     decisions, study = Store(folder).read(DECISIONS), None
     asked = find_rubric(rubric)
     if STUDY.holds(folder):
@@ -309,11 +312,15 @@ def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
     """What `assaymark draw` prints."""
     clusters = len({made.strata[name] for name in made.units})
     drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"
+    elsewhere, label = f"assaymark import human FILE --out {folder.path}", f"assaymark label {folder.path}; "
+    then = f"{label}grades from elsewhere: {elsewhere}"
+    if SEASON.holds(folder):
+        then = f"{elsewhere}, with AGENT/PERIOD as trajectory, aggregate as dimension and grades from 0 to 100"
     return [
         f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
         f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
         f"cycles: {', '.join(made.units)}",
-        f"then: assaymark label {folder.path}; grades from elsewhere: assaymark import human FILE --out {folder.path}",
+        f"then: {then}",
     ]
 
 

@@ -107,7 +107,8 @@ def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) 
     people = [one.name for one in season.panel if one.human]
     if not people:
         what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
-        raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
+        then = "to hold the judges against people, first draw what these grade (assaymark draw)"
+        raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
     rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
     plan = season.scoring_plan if not rows else material_of(store, stored).scoring
     periods = {f"{agent}/{period_of(day, season.judging.period)}" for agent, day in rows}

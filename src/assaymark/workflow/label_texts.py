@@ -20,6 +20,7 @@ from assaymark.workflow.human_labels import Frame, frame_of
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.tracks.season_lock import SEASON
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
 _ROWS: Final = ("situation", "constraints", "instruments", "holdings", "facts", "series", "actions", "stated")
@@ -57,8 +58,12 @@ class Texts:
 def open_texts(folder: RunFolder) -> Texts:
     """The texts of a run or of imported records, or of a checked table from its text column.
 
-    `InputError`: the table has no texts, two texts for one answer, or a scale without whole points.
+    `InputError`: a season; or the table has no texts, two texts for one answer, or a scale without whole points.
     """
+    if SEASON.holds(folder):
+        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
+        then = f"then: assaymark import human FILE --out {folder.path}"
+        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
     return _of_table(folder) if is_table(folder) else _of_records(folder)
 
 

@@ -19,6 +19,7 @@ from assaymark.workflow.amendments import Amendment
 
 FORMAT: Final = "assaymark verdicts 2"
 _SAID: Final = 6
+_PEOPLE: Final = ("human.sample", "human.agreement", "human.judge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +142,12 @@ def decided_file(
         amendments=tuple(
             {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
         ),
-        # The gap of an unsupported pair is in the tables and certificates, and not in this file.
+        # The gap of an unsupported pair is in the tables and certificates, and not in this file; how judges stand
+        # beside people is.
         measurements={
             item.id: item
             for item in measurements
-            if item.id in supported or (item.id in used and "high" not in item.labels)
+            if item.id in supported or (item.id in used and "high" not in item.labels) or item.name in _PEOPLE
         },
         **given,
     )  # fmt: skip

@@ -46,7 +46,7 @@ _SHOWN, _GROUPS, _RESTS = 20, 2, 6
 _ROOM: Final = 160
 _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
-    "agent.flagged_texts",
+    "agent.flagged_texts", "human.sample",
 )  # fmt: skip
 _SIGNED: Final = (
     "season.return", "season.excess", "season.self_preference", "season.verbosity",
@@ -56,6 +56,7 @@ _DIGITS: Final = {
     "season.kappa": 2, "season.alone": 2, "order.autocorrelation": 2, "panel.families": 0,
     "panel.alpha": 2, "panel.generalizability": 2,
     "season.thrash": 0, "season.lookahead": 0, "season.decisions": 0, "datasheet.gate": 0,
+    "human.judge": 2, "human.agreement": 2, "human.labels": 0,
 }  # fmt: skip
 _SHARED: Final = ("season.kappa", "contrast", "length.contrast")
 _UNTESTED: Final = "claim.reason.untested_first"
@@ -284,9 +285,17 @@ def measured(item: Measurement, words: Words) -> str:
     return words("measured.n", value=text, n=words.count(item.n), of=words.of(item.n, item.n_of))
 
 
+_PEOPLE: Final = {"human.agreement": "few", "human.sample": "part"}
+"""Where the state of what people graded counts something."""
+
+
 def state_words(item: Measurement, words: Words) -> str:
     """Why a measurement has no value; a pair that cannot be tested with its periods."""
     name, _, _ = item.state.partition(" (")
+    if item.name.startswith("human.") and words.has(f"state.{name}"):
+        return words.term("state", name)
+    if item.name in _PEOPLE:
+        return words(f"people.{_PEOPLE[item.name]}", n=item.n)
     return words.term("state", name if name == "cannot be tested" else item.state)
 
 

@@ -21,9 +21,18 @@ if TYPE_CHECKING:
 # Every measurement of a season as a row in one language: what of whom, its value, and the records it rests on.
 
 
-_BOOKS: Final = ("season.return", "season.drawdown", "season.excess", "season.reliability", "datasheet.gate")
+_BOOKS: Final = (
+    "season.return",
+    "season.drawdown",
+    "season.excess",
+    "season.reliability",
+    "datasheet.gate",
+    "human.sample",
+    "human.agreement",
+    "human.labels",
+)
 _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
-_ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe")
+_ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
 def worded_rows(book: SeasonLookup, rows: Sequence[MeasuredRow], words: Words, up: str = "") -> tuple[MeasuredRow, ...]:
@@ -95,7 +104,7 @@ def _interval(item: Measurement, words: Words) -> str:
 
 
 def _rests(book: SeasonLookup, item: Measurement, words: Words) -> Iterator[Linked]:
-    """The first record of each judge, or of the agent, that it was computed from; none of books and datasheets."""
+    """The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people."""
     agent = item.labels.get("agent") or item.labels.get("of", "")
     if item.name in _BOOKS:
         return
@@ -137,7 +146,17 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "noise",
         "judge_noise",
     ),
-    "judges": ("self_preference", "verbosity", "alone", "author_probe", "invalid"),
+    "judges": (
+        "self_preference",
+        "verbosity",
+        "alone",
+        "author_probe",
+        "invalid",
+        "human.judge",
+        "human.agreement",
+        "human.sample",
+        "human.labels",
+    ),
     "records": ("ledger", "reliability", "lookahead", "thrash", "decisions"),
     "books": ("return", "drawdown", "excess"),
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from markupsafe import Markup
 
-from assaymark.records import Measurement
+from assaymark.metrology.measure_people import NOT_DRAWN
+from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import (
     Block,
     Group,
@@ -28,7 +29,7 @@ from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonJudge
 from assaymark.report.season.leaderboard import band_words, book_scale, drawn_words, judged_points, whole
-from assaymark.report.season.levels import measured
+from assaymark.report.season.levels import measured, state_words
 from assaymark.report.season.strip import band_head, band_strip
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -226,6 +227,7 @@ def panel_page(book: SeasonLookup, words: Words, site: str, records: str) -> Pag
                 (kappa, *((" ", Linked(words("measured.open"), measured_at)) if measured_at else ())),
                 (_agreements(book, words), points, Text(words("agreement.note"))),
             ),
+            *people_sections(book, words),
             Section(
                 "self-preference",
                 words("preference.title"),
@@ -254,6 +256,40 @@ def panel_page(book: SeasonLookup, words: Words, site: str, records: str) -> Pag
         here="panel",
         styles=("season-tables.css", "season-panel.css", "judges.css"),
     )
+
+
+def people_sections(book: SeasonLookup, words: Words) -> Iterator[Section]:
+    """Each judge beside the people who graded a sample of periods, and what two people reach; nothing without any."""
+    sample, two = (book.one(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
+    if sample is None or two is None:
+        return
+    detail, rows = sample.detail, list[tuple[Inline, ...]]()
+    said = [words("people.said", n=len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
+    said += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
+    for name in (one.name for one in book.run.judges):
+        if (item := book.one("human.judge", dimension=AGGREGATE, judge=name)) is not None:
+            points = (_stated(item.detail["icc"], words), _stated(item.detail["bias"], words, 1, sign=True))
+            rows.append((clean(name, 60), book.to(item, _reached(item, words)), *points, words.count(item.n)))
+    icc = detail_number(two, "icc")
+    reach = "" if icc is None else words.number(icc, 2)
+    rows.append((words("people.two"), book.to(two, _reached(two, words)), reach, "", words.count(two.n)))
+    heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
+    table = Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
+    yield Section("people", words("people.title"), " ".join(said), (table, Text(words("people.note"))))
+
+
+def _reached(item: Measurement, words: Words) -> str:
+    """A kappa with its interval, or why there is none."""
+    found = {"estimate": item.value, "low": item.low, "high": item.high}
+    return state_words(item, words) if item.value is None else _stated(found, words)
+
+
+def _stated(one: Mapping[str, Any], words: Words, digits: int = 2, *, sign: bool = False) -> str:
+    """An estimate of a detail with its interval."""
+    if one["estimate"] is None:
+        return words.term("state", str(one["state"]).partition(" (")[0])
+    value, low, high = words.number(one["estimate"], digits, sign=sign), one["low"], one["high"]
+    return value if low is None or high is None else f"{value} ({words.span(low, high, digits, sign=sign)})"
 
 
 def _lede(book: SeasonLookup, words: Words) -> str:

@@ -33,7 +33,14 @@ from assaymark.judging.season.plans import (
     read_horizon_reply,
 )
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
+from assaymark.judging.season.scoring import (
+    HIGHEST,
+    GradedPart,
+    HorizonGrades,
+    HorizonScore,
+    OutcomeGrade,
+    horizon_score,
+)
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
 from assaymark.protocol import JudgeSpec
@@ -41,6 +48,7 @@ from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import again_line
 from assaymark.workflow.forecast import Forecast, Stage, forecast
+from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -384,6 +392,44 @@ def is_judged(store: Store, stored: StoredSeason) -> bool:
     return "failed" not in states | {one.score.outcome.state for one in grades if one.score.outcome is not None}
 
 
+def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
+    cluster: itself, as claims of a season have it."""
+    found: dict[str, set[str]] = {}
+    for one in grades:
+        if one.scope == "period" and one.score.score is not None:
+            found.setdefault(one.period, set()).add(one.agent)
+    agents = set[str]().union(*found.values())
+    whole = sorted(period for period, mine in found.items() if mine == agents)
+    records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
+    return records, {period: period for period in whole}
+
+
+def judged_frame(folder: RunFolder) -> Frame:
+    """What people can grade of a season that was judged to its end: the periods of its agents, in points.
+
+    `InputError`: it was not, so a sample of it would be one of other periods; or no period was graded.
+    """
+    stored, store = stored_season(folder), Store(folder)
+    season = stored.season
+    if not is_judged(store, stored):
+        what = "is not judged as it is now, so nobody knows which periods a sample is of"
+        raise InputError(str(folder.path), [Problem("", f"{what}; first run: assaymark season judge {folder.path}")])
+    grades = store.read(GRADES)
+    if not _is_over(season, last := max(one.last for one in grades)):
+        what = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
+        raise InputError(str(folder.path), [Problem("", what)])
+    records, clusters = judged_periods(grades)
+    if not records:
+        what = f"has no {season.judging.period} in which all agents were graded, so there is nothing to draw from"
+        raise InputError(str(folder.path), [Problem("", what)])
+    return Frame(records, clusters, (), (0.0, HIGHEST), season.seed, season.human)
+
+
+def _is_over(season: Season, last: str) -> bool:
+    return weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), season.calendar.last).size == 0
+
+
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """See that there is somebody who can grade, and something to be graded."""
     if not asked_judges(season) and not _given(store):
@@ -407,12 +453,17 @@ def _lines(
     folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
 ) -> list[str]:
     last = max(one.last for one in grades)
-    over = weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), season.calendar.last).size == 0
-    lines = judged_lines(season.name, grades, guesses, last, over, season.judging.period)
+    lines = judged_lines(season.name, grades, guesses, last, _is_over(season, last), season.judging.period)
     graded = {one.judge for one in grades}
     people = ", ".join(one.name for one in season.panel if one.human and one.name not in graded)
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
-    return [*lines, *([f"no grades of people yet: {people}; {how}"] if people else [])]
+    lines += [f"no grades of people yet: {people}; {how}"] if people else []
+    if (draw := stored_draw(folder)) is not None:
+        given = {(one.trajectory, one.grader) for one in stored_grades(folder) if one.score is not None}
+        by, of = counted(len({who for _, who in given}), "person", "people"), season.judging.period
+        drawn = f"{len(draw.units)} of {len(draw.frame)} {of}s drawn"
+        lines.append(f"people beside the panel: {counted(len(given), 'grade')} by {by}, {drawn}")
+    return lines
 
 
 _ANSWER: Final = HorizonAnswer(

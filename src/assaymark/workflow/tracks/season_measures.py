@@ -36,6 +36,7 @@ from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import season_verbosity
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_panel import alpha_measurements, flagged_measurements, variance_measurements
+from assaymark.metrology.measure_people import Labels, people_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE
@@ -94,9 +95,10 @@ class _Demand:
 
 
 def season_findings(
-    material: SeasonMaterial, judged: Judged, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator
-) -> tuple[list[Measurement], SeasonTable]:
-    """The measurements of a judged season, and its table."""
+    material: SeasonMaterial, judged: Judged, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator,
+    people: Labels | None = None,
+) -> tuple[list[Measurement], SeasonTable]:  # fmt: skip
+    """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
     names = [one.name for one in season.agents]
@@ -137,6 +139,12 @@ def season_findings(
         *ledger_measurements(material, judged.evidence, grades, rng=rows),
         *flagged_measurements(flagged, level=LEVEL),
     ]
+    if people is not None:
+        found += people_measurements(
+            season_comparisons(totals, families, {}, order), people, (), Measurement, weights=np.array([]),
+            scale=(0.0, SPAN), pass_mark=season.human.passed_from(0.0, SPAN), alpha=inference.alpha, level=LEVEL,
+            unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
+        )  # fmt: skip
     if season.datasheets is not None:
         demand = _Demand(season.datasheets, asked_judges(season))
         found += limit_measurements({one.judge: one for one in sheets}, demand)
@@ -214,8 +222,8 @@ def season_comparisons(
     words = np.array([[tokens.get((agent, period), np.nan) for agent in agents] for period in periods])
     return Comparisons(
         names=(AGGREGATE,), agents=agents, judges=judges, families=tuple(scores.families[judge] for judge in judges),
-        agent_families={agent: families[agent] for agent in agents}, clusters=tuple(periods),
-        cluster=np.arange(places), weight=np.ones(places, dtype=np.int64),
+        agent_families={agent: families[agent] for agent in agents}, cycles=tuple(periods),
+        clusters=tuple(periods), cluster=np.arange(places), weight=np.ones(places, dtype=np.int64),
         cells=np.array(cells, dtype=float).reshape(places, len(agents), len(judges), 1),
         lengths=np.log2(np.maximum(words, 1.0)).reshape(places, len(agents), 1) if tokens else None, order=order,
     )  # fmt: skip

@@ -29,6 +29,7 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.report.season.words import Words
 from assaymark.text import clean
+from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import (
@@ -43,7 +44,7 @@ from assaymark.workflow.run_folder import (
 )
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
-from assaymark.workflow.tracks.season_judge import judgment_row
+from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
@@ -169,7 +170,10 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     }
     basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
     rng = np.random.default_rng([material.season.seed, 8])
-    measurements, table = season_findings(material, judged, sheets, rng=rng)
+    if (graded := people_basis(folder)) is not None:
+        basis["people"] = graded
+    people = labels_of(folder, *judged_periods(judged.grades))
+    measurements, table = season_findings(material, judged, sheets, rng=rng, people=people)
     store.write(MEASUREMENTS, measurements, basis)
     gates = gates_of(material, preregistered=stored.preregistered)
     decided = decide_season(measurements, gates, material.plan_hash)
