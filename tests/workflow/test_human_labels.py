@@ -27,7 +27,6 @@ from assaymark.workflow.human_labels import (
     Draw,
     HumanGrade,
     draw_sample,
-    frame_of,
     recompute,
     store_draw,
     store_grades,
@@ -35,6 +34,7 @@ from assaymark.workflow.human_labels import (
     stored_grades,
 )
 from assaymark.workflow.import_records import import_named_grades
+from assaymark.workflow.label_texts import frame_of
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, Store
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from assaymark.cli.options import NOTHING, AsJson, Tools, examples, say, say_json, tools_of
+from assaymark.cli.options import NOTHING, AsJson, Tools, examples, say_json, tools_of
 from assaymark.errors import InputError, Problem
 from assaymark.importers.roles import ROLES
 from assaymark.importers.scores import UnnamedError
 from assaymark.plan import read_toml
 from assaymark.workflow.check import OUT, Checked
 from assaymark.workflow.check import check as check_table
-from assaymark.workflow.human_labels import draw as draw_cycles
-from assaymark.workflow.human_labels import draw_lines
-from assaymark.workflow.run_folder import RunFolder, new_folder, read_text
+from assaymark.workflow.run_folder import read_text
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -60,34 +56,6 @@ Humans = Annotated[
     str | None, typer.Option("--human", help="Columns of people's grades; default: human_*.", metavar="COLUMNS")
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")]
-
-
-@app.command(
-    epilog=examples("assaymark draw scores.csv --sample 25", "assaymark draw runs/mine --sample 4 --double .5")
-)
-def draw(
-    ctx: typer.Context,
-    run: Annotated[Path, typer.Argument(help="Run folder, or a table of scores.", metavar="RUN|TABLE")],
-    sample: Annotated[
-        int | None, typer.Option("--sample", help="Cycles to draw; default: human.sample of the plan.", metavar="N")
-    ] = None,
-    double: Annotated[
-        float | None, typer.Option("--double", help="Share of them that two people grade; default: 0.2.", metavar="P")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Random seed; default: the plan's.", metavar="N")] = None,
-    out: Out = OUT,
-    json: AsJson = False,
-) -> None:
-    """Draw a random sample of cycles, or a season's periods, for people to grade, and store it before the first grade.
-
-    A table is checked into --out first. Grades of another sample are shown and correct nothing.
-    """
-    tools, folder = tools_of(ctx), RunFolder(out if run.is_file() else run)
-    with new_folder(out) if run.is_file() else nullcontext():
-        if run.is_file():
-            check_table(run, out=out)
-        made = draw_cycles(folder, sample, now=datetime.now(UTC), seed=seed, twice=double)
-    say(tools, json, made, draw_lines(folder, made))
 
 
 @app.command(

@@ -45,7 +45,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "A study": {
         "run": Place(*_STUDY, "lock, decide, judge, measure, claim and report in one"),
         "import": Place(*_STUDY, "import existing records into a run folder"),
-        "draw": Place("assaymark.cli.check", "app", "draw a random sample for people to grade"),
+        "draw": Place("assaymark.cli.label", "app", "draw a random sample for people to grade"),
         "controls": Place(*_STUDY, "make control texts from imported records"),
         "lock": Place(*_STUDY, "freeze a plan and report its statistical power"),
         "amend": Place(*_STUDY, "change a locked plan, on the record"),

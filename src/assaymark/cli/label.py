@@ -1,7 +1,8 @@
-"""`assaymark label`: people grade a random sample of a run's texts."""
+"""`assaymark draw` and `label`: people grade a random sample of a run's texts."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +15,10 @@ from assaymark.errors import InputError, Problem
 from assaymark.report.label import label_files
 from assaymark.workflow.check import OUT, is_table, open_checked
 from assaymark.workflow.check import check as check_table
+from assaymark.workflow.label_texts import draw as draw_cycles
+from assaymark.workflow.label_texts import draw_lines
 from assaymark.workflow.labelling import Labelling, lines, needed_labels, open_labelling, read_labels
-from assaymark.workflow.run_folder import RunFolder, file_sha256
+from assaymark.workflow.run_folder import RunFolder, file_sha256, new_folder
 from assaymark.workflow.serve import HOST, Desk, listen
 
 app = typer.Typer(rich_markup_mode=None)
@@ -39,6 +42,34 @@ Gold = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Random seed of the draw; default: the plan's.", metavar="N")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.", metavar="N")]
+
+
+@app.command(
+    epilog=examples("assaymark draw scores.csv --sample 25", "assaymark draw runs/mine --sample 4 --double .5")
+)
+def draw(
+    ctx: typer.Context,
+    run: Annotated[Path, typer.Argument(help="Run folder, or a table of scores.", metavar="RUN|TABLE")],
+    sample: Annotated[
+        int | None, typer.Option("--sample", help="Cycles to draw; default: human.sample of the plan.", metavar="N")
+    ] = None,
+    double: Annotated[
+        float | None, typer.Option("--double", help="Share of them that two people grade; default: 0.2.", metavar="P")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Random seed; default: the plan's.", metavar="N")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")] = OUT,
+    json: AsJson = False,
+) -> None:
+    """Draw a random sample of cycles, or a season's periods, for people to grade, and store it before the first grade.
+
+    A table is checked into --out first. Grades of another sample are shown and correct nothing.
+    """
+    tools, folder = tools_of(ctx), RunFolder(out if run.is_file() else run)
+    with new_folder(out) if run.is_file() else nullcontext():
+        if run.is_file():
+            check_table(run, out=out)
+        made = draw_cycles(folder, sample, now=datetime.now(UTC), seed=seed, twice=double)
+    say(tools, json, made, draw_lines(folder, made))
 
 
 @app.command(

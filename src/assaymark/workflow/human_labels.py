@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -13,20 +13,16 @@ from typing import Final
 
 import pyarrow as pa
 
+from assaymark import engine
 from assaymark.encoding import write_atomic
-from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.importers.roles import HUMAN
 from assaymark.importers.scores import ScoresRead
-from assaymark.judging import find_rubric
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
-from assaymark.records import AGGREGATE, Decision, Rows, canonical_json, content_id, parse, sha256_text
-from assaymark.workflow.lock import STUDY, open_locked
+from assaymark.records import AGGREGATE, Decision, canonical_json, content_id, parse, sha256_text
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import DECISIONS, Column, Store, Table
-from assaymark.workflow.track import select
-from assaymark.workflow.tracks.season_lock import SEASON
+from assaymark.workflow.tables import Column, Store, Table
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -158,7 +154,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
         )
     text = canonical_json(draw)
     if folder.has_ledger:
-        with Ledger.open(folder.ledger, create=False) as ledger:
+        with engine.Ledger.open(folder.ledger, create=False) as ledger:
             ledger.notes.replace(_NOTE, text)
     else:
         write_atomic(_file(folder), canonical_json([text, content_id(text)]))
@@ -168,7 +164,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
 def stored_draw(folder: RunFolder) -> Draw | None:
     """The draw of a run or a table; None if nothing was drawn. `LedgerError`: it is damaged."""
     if folder.has_ledger:
-        with Ledger.open(folder.ledger, create=False) as ledger:
+        with engine.Ledger.open(folder.ledger, create=False) as ledger:
             text, where = ledger.notes.read(_NOTE), str(folder.ledger)
         if text is None:
             return None
@@ -264,64 +260,6 @@ class Frame:
     seed: int
     plan: Human
     graded: bool = False
-
-
-def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
-    """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
-    from assaymark.workflow.check import is_table, table_frame  # which reads draws
-    from assaymark.workflow.tracks.season_judge import judged_frame  # which reads grades of people
-
-    if is_table(folder):
-        return table_frame(folder)
-    folder.require()
-    if SEASON.holds(folder):
-        return judged_frame(folder)
-    if folder.lock.is_file() and not STUDY.holds(folder):
-        what = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
-        raise InputError(str(folder.path), [Problem("", what)])
-    decisions, study = Store(folder).read(DECISIONS), None
-    asked = find_rubric(rubric)
-    if STUDY.holds(folder):
-        locked = open_locked(folder)
-        study, asked, decisions = locked.study, locked.rubric, Rows(select(decisions, locked.study).decisions)
-    human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return Frame(*records_of(decisions), asked.names, asked.scale, seed, human)
-
-
-def draw(
-    folder: RunFolder, number: int | None, *, now: datetime, seed: int | None = None, twice: float | None = None
-) -> Draw:
-    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given.
-
-    Raises as `draw_sample` and `store_draw`; `InputError`: people's grades are in the table already.
-    """
-    frame = frame_of(folder)
-    if frame.graded:
-        what = "people's grades are in the table already; a sample is drawn before the first grade"
-        raise InputError(str(folder.path), [Problem("human", what)])
-    sizes = Counter(cycle for cycle, _ in frame.records.values())
-    made = draw_sample(
-        frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,
-        seed=frame.seed if seed is None else seed, twice=frame.plan.double if twice is None else twice,
-        agents_a_cycle=min(sizes.values(), default=0), at=now.isoformat().replace("+00:00", "Z"),
-    )  # fmt: skip
-    return store_draw(folder, made)
-
-
-def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
-    """What `assaymark draw` prints."""
-    clusters = len({made.strata[name] for name in made.units})
-    drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"
-    elsewhere, label = f"assaymark import human FILE --out {folder.path}", f"assaymark label {folder.path}; "
-    then = f"{label}grades from elsewhere: {elsewhere}"
-    if SEASON.holds(folder):
-        then = f"{elsewhere}, with AGENT/PERIOD as trajectory, aggregate as dimension and grades from 0 to 100"
-    return [
-        f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
-        f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
-        f"cycles: {', '.join(made.units)}",
-        f"then: {then}",
-    ]
 
 
 def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

@@ -1,25 +1,29 @@
-"""The texts of a run that people grade: from its records or its table, blinded as a judge's prompt is."""
+"""What people grade of a run, the draw of a sample of it, and its texts, blinded as a judge's prompt is."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
+from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
 from assaymark.records import Agent
+from assaymark.records import Rows as Records
 from assaymark.report.label import Question, Section
 from assaymark.rows import Rows
-from assaymark.workflow.check import is_table, read_again
-from assaymark.workflow.human_labels import Frame, frame_of
+from assaymark.workflow.check import is_table, read_again, table_frame
+from assaymark.workflow.human_labels import Draw, Frame, draw_sample, records_of, store_draw
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.track import select
 from assaymark.workflow.tracks.season_lock import SEASON
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
@@ -192,3 +196,60 @@ def _material(rows: Rows, roles: Mapping[str, str], row: Any) -> list[str]:
                 if any(" " in text for text in values):
                     return values
     return [""] * len(row)
+
+
+def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
+    """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
+    if is_table(folder):
+        return table_frame(folder)
+    folder.require()
+    if SEASON.holds(folder):
+        from assaymark.workflow.tracks.season_judge import judged_frame  # which reads grades of people
+
+        return judged_frame(folder)
+    if folder.lock.is_file() and not STUDY.holds(folder):
+        what = "holds a benchmark, whose questions have answers: people's grades anchor studies, seasons and tables"
+        raise InputError(str(folder.path), [Problem("", what)])
+    decisions, study = Store(folder).read(DECISIONS), None
+    asked = find_rubric(rubric)
+    if STUDY.holds(folder):
+        locked = open_locked(folder)
+        study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
+    human, seed = (Human(), 0) if study is None else (study.human, study.seed)
+    return Frame(*records_of(decisions), asked.names, asked.scale, seed, human)
+
+
+def draw(
+    folder: RunFolder, number: int | None, *, now: datetime, seed: int | None = None, twice: float | None = None
+) -> Draw:
+    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given.
+
+    Raises as `draw_sample` and `store_draw`; `InputError`: people's grades are in the table already.
+    """
+    frame = frame_of(folder)
+    if frame.graded:
+        what = "people's grades are in the table already; a sample is drawn before the first grade"
+        raise InputError(str(folder.path), [Problem("human", what)])
+    sizes = Counter(cycle for cycle, _ in frame.records.values())
+    made = draw_sample(
+        frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,
+        seed=frame.seed if seed is None else seed, twice=frame.plan.double if twice is None else twice,
+        agents_a_cycle=min(sizes.values(), default=0), at=now.isoformat().replace("+00:00", "Z"),
+    )  # fmt: skip
+    return store_draw(folder, made)
+
+
+def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
+    """What `assaymark draw` prints."""
+    clusters = len({made.strata[name] for name in made.units})
+    drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"
+    elsewhere, label = f"assaymark import human FILE --out {folder.path}", f"assaymark label {folder.path}; "
+    then = f"{label}grades from elsewhere: {elsewhere}"
+    if SEASON.holds(folder):
+        then = f"{elsewhere}, with AGENT/PERIOD as trajectory, aggregate as dimension and grades from 0 to 100"
+    return [
+        f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
+        f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
+        f"cycles: {', '.join(made.units)}",
+        f"then: {then}",
+    ]

@@ -33,8 +33,8 @@ from assaymark.workflow.human_labels import (
     stored_draw,
     stored_grades,
 )
-from assaymark.workflow.human_labels import draw as draw_cycles
 from assaymark.workflow.label_texts import Shown, Texts, open_texts
+from assaymark.workflow.label_texts import draw as draw_cycles
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
