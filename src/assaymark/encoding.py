@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 def to_json(value: Any) -> JSON:
     """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists."""
+    if type(value) in (str, bool, int) or (type(value) is float and math.isfinite(value)):
+        return value  # as most details are
     return json.loads(canonical_json(value))
 
 
