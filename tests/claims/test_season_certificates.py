@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from season_worlds import World, measured, played
 from assaymark.claims import SeasonGates, decide_season, season_certificates, verify
 from assaymark.claims.messages import said
 from assaymark.errors import InputError
+from assaymark.metrology.measure_people import Labels
 from assaymark.records import Measurement, canonical_json
 
 EXCESS = [
@@ -114,3 +116,77 @@ def test_whatever_is_put_into_a_certificate_is_a_difference_or_an_input_error(da
     place[key] = data.draw(st.sampled_from([None, -1, 3.5, "x", [], {}, [1, "a"], {"key": []}, True, 10**30]))
     with contextlib.suppress(InputError):
         verify(found)
+
+
+# --- people beside the panel ------------------------------------------------------------------------------------------
+
+
+@cache
+def beside_people(
+    see: float = 1.0,
+    *,
+    labelled: int = 30,
+    noise: float = 2.0,
+    refused: str = "",
+    first: float = 75.0,
+    longer: bool = False,
+):
+    """A season of 36 periods, 24 to 36 of them graded by two people who see ``see`` of what the judges see."""
+    season = played(World((first, 55.0, 53.0), periods=36), np.random.default_rng([1, 11]))
+    words = {key: 40 * n if longer and key[0] == "a00" else n for key, n in season.tokens.items()}
+    season = replace(season, tokens=words)
+    rng, rows = np.random.default_rng(4), season.scores.periods
+    drawn = sorted(map(str, rng.permutation(list(rows))[:labelled]))
+    grades = {}
+    for period in drawn:
+        points = {agent: float(np.median([*row.values()])) for agent, row in rows[period].items()}
+        middle = float(np.mean([*points.values()]))
+        for agent, one in points.items():
+            given = (middle + see * (one - middle) + rng.normal(0, noise, 2)).clip(0, 100).round()
+            grades[period, agent] = {who: {"aggregate": float(x)} for who, x in zip(("ab", "cd"), given, strict=True)}
+    people = Labels(grades, dict.fromkeys(rows, labelled / len(rows)), frozenset(drawn), refused)
+    measurements = [*measured(season, people), *EXCESS]
+    gates = SeasonGates(on_failure="qualified")
+    found = decide_season(measurements, gates, "plan")
+    made = season_certificates(found.verdicts, measurements, gates, season.scores.families)
+    return found, [json.loads(canonical_json(one)) for one in made]
+
+
+ABOVE = "above[dimension=aggregate,high=a00,low=a01]"
+
+
+@pytest.mark.parametrize(
+    ("given", "state", "words"),
+    [
+        ({}, "confirms", "as the 2 human graders of this season would order it: +"),
+        ({"see": -0.1}, "contradicts", "the 2 human graders of this season see less than half"),
+        ({"see": 0.55, "noise": 40.0, "labelled": 20}, "undecided", "People’s grades on 20 periods leave it undecided"),
+        ({"labelled": 12}, "not-tested", "at least 20 graded periods are needed"),
+        ({"refused": "the draw does not follow from its seed"}, "not-tested", "they are no random sample"),
+    ],
+)
+def test_people_confirm_or_contradict_an_order_of_a_season(given, state, words):
+    found, made = beside_people(**given)
+    one = {one.verdict.claim.id: one.verdict for one in found.verdicts}[ABOVE]
+    assert one.human_anchor == state
+    assert words in " ".join((*one.reasons, one.condition or ""))
+    assert (one.publication_level == "no-claim") == (state == "contradicts")
+    assert ("human_anchor" in one.binding) == (state == "contradicts")
+    for certificate in made:
+        assert verify(certificate).differences == ()
+    if state == "confirms":
+        (mine,) = [one for one in made if one["claim"]["id"] == ABOVE]
+        assert any("human" in text or "people" in text for text in verify(
+            changed(mine, "human.contrast", {"high": "a00", "low": "a01"}, value=40.0)).differences)  # fmt: skip
+
+
+def test_people_lift_what_may_be_length():
+    (one, _), (two, made) = (beside_people(first=65.0, longer=True, refused=why) for why in ("not asked", ""))
+    one, two = ({each.verdict.claim.id: each.verdict for each in found.verdicts}[ABOVE] for found in (one, two))
+    assert one.length == two.length == "may-be-length"
+    assert (one.publication_level, one.human_anchor) == ("qualified", "not-tested")
+    assert (two.publication_level, two.human_anchor) == ("headline", "confirms")
+    assert [cap.lifted for cap in two.caps if cap.field == "length"] == [True]
+    said = [[text.id for text in each.conditions] for each in (one, two)]
+    assert said == [["length", "overlap"], ["overlap", "people"]]
+    assert all(verify(each).differences == () for each in made)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.judging import ScoringPlan, band, load_scoring
 from assaymark.judging.season.scoring import DecisionTime, JudgeScore
+from assaymark.metrology.measure_people import Labels
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.workflow.tracks.season_measure import SeasonScores, mean_composites
 from assaymark.workflow.tracks.season_measure_table import SeasonTotals, season_totals, table_measurements
-from assaymark.workflow.tracks.season_measures import season_orders
+from assaymark.workflow.tracks.season_measures import season_orders, season_people
 
 PLAN = load_scoring("v0.4")
 UNTIMED = DecisionTime(None, 0, 0, "no measured time")
@@ -140,7 +141,7 @@ def _score(judge: str, points: float) -> JudgeScore:
     return JudgeScore(judge, value, value, value, None, value, band(value), PLAN.grader, PLAN.digest)
 
 
-def measured(season: Played) -> list[Measurement]:
+def measured(season: Played, people: Labels | None = None) -> list[Measurement]:
     """What orders rest on; agreement and datasheets are as good as can be, so that they withhold nothing."""
     totals = season.totals()
     kept = [
@@ -148,7 +149,9 @@ def measured(season: Played) -> list[Measurement]:
         for judge in season.scores.judges
     ]
     kappa = Measurement(name="season.kappa", labels={}, value=0.9, n=1, n_of="", method="")
-    orders = season_orders(totals, season.families, season.tokens, OrderRules())
+    orders = [*season_orders(totals, season.families, season.tokens, OrderRules())]
+    if people is not None:
+        orders += season_people(totals, season.families, [*orders], people, PLAN, OrderRules())
     return [*table_measurements(totals), *orders, kappa, *kept]
 
 

@@ -613,9 +613,10 @@ def test_judges_of_a_season_are_held_against_people(beside_people, tmp_path, cap
     assert bytes_of(folder) == before
     assert main(["season", "publish", str(folder.path), "--out", str(site)]) == 0
     file = json.loads((folder.path / "verdicts.json").read_text())
-    assert {name: file[name] for name in ("plan_hash", "tally", "places", "verdicts")} == {
-        name: decided[name] for name in ("plan_hash", "tally", "places", "verdicts")
-    }
+    for verdicts in (file["verdicts"], decided["verdicts"]):
+        for one in verdicts:
+            del one["measurements"]  # of orders, now also the sample
+    assert all(file[name] == decided[name] for name in ("plan_hash", "tally", "places", "verdicts"))
     found = {one["name"] + one["labels"].get("judge", ""): one for one in file["measurements"].values()}
     sample, agreed = found["human.sample"], found["human.agreement"]
     assert (sample["value"], sample["n"], sample["detail"]["graders"]) == (1.0, 3, ["ab", "cd"])
@@ -651,6 +652,28 @@ def test_grades_that_are_no_sample_of_a_season_correct_nothing(beside_people, tm
     assert "a second draw would choose among labels" in said
 
 
+def test_the_file_that_a_season_names_has_grades_of_people_in_and_beside_the_panel(tmp_path, capsys):
+    more = '\n[human]\ngrades = "grades.csv"\n'
+    folder = played(tmp_path, judges=panel("reader") + PERSON.format("ab"), more=more, last="2024-03-05")
+    said_by(capsys, "season", "judge", folder.path)
+    said = said_by(capsys, "draw", folder.path, "--sample", 2, "--double", 0)
+    assert "with AGENT/PERIOD as trajectory, aggregate as dimension and grades from 0 to 100" in said
+    beside = {(f"{agent}/{week}", "gh"): 60 for agent in ("one", "two") for week in WEEKS[:2]}
+    labels(folder.path / "grades.csv", beside)
+    assert "people beside the panel: 4 grades by 1 person" in said_by(capsys, "season", "judge", folder.path)
+    # Grades of the panel that came since: the season is to be judged anew, and the sample is read all the same.
+    assert (
+        main(["import", "human", str(sheet(tmp_path / "p.csv", {("one", "ab"): 60})), "--out", str(folder.path)]) == 0
+    )
+    assert "2 agents graded by 2 judges" in said_by(capsys, "season", "judge", folder.path)
+    parts = [part.name for part in (*load_scoring().reasoning, *load_scoring().evidence)]
+    rows = [f"one,ab,{name},70,2100-01-02T10:00:00Z" for name in parts]
+    (folder.path / "grades.csv").write_text("\n".join(["trajectory,grader,dimension,grade,time", *rows]))
+    said = said_by(capsys, "season", "judge", folder.path)
+    assert "2 agents graded by 2 judges" in said
+    assert "people beside the panel: 4 grades by 1 person" in said
+
+
 def test_what_cannot_be_drawn_or_read_of_a_season_is_refused(beside_people, unjudged, tmp_path, capsys):
     folder = copied(beside_people, tmp_path)
     assert "must be 1 to 3" in said_by(capsys, "draw", folder.path, "--sample", 4, status=1)
@@ -661,6 +684,9 @@ def test_what_cannot_be_drawn_or_read_of_a_season_is_refused(beside_people, unju
     assert "no such record among those that there are (got 'one')" in said
     assert "no such record among those that there are (got 'one/2024-W33')" in said
     assert "from 0 to 100 (got '101')" in said
+    early = labels(tmp_path / "e.csv", {("one/2024-W10", "ab"): 60})
+    said = said_by(capsys, "import", "human", early, "--out", unjudged.path, status=1)
+    assert "first draw what these grade (assaymark draw)" in said
     bad = labels(tmp_path / "d.csv", {("one/2024-W10", "ab"): 60}, dimension="claim_support", at="2100-01-02")
     said = said_by(capsys, "import", "human", bad, "--out", folder.path, status=1)
     assert "unknown dimension 'claim_support'" in said

@@ -89,25 +89,28 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
         tested = [item for item in items if item is not None and item.value is None]
         why = sample.state if sample.value is None else tested[0].state if tested else "no pair has labels"
         said = f"People's grades do not test it: {why.removeprefix('not tested: ')}."
-        return Finding("human_anchor", "not-tested", None, (said,), (), ids)
+        return Finding("human_anchor", "not-tested", None, (said,), (), ids, {"drawn": sample})
     there = [item for item in items if item is not None]
     family = {**known.memo.get(PUT, {}), fields.claim.id: p}
     p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
     states = [_state(item, p_holm, rules) for item in there]
     state = min(states, key=_ORDER.index)
     who = f"the {len(graders)} human graders of this study" if len(graders) > 1 else "the human grader of this study"
-    cycles = f"{min(item.n for item in there)} labelled cycles"
+    n = min(item.n for item in there)
+    cycles, known_by = f"{n} labelled cycles", {"n": len(graders), "labelled": n}
     if state == "contradicts":
         said = f"People's grades contradict it: {who} see less than half of the difference that the judges see."
-        return Finding("human_anchor", state, "no-claim", (said,), (), ids)
+        return Finding("human_anchor", state, "no-claim", (said,), (), ids, known_by)
     if state == "undecided":
-        needed, n = [item.detail.get("needed") for item in there], min(item.n for item in there)
+        needed = [item.detail.get("needed") for item in there]
         most = max((int(one) for one in needed if one is not None), default=0)
         more = f"; about {most} labelled cycles would be needed" if most > n else f", though {most} often suffice"
         text = (
             f"People's grades on {cycles} leave it undecided{'; more clusters are needed' if None in needed else more}."
         )
-        return Finding("human_anchor", state, None, (), (Condition(id="people", text=text),), ids)
+        more = "clusters" if None in needed else "about" if most > n else "suffices"
+        return Finding("human_anchor", state, None, (), (Condition(id="people", text=text),), ids,
+                       {**known_by, "more": more, "needed": most})  # fmt: skip
     agreed = known.get("human.agreement", dimension=fields.claim.dimension)
     lifts = agreed is not None and agreement_status(agreed.value, publish=rules.publish, halt=rules.halt) == "publish"
     ids = ids if agreed is None else (*ids, agreed.id)
@@ -123,7 +126,14 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
             how = f"{how} ({agreed.state.partition(': ')[2]})"
         text = f"{text[:-1]}, which lifts no other limit: {how}."
     conditions = (Condition(id="people", text=text),)
-    return Finding("human_anchor", "confirms", None, (), conditions, ids, {"lifts": lifts})
+    values = {
+        **known_by,
+        "lifts": lifts,
+        "seen": there,
+        "agreed": None if agreed is None else agreed.value,
+        "publish": rules.publish,
+    }
+    return Finding("human_anchor", "confirms", None, (), conditions, ids, values)
 
 
 def _state(item: Measurement, p_holm: float, rules: Rules) -> AnchorState:

@@ -22,6 +22,7 @@ from assaymark.claims.evidence import (
     SeasonIndex,
     equivalence_gap,
 )
+from assaymark.claims.human_anchor import lifted, put_to_people, with_people
 from assaymark.claims.levels import Instruments, Rules, agreement_status, instruments_of, other_margins, other_tests
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Orders, Standing, orders_of
@@ -37,6 +38,8 @@ from assaymark.claims.standing import (
 )
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.controls import TOLERANCE
+from assaymark.metrology.human_anchor import FEWEST_LABELLED
+from assaymark.metrology.measure_people import NOT_DRAWN
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import (
     AGGREGATE,
@@ -261,6 +264,8 @@ def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
     claims = [first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
     claims += [pair_claim(AGGREGATE, *pair) for pair in pairs]
     claims += [within_claim(*pair, season.gates.margin) for pair in pairs]
+    if season.known.named("human.contrast"):
+        put_to_people((_judged(season, one, season.gates, season.rules) for one in claims), season.known.orders)
     return [_verdict(season, claim) for claim in claims]
 
 
@@ -304,7 +309,12 @@ def _verdict(season: SeasonCase, claim: Claim) -> SeasonVerdict:
 
 
 def _fields(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
-    """The fields of a claim about orders under some rules."""
+    """The fields of a claim about orders under some rules, with what people's grades say of it."""
+    return with_people(_judged(season, claim, gates, rules), season.known.orders, rules)
+
+
+def _judged(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
+    """The fields of a claim about orders from the judges alone."""
     known, orders = season.known, season.known.orders
     evidence = evidence_of(claim, orders, rules)
     names = tuple(sorted(evidence.compared.union(claim.subjects)))
@@ -446,20 +456,55 @@ def _bias_reasons(fields: Fields) -> Iterator[Said]:
             yield said("claim.reason.own_family.turns")
         elif one.state == "no-disinterested-judge":
             yield said("claim.condition.own_family", n=len(fields.evidence.pairs))
+        elif one.field == "human_anchor" and one.reasons:
+            yield _people_said(one)
         elif _may_be_length(one) and (fields.claim.asserts_order or fields.evidence.published):
             yield _length_said(one, fields, sized=False)
+
+
+def _people_said(one: Finding) -> Said:
+    """What people's grades say of an order, or why they do not test it."""
+    known = one.values
+    if one.state == "not-tested":
+        sample: Measurement = known["drawn"]
+        refused = "refused" if sample.state.startswith(NOT_DRAWN) else "part"
+        return said(f"claim.reason.people.{'few' if sample.value is not None else refused}", least=FEWEST_LABELLED)
+    n, labelled = known["n"], known["labelled"]
+    if one.state == "contradicts":
+        return said("claim.reason.people.contradicts", n=n)
+    if one.state == "undecided":
+        more = said(f"claim.condition.people.{known['more']}", needed=known["needed"])
+        return said("claim.condition.people.undecided", periods=labelled, more=more)
+    gap: Said | str = ""
+    if len(known["seen"]) == 1:
+        (item,) = known["seen"]
+        ends: Said | str = ""
+        if item.low is not None and item.high is not None:
+            ends = said("claim.reason.points", low=item.low, high=item.high)
+        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends)
+    tail: Said | str = ""
+    if not known["lifts"]:
+        agreed = known["agreed"]
+        tail = said(f"claim.condition.people.{'unmeasured' if agreed is None else 'weak'}", kappa=agreed or 0.0,
+                    needed=known["publish"])  # fmt: skip
+    return said("claim.condition.people.confirms", n=n, gap=gap, periods=labelled, tail=tail)
 
 
 def _conditions(season: SeasonCase, fields: Fields) -> Iterator[tuple[str, Said]]:
     """What has to be said with a supported claim, in a fixed order."""
     for one in fields.findings:
-        if one.state == "no-disinterested-judge":
+        free = fields.lifts and lifted(one)
+        if free and one.cap == "no-claim":
+            yield from (("own-family", text) for text in _bias_reasons(replace(fields, findings=(one,))))
+        elif one.state == "no-disinterested-judge" and not free:
             yield "own-family", said("claim.condition.own_family", n=len(fields.evidence.pairs))
         elif one.field == "length":
-            if _may_be_length(one):
+            if _may_be_length(one) and not free:
                 yield "length", _length_said(one, fields, sized=True)
             if any(condition.id == "overlap" for condition in one.conditions):
                 yield "overlap", said("claim.condition.overlap")
+        elif one.field == "human_anchor" and one.conditions:
+            yield "people", _people_said(one)
         elif one.field == "other_judges" and one.cap is not None:
             yield "other-judges", said("claim.condition.other_judges")
         elif one.field == "clusters":

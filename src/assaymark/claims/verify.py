@@ -50,7 +50,7 @@ SEASON: Final = "assaymark season certificate 1"
 
 _ORDERS: Final = (
     "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
-    "order.autocorrelation", "datasheet.gate",
+    "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
 )  # fmt: skip
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: PARTS.get(name, ()) for name in _ORDERS},

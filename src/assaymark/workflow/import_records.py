@@ -61,7 +61,10 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     require_version_2(folder)
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
-    if stored_draw(folder) is not None and (data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]):
+    beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
+    if season and beside and any(one.human for one in stored_season(folder).season.panel):
+        beside = AGGREGATE.encode() in data  # people of the panel give the parts of the scoring plan
+    if beside and stored_draw(folder) is not None:
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
         asked = dict.fromkeys((*frame.dimensions, AGGREGATE))

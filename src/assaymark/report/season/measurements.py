@@ -30,6 +30,7 @@ _BOOKS: Final = (
     "human.sample",
     "human.agreement",
     "human.labels",
+    "human.contrast",
 )
 _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
@@ -156,6 +157,7 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "human.agreement",
         "human.sample",
         "human.labels",
+        "human.contrast",
     ),
     "records": ("ledger", "reliability", "lookahead", "thrash", "decisions"),
     "books": ("return", "drawdown", "excess"),

@@ -408,15 +408,16 @@ def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, 
 def judged_frame(folder: RunFolder) -> Frame:
     """What people can grade of a season that was judged to its end: the periods of its agents, in points.
 
-    `InputError`: it was not, so a sample of it would be one of other periods; or no period was graded.
+    `InputError`: no sample is drawn and it was not, so one would be of other periods; or no period was graded. Grades
+    of a sample are read while a season is judged again; what they are worth then, its measurements say.
     """
     stored, store = stored_season(folder), Store(folder)
-    season = stored.season
-    if not is_judged(store, stored):
+    season, drawn = stored.season, stored_draw(folder) is not None
+    if not (drawn or is_judged(store, stored)):
         what = "is not judged as it is now, so nobody knows which periods a sample is of"
         raise InputError(str(folder.path), [Problem("", f"{what}; first run: assaymark season judge {folder.path}")])
     grades = store.read(GRADES)
-    if not _is_over(season, last := max(one.last for one in grades)):
+    if not (drawn or _is_over(season, last := max(one.last for one in grades))):
         what = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
         raise InputError(str(folder.path), [Problem("", what)])
     records, clusters = judged_periods(grades)

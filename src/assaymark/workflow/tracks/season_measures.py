@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -126,9 +126,10 @@ def season_findings(
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
     shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == BASELINE for one in earned)
     inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
+    orders = [*season_orders(totals, families, tokens, inference, claims=season.claims, order=order, level=LEVEL)]
     found = [
         *table_measurements(totals),
-        *season_orders(totals, families, tokens, inference, claims=season.claims, order=order, level=LEVEL),
+        *orders,
         kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement, order=order),
         *judge_measurements(totals, families, tokens, level=LEVEL, order=order),
         *judge_noise(totals.heard),
@@ -140,15 +141,26 @@ def season_findings(
         *flagged_measurements(flagged, level=LEVEL),
     ]
     if people is not None:
-        found += people_measurements(
-            season_comparisons(totals, families, {}, order), people, (), Measurement, weights=np.array([]),
-            scale=(0.0, SPAN), pass_mark=season.human.passed_from(0.0, SPAN), alpha=inference.alpha, level=LEVEL,
-            unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
-        )  # fmt: skip
+        pass_mark = season.human.passed_from(0.0, SPAN)
+        found += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
     if season.datasheets is not None:
         demand = _Demand(season.datasheets, asked_judges(season))
         found += limit_measurements({one.judge: one for one in sheets}, demand)
     return found, totals.table
+
+
+def season_people(
+    totals: SeasonTotals, families: Mapping[str, str], orders: Iterable[Measurement], people: Labels,
+    plan: ScoringPlan, inference: OrderRules, order: ClusterOrder = "consecutive", *, pass_mark: float = 0.625 * SPAN,
+) -> Iterator[Measurement]:  # fmt: skip
+    """What people's grades say of judges, bands and orders (`people_measurements`), on the periods that could be
+    drawn."""
+    found = season_comparisons(totals, families, {}, order, within=() if people.refused else people.pi)
+    contrasts = [one for one in orders if one.name == "contrast"]
+    yield from people_measurements(
+        found, people, contrasts, Measurement, weights=np.array([]), scale=(0.0, SPAN), pass_mark=pass_mark,
+        alpha=inference.alpha, level=LEVEL, unit=POINTS, cuts=(plan.bands.mixed, plan.bands.strong),
+    )  # fmt: skip
 
 
 def written(material: SeasonMaterial) -> Tokens:
@@ -205,12 +217,13 @@ def season_orders(
 
 
 def season_comparisons(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder
-) -> Comparisons:
-    """The composites of graded agents' periods: each period is a cycle and a cluster."""
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder,
+    within: Collection[str] = (),
+) -> Comparisons:  # fmt: skip
+    """The composites of graded agents' periods (``within``: of these alone): each period is a cycle and a cluster."""
     scores = totals.heard
     # Without any graded period there is an empty one, in which no pair can be compared.
-    periods = scores.periods or {"": {}}
+    periods = {name: row for name, row in scores.periods.items() if not within or name in within} or {"": {}}
     graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}
     judges = tuple(judge for judge in scores.judges if judge in graded)
     agents = tuple(sorted(row.contestant for row in totals.table.rows if row.total is not None))
