@@ -116,11 +116,12 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
          "  line 28, judge: is empty; each row needs its judge",
          "  line 29, score: 9 lies outside 1..5; scores run from 3 to 9 (correct it, or declare another scale)"],
     ),
-    "families, trials and scale at once": (
+    "families, trials, words and scale at once": (
         text([(*row, "openai" if k % 3 else "meta", 1)
-              for k, row in enumerate([("q9", "ash", "gpt-4o", 9), *GOOD, (*GOOD[0][:3], 5)])],
+              for k, row in enumerate([("q9", "ash", "gpt-4o", 9), ("q8", "ash", "gpt-4o", "great"), *GOOD,
+                                       (*GOOD[0][:3], 5)])],
              f"{HEAD},family,trial"), SCALE,
-        ["9 lies outside 1..5", "' here and '", "a second score for"],
+        ["9 lies outside 1..5", "(got 'great')", "' here and '", "a second score for"],
     ),
     "scores that tell no scale": (
         text(GOOD), (),

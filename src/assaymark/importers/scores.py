@@ -254,7 +254,8 @@ class _Reading(Cells):
                     f"a trial is a whole number, as in 1, 2, 3 (got {column[row].as_py()!r:.60})",
                 ),
             )
-            self.problems.refuse()
+            if wrong.any():
+                self.problems.refuse()
             return np.unique(values, return_inverse=True)[1][rows]
         order = np.lexsort((scores, result))
         starts = np.flatnonzero(np.r_[True, result[order][1:] != result[order][:-1]])
