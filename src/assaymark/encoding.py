@@ -59,6 +59,14 @@ def _plain(value: Any) -> JSON:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def as_object(value: Any) -> dict[str, JSON] | None:
+    """A record or mapping as the fields or entries that it has in JSON, themselves as they are; None for the rest."""
+    if isinstance(value, dict):
+        return value
+    known = isinstance(value, Mapping) or dataclasses.is_dataclass(type(value))
+    return _plain(value) if known else None
+
+
 # The standard encoder walks everything in C and asks _plain only for records and times: four times as fast as walking
 # a context of a thousand facts here. Records cannot be circular, so looking for circles is left out.
 _ENCODER = json.JSONEncoder(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
+from assaymark.encoding import as_object
 from assaymark.encoding import write_atomic as write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.problems import foreign
@@ -108,11 +109,11 @@ def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> s
             shared[id(part)] = (part, canonical_json(part))
         return shared[id(part)][1]
 
-    for key, item in sorted((value if isinstance(value, dict) else to_json(value)).items()):
-        said = "" if shared is not None and isinstance(item, dict) and item else canonical_json(item)
-        if isinstance(item, dict) and item:
-            entries = (f"{json.dumps(name)}: {text(item[name])}" for name in sorted(item))
-            said = "{\n" + ",\n".join(entries) + "\n}"
+    for key, item in sorted((as_object(value) or to_json(value)).items()):
+        entries = as_object(item)
+        said = canonical_json(item) if not entries and not isinstance(item, (list, tuple)) else "[]"
+        if entries:
+            said = "{\n" + ",\n".join(f"{json.dumps(name)}: {text(entries[name])}" for name in sorted(entries)) + "\n}"
         elif isinstance(item, (list, tuple)) and item:
             said = "[\n" + ",\n".join(map(canonical_json, item)) + "\n]"
         lines.append(f"{json.dumps(key)}: {said}")
