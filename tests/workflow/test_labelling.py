@@ -217,6 +217,15 @@ def test_another_table_in_the_folder_has_a_draw_of_its_own(tmp_path, capsys):
     assert "is of 4 other cycles; label this table in a folder" in label(run, status=1, capsys=capsys)
 
 
+def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, capsys):
+    run = checked(tmp_path, items=4)
+    assert main(["draw", str(run.path), "--sample", "3"]) == main(["draw", str(run.path), "--sample", "2"]) == 0
+    label(run, "--file", tmp_path / "a.html", capsys=capsys)
+    assert main(["draw", str(run.path), "--sample", "3"]) == 1
+    assert "2 cycles were drawn" in (said := capsys.readouterr().err)
+    assert "dealt out to graders" in said
+
+
 def test_a_changed_table_is_refused(table, tmp_path, capsys):
     run = checked(tmp_path)
     with (tmp_path / "scores.csv").open("a") as handle:

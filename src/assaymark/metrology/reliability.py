@@ -415,11 +415,11 @@ def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> Contras
 def dstudy(
     v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, *, random: bool = True,
     alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
-    least: Mapping[str, int] | None = None,
+    least: Mapping[str, int] | None = None, human_alpha: float | None = None,
 ) -> DStudy | None:  # fmt: skip
     """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,
-    Satterthwaite 1946)."""
-    source = "dstudy"
+    Satterthwaite 1946). People confirm it at ``human_alpha``, by default the level at which judges are tested."""
+    source, human_alpha = "dstudy", alpha if human_alpha is None else human_alpha
     parts = _components(source, v)
     prices = {"human": 0.0, **cost}
     if set(prices) != {"record", "call", "human"} or not all(math.isfinite(x) and x >= 0 for x in prices.values()):
@@ -427,8 +427,8 @@ def dstudy(
     if not (math.isfinite(effect) and effect > 0):
         checks.fail(source, "effect", f"must be a finite number above 0 (got {effect!r})")
     k = checks.whole(source, "agents", agents, least=2)
-    checks.probability(source, "alpha", alpha)
-    checks.probability(source, "power", power)
+    for name, value in (("alpha", alpha), ("human_alpha", human_alpha), ("power", power)):
+        checks.probability(source, name, value)
     most = {
         "G": checks.whole(source, "most_clusters", most_clusters, least=2),
         "C": checks.whole(source, "most_cycles", most_cycles, least=1),
@@ -446,7 +446,7 @@ def dstudy(
     within = 2 * (parts["residual"] + (parts["disagreement"] + parts["trial"] / t) / j)
     if prices["human"]:
         possible &= (g >= FEWEST_LABELLED_CLUSTERS) & (g * c >= FEWEST_LABELLED)
-        possible &= _may_reach(effect, between / g + within / (g * c), g - 1, alpha, power)
+        possible &= _may_reach(effect, between / g + within / (g * c), g - 1, human_alpha, power)
         total = total + FEWEST_LABELLED * k * prices["human"]
     best: tuple[float, int, float, int | None] | None = None
     # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
@@ -461,7 +461,7 @@ def dstudy(
             cycles, clusters = int(g[i] * c[i]), int(g[i])
             spreads = math.sqrt(within[i]), math.sqrt(between[i])
             labelled = anchor_needed(
-                effect, spreads[0], _ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=alpha, power=power
+                effect, spreads[0], _ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=human_alpha, power=power
             )
             if labelled is None:
                 continue

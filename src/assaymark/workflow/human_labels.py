@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,9 @@ from assaymark.workflow.tables import Column, Store, Table
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
+
+SHEETS: Final = "sheets.json"
+"""Who grades what, below the labels of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,11 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
             f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and {given} grades given; a second draw "
             "would choose among labels. Grade what was drawn, or start a new run folder"
         )
+    if held is not None and held.frame == draw.frame and begun(folder):
+        raise PlanError(
+            f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and dealt out to graders, whose work a "
+            f"second draw would lose. Grade what was drawn, or delete {folder.labels} if nobody began"
+        )
     text = canonical_json(draw)
     if folder.has_ledger:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
@@ -159,6 +168,13 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
     else:
         write_atomic(_file(folder), canonical_json([text, content_id(text)]))
     return draw
+
+
+def begun(folder: RunFolder) -> bool:
+    """Whether graders were given files, or gave labels on the page."""
+    found = sorted(folder.labels.glob("*"))
+    handed = folder.labels / SHEETS
+    return any(one != handed for one in found) or (handed in found and json.loads(handed.read_bytes())["handed"])
 
 
 def stored_draw(folder: RunFolder) -> Draw | None:

@@ -26,6 +26,7 @@ from assaymark.report.label import LabelCycle, LabelSheet, LabelText
 from assaymark.report.text import moment as when
 from assaymark.rows import read
 from assaymark.workflow.human_labels import (
+    SHEETS,
     Draw,
     HumanGrade,
     moment,
@@ -52,7 +53,6 @@ LONGEST_COMMENT: Final = 4000
 _GRADER: Final = re.compile(r"[A-Za-z0-9]{1,8}")
 _GRADE: Final = re.compile(r"-?[0-9]{1,6}", re.ASCII)
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
-_FILE: Final = "sheets.json"
 
 # --- who grades which texts -------------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class Labelling:
     def hand_out(self) -> None:
         """Note that files go to the graders: from now on nothing about the sheets changes."""
         self.sheets = replace(self.sheets, handed=True)
-        write_json(self.folder.labels / _FILE, self.sheets)
+        write_json(self.folder.labels / SHEETS, self.sheets)
 
     def graded(self, grader: str) -> int:
         """How many of a person's texts have an answer on every dimension."""
@@ -261,7 +261,7 @@ def open_labelling(
     cycles. `InputError`: a name of a grader, everything that is wrong with the known answers, or a table without texts.
     """
     texts, draw = open_texts(folder), stored_draw(folder)
-    path = folder.labels / _FILE
+    path = folder.labels / SHEETS
     sheets = parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
     if sheets is not None and draw is not None and sheets.draw == content_id(draw):
         Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over

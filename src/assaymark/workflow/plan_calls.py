@@ -121,7 +121,7 @@ def claim_design(
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
     best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,
-                  most_clusters=max(MOST_CLUSTERS, now["G"]))  # fmt: skip
+                  most_clusters=max(MOST_CLUSTERS, now["G"]), human_alpha=study.inference.alpha)  # fmt: skip
     labels, assumed = _labels(found, scale, [high, *low], gap, study, measurements)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
