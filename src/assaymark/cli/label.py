@@ -64,10 +64,9 @@ def draw(
 
     A table is checked into --out first. Grades of another sample are shown and correct nothing.
     """
-    tools, folder = tools_of(ctx), RunFolder(out if run.is_file() else run)
+    tools = tools_of(ctx)
     with new_folder(out) if run.is_file() else nullcontext():
-        if run.is_file():
-            check_table(run, out=out)
+        folder = _folder(run, out)
         made = draw_cycles(folder, sample, now=datetime.now(UTC), seed=seed, twice=double)
     say(tools, json, made, draw_lines(folder, made))
 
@@ -95,7 +94,7 @@ def label(
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
-    found = open_labelling(_folder(run), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC))
+    found = open_labelling(_folder(run, OUT), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC))
     if read:
         new = read_labels(found, files or [])
         _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
@@ -106,13 +105,13 @@ def label(
         _serve(tools, json, found, port)
 
 
-def _folder(run: Path) -> RunFolder:
-    """The run folder that is meant; a table is checked into its own first."""
+def _folder(run: Path, out: Path) -> RunFolder:
+    """The run folder that is meant; a table is checked into ``out`` first, unless it was."""
     if run.is_dir() or not run.exists():
         return RunFolder(run).require()
-    folder = RunFolder(OUT)
+    folder = RunFolder(out)
     if not is_table(folder) or open_checked(folder).read.sha256 != file_sha256(run):
-        check_table(run, out=OUT)
+        check_table(run, out=out)
     return folder
 
 

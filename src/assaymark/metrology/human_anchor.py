@@ -37,6 +37,9 @@ FEWEST_LABELLED = 20
 FEWEST_LABELLED_CLUSTERS = 5
 """Clusters that the labelled cycles must come from."""
 
+ASSUMED_R = 0.6
+"""Correlation of people's and judges' differences within a cluster that planning assumes before there are labels."""
+
 LEAST_RESPONSE = 0.9
 """Share of the drawn records that must be graded: those that people passed over are not like the others."""
 

@@ -18,6 +18,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import Estimate, Maker, jackknife_estimate, number
 from assaymark.metrology.human_anchor import (
+    ASSUMED_R,
     AnchorContrast,
     anchor_contrast,
     anchor_needed,
@@ -34,9 +35,6 @@ NOT_DRAWN: Final = "not tested: the labels are not a random sample of these reco
 
 FEWEST_DOUBLE: Final = 20
 """Records that two people must have graded for their agreement to be measured."""
-
-ASSUMED_R: Final = 0.6
-"""Correlation of people's and judges' differences that planning assumes before there are labels."""
 
 Grades = Mapping[str, Mapping[str, float]]
 """What people gave one record: by grader, then by dimension, or by ``aggregate`` for an overall grade."""

@@ -27,7 +27,7 @@ from assaymark.metrology.estimates import (
     student_estimate,
     undefined,
 )
-from assaymark.metrology.human_anchor import FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.metrology.human_anchor import ASSUMED_R, FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
 from assaymark.metrology.moderated import FLAT_VARIANCE, noncentral_tail
 from assaymark.quantiles import t_quantile
 
@@ -312,9 +312,6 @@ PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "dis
 MOST_JUDGES, MOST_TRIALS, MOST_CLUSTERS, MOST_CYCLES = 8, 3, 200, 50
 """Of the designs that `dstudy` tries."""
 
-_ASSUMED_R = 0.6
-"""Correlation of people's and judges' differences within a cluster, before labels exist."""
-
 
 @dataclass(frozen=True, slots=True)
 class DStudy:
@@ -461,7 +458,7 @@ def dstudy(
             cycles, clusters = int(g[i] * c[i]), int(g[i])
             spreads = math.sqrt(within[i]), math.sqrt(between[i])
             labelled = anchor_needed(
-                effect, spreads[0], _ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=human_alpha, power=power
+                effect, spreads[0], ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=human_alpha, power=power
             )
             if labelled is None:
                 continue

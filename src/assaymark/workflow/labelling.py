@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.judging import anonymise
-from assaymark.metrology.human_anchor import anchor_needed
+from assaymark.metrology.human_anchor import ASSUMED_R, anchor_needed
 from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText
 from assaymark.report.text import moment as when
@@ -38,9 +38,6 @@ from assaymark.workflow.label_texts import Shown, Texts, open_texts
 from assaymark.workflow.label_texts import draw as draw_cycles
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
 from assaymark.workflow.tables import MEASUREMENTS, Store
-
-CORRELATION: Final = 0.6
-"""Of the grades of people and judges, before any label can tell."""
 
 FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "comment")
 """The columns of a file of labels."""
@@ -456,9 +453,9 @@ def needed_labels(labelling: Labelling) -> list[dict[str, JSON]]:
     size, clusters, power = len(draw.frame), len(set(draw.strata.values())), rules.mde_power
     return [
         {
-            "effect": effect, "sd": sd, "sd_from": "judges" if found else "plan", "correlation": CORRELATION,
+            "effect": effect, "sd": sd, "sd_from": "judges" if found else "plan", "correlation": ASSUMED_R,
             "power": power, "assumed": True,
-            "cycles": anchor_needed(effect, sd, CORRELATION, size, clusters, alpha=rules.alpha, power=power),
+            "cycles": anchor_needed(effect, sd, ASSUMED_R, size, clusters, alpha=rules.alpha, power=power),
         }
         for effect in (rules.margin * (high - low), *([max(found)[0]] if found else []))
     ]  # fmt: skip
