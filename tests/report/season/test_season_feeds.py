@@ -15,7 +15,8 @@ import made_season as made
 import pytest
 from outline import words
 
-from assaymark.report.season import SeasonRun, site_pages
+from assaymark.report.season import SeasonRun, site_pages, write_site
+from assaymark.report.season.card import preview_name
 from assaymark.report.season.feeds import verdicts_of
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.words import Words
@@ -120,10 +121,20 @@ def test_the_share_picture_has_a_supported_sentence_with_all_of_its_condition(si
     (claim,) = re.findall(r'property="og:description" content="([^"]*)"', site()["index.html"])
     assert claim
     (picture,) = re.findall(r'property="og:image" content="([^"]*)"', site()["index.html"])
-    assert picture == ("share.svg" if site is whole else f"{URL}/share.svg")
+    assert picture == ("" if site is whole else f"{URL}/") + preview_name()
     none = pages(made.made_season(3, 4, 1))["share.svg"]
     assert "No claim is supported yet." in none
     assert "<circle" not in none
+
+
+def test_the_picture_that_previews_show_is_a_png_of_their_size(tmp_path):
+    if preview_name() == "share.svg":
+        pytest.skip("no font is installed, so the picture of previews is the drawing")
+    write_site(made.made_season(2, 3), tmp_path / "site", [made.made_catalogue(code) for code in ("en", "de")])
+    for folder in ("", "de/"):
+        head = (tmp_path / "site" / f"{folder}share.png").read_bytes()[:24]
+        assert head[:8] == b"\x89PNG\r\n\x1a\n"
+        assert (int.from_bytes(head[16:20]), int.from_bytes(head[20:])) == (1200, 630)
 
 
 def test_a_season_that_runs_says_when_it_is_decided_next():

@@ -6,6 +6,7 @@ It has no sentence that is not supported, and of agents that share a tier no mor
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from html import escape
 from typing import Final
 
@@ -57,6 +58,23 @@ def share_card(edition: Edition) -> str:
         ],
         extra={"role": "img"},
     ).as_str()
+
+
+def preview(drawing: str) -> bytes:
+    """A drawing as PNG, in the fonts of this machine."""
+    import resvg_py  # by those alone who publish
+
+    return resvg_py.svg_to_bytes(svg_string=drawing, background="#fff")
+
+
+@cache
+def preview_name() -> str:
+    """The picture for previews: PNG, since few sites show drawings; the drawing where no font is installed."""
+    none, *letters = (
+        preview(f'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">{one}</svg>')
+        for one in ("", *(f'<text y="9" font-family="{font}">a</text>' for font in ("serif", "sans-serif")))
+    )
+    return CARD if none in letters else "share.png"
 
 
 def _foot(edition: Edition) -> str:

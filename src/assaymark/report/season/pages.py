@@ -42,7 +42,7 @@ from assaymark.report.page import ALONE, Site, beside, in_parts, paged_by
 from assaymark.report.portbench.records import block
 from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.card import CARD, share_card
+from assaymark.report.season.card import CARD, preview, preview_name, share_card
 from assaymark.report.season.edition import Edition, editions
 from assaymark.report.season.feeds import CALENDAR, DECISIONS, JSON_FEED, RSS, STANDINGS, VERDICTS, handed_on
 from assaymark.report.season.index import ModelWords, SeasonLookup
@@ -295,6 +295,9 @@ def write_site(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(html, encoding="utf-8")
         found.append(target)
+        if target.name == CARD and preview_name() != CARD:
+            found.append(target.with_name(preview_name()))
+            found[-1].write_bytes(preview(html))
     return found
 
 
@@ -388,7 +391,7 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         else "",
         here="index",
         description=next((one.copy for level in said_levels(book, words) for one in level.shown), season_lede(edition)),
-        picture=f"{run.url.rstrip('/')}/{edition.folder}{CARD}" if run.url else CARD,
+        picture=(f"{run.url.rstrip('/')}/{edition.folder}" if run.url else "") + preview_name(),
         feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
         styles=("season-tables.css", "brush.css"),
         scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
