@@ -25,9 +25,8 @@ MAIN_BYTES: Final = 200_000
 MAIN_PACKED: Final = 45_000
 OTHER_BYTES: Final = 1_000_000
 STYLE_BYTES: Final = 20_480
-SCRIPT_BYTES: Final = 3_072
-BENCH_BYTES: Final = 9_000
-"""Of script on a page with a sentence bench; its data come on top."""
+SCRIPT_BYTES: Final = 9_000
+"""Of script on a page; the data of a sentence bench come on top."""
 
 _HEADINGS: Final = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _LOADING: Final = {"img", "link", "iframe", "object", "embed", "base", "form", "audio", "video", "source", "template"}
@@ -266,8 +265,7 @@ def _too_large(page: Page) -> Iterator[str]:
         yield f"{len(data):,} bytes, at most {most:,}"
     if most == MAIN_BYTES and (packed := len(gzip.compress(data))) > MAIN_PACKED:
         yield f"{packed:,} bytes compressed, at most {MAIN_PACKED:,}"
-    scripts = BENCH_BYTES if 'id="b-data"' in page.text else SCRIPT_BYTES
-    for tag, most in (("style", STYLE_BYTES), ("script", scripts)):
+    for tag, most in (("style", STYLE_BYTES), ("script", SCRIPT_BYTES)):
         found = [one for one, _ in page.elements if one.tag == tag and "type" not in one.attrib]
         size = sum(len((one.text or "").encode()) for one in found)
         if size > most:

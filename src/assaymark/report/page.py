@@ -392,7 +392,7 @@ class Frame:
             if one.rows is not None:
                 rows = (tuple(map(plain, row.cells)) for row in one.rows.lines)
                 self._files[f"{path}.csv"] = csv_text(tuple(map(plain, one.rows.heads)), rows)
-        more = "+figure.js" if drawn and "sort" not in page.scripts[0] else ""  # both do not fit
+        more = "+figure.js" if drawn else ""
         return self.render(
             "page.html",
             page.title,

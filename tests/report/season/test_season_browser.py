@@ -134,6 +134,18 @@ def test_the_axis_turns_logarithmic_without_a_script(visit):
     assert figure.evaluate(lines) == ["none", "inline"]
 
 
+def test_a_figure_of_the_first_page_is_saved_as_png(visit, tmp_path):
+    page = visit("eight/index.html")
+    page.locator("#accounts .get summary").click()
+    with page.expect_download() as saved:
+        page.locator("#accounts [data-png]").click()
+    saved.value.save_as(tmp_path / "figure.png")
+    data = (tmp_path / "figure.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(data) > 10_000  # drawn, and not an empty sheet
+    assert page.noise == []
+
+
 def test_facts_can_be_sorted_and_the_column_of_names_brings_the_order_back(visit):
     page = visit("eight/de/index.html")
     names = "list => list.map(e => e.textContent.trim().split(/\\s/)[0])"
