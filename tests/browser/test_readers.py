@@ -139,7 +139,7 @@ def test_a_call_is_found_over_all_parts_and_arrow_keys_lead_to_its_neighbours(br
         first = heading.inner_text()
         assert first.startswith("auditor on ")
         assert page.locator(".call:visible").count() == 1
-        assert page.locator(".call:target .up a", has_text="reader").count() == 1
+        assert page.locator(".call:target aside a", has_text="reader").count() == 1
         for key, moved in (("ArrowRight", True), ("ArrowLeft", False)):
             page.keyboard.press(key)
             page.wait_for_function("was => (document.querySelector('.call:target h2').innerText != was[0]) == was[1]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,9 +10,10 @@ from outline import read
 from raw_pages import raw_texts
 
 from assaymark.engine import CallSpec, Message, Reply, Text
+from assaymark.records import Judgment
 from assaymark.report import Frame
 from assaymark.report.blocks import Linked
-from assaymark.report.records.calls import PAGE, AskedCall, call_pages
+from assaymark.report.records.calls import PAGE, Answers, Asked, AskedCall, call_pages
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"
@@ -97,7 +99,7 @@ def test_a_call_without_a_reply_says_so():
 
 def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
     reply = '{"scores": {"care": 4}, "comment": "fine"}'
-    calls = [asked([f"first {'x' * 900} last"], trial=at, reply=reply) for at in (1, 2, 3)]
+    calls = [asked([f"first {'x' * 1900} last"], trial=at, reply=reply) for at in (1, 2, 3)]
     calls[1:] = [replace(one, new=()) for one in calls[1:]]
     uses = {one.key: [Linked("auditor on d1", "judgments/auditor.html#j1")] for one in calls}
     pages, places = made(calls, uses)
@@ -108,10 +110,38 @@ def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
     anchors = [place.partition("#")[2] for place in places.values()]
     for part, ways in ((first, {0, 1}), (second, {0, 1, 2}), (third, {1, 2})):  # its own is that of its heading
         assert {at for at, anchor in enumerate(anchors) if f'href="#{anchor}"' in part} == ways
-        assert 'Up: <a href="../judgments/auditor.html#j1">auditor on d1</a>' in part
-        assert part.index("first xxx") < part.index("last</pre>") < part.index("whole text, 911 characters")
+        crumbs = part.partition("Up: ")[2].partition("</p>")[0]
+        assert re.sub("<[^>]*>", "", crumbs) == "sentences / measurements / judgments / auditor on d1"
+        assert '<a href="../judgments/auditor.html#j1">auditor on d1</a>' in crumbs
+        assert part.index("first xxx") < part.index("last</pre>") < part.index("whole text, 1,911 characters")
         places_of = map(part.index, ("whole text", '{"scores"', "<dt>scores: care</dt><dd>4</dd>"))
         assert sorted(found := [*places_of]) == found
+
+
+def judged(judge: str, care: float, call: AskedCall, *quotes: str, rubric: str = "r") -> Asked:
+    given = Judgment(
+        trajectory="d1", judge=judge, family=judge, rubric=rubric, trial=1, status="ok", scores={"care": care},
+        call_key=call.key, evidence=quotes, lookahead_check="unsure",
+    )  # fmt: skip
+    return Asked(call.key, Linked(judge, f"judgments/{judge}.html#j1"), given)
+
+
+def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():
+    own, other, far = (asked(["Revenue is < 2, and lt & amp."], trial=at) for at in (1, 2, 3))
+    texts = [own, *(replace(one, new=()) for one in (other, far))]
+    found = [judged("auditor", 4.0, own, "< 2", "lt", "amp", "b", HOSTILE), judged("reader", 5.0, other),
+             judged("outsider", 1.0, far, rubric="s")]  # fmt: skip
+    places: dict[str, str] = {}
+    asked_of = {f"c{own.key[:16]}": found}
+    (_, _), (_, page) = call_pages(texts, {}, FRAME, places, answers=Answers(asked_of, [("care", "Care")], (1.0, 5.0)))
+    part = page.partition(f'id="c{own.key[:16]}"')[2].partition("</section>")[0]
+    assert 'aria-label="reader 5"' in part  # what another rubric gave is no ring
+    assert '<i></i><i></i><i></i><i class="s"></i><i class="o"></i>' in part
+    assert "Revenue is <mark>&lt; 2</mark>, and <mark>lt</mark> &amp; <mark>amp</mark>." in part
+    assert f'<a href="#c{other.key[:16]}">reader</a>' in part
+    assert read(page).tags.count("script") == 1
+    half = Answers({}, [], (0.0, 100.0)).strip("care", found[1:2], 40.0)
+    assert "<small>reader 5</small>" in half
 
 
 def test_equal_calls_make_equal_bytes():

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text as CallText
-from assaymark.records import Evidence, Measurement
+from assaymark.records import Evidence, Judgment, Measurement
 from assaymark.report.blocks import (
+    Beside,
     Block,
     Facts,
     Group,
+    Inline,
     Linked,
     Listing,
     Page,
@@ -32,7 +34,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.page import Frame
 from assaymark.report.records.judgments import OVERVIEW, JudgeGroup, Part, Shelf, Subject, subject, subject_of
-from assaymark.report.records.texts import BELOW, DECISIONS, SEARCH, ShownText, shown_text
+from assaymark.report.records.texts import BELOW, DECISIONS, SEARCH, ShownText, shown_text, visible
 from assaymark.report.study.plan import money
 from assaymark.report.text import counted
 from assaymark.text import clean, count
@@ -45,7 +47,13 @@ _FACTS: Final = 600
 _ARGS: Final = 2000
 _FRAME: Final = 400
 _EXCERPT: Final = 320
+_SHORT: Final = 1_600
+"""A text of at most so many characters stands whole in each call that showed it; of longer ones, both ends."""
+_QUOTES: Final = 8
 _FIELDS: Final = 24
+_LEVELS: Final = 10
+_UP: Final = (Linked("sentences", "claims.html"), " / ", Linked("measurements", "measurements.html"), " / ",
+              Linked("judgments", OVERVIEW))  # fmt: skip
 _WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 
 
@@ -65,6 +73,76 @@ class AskedCall:
     usd: float | None = None
     in_batch: bool = False
 
+
+class Asked(NamedTuple):
+    """A call that asked for a judgment: its key, a link to the judgment by the name of its judge, and the judgment."""
+
+    key: str
+    ref: Linked
+    judgment: Judgment
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """By the id of a call the calls that asked about the same answer, its own first.
+
+    ``dimensions`` are those of the rubric by id and title, ``scale`` the ends of every score.
+    """
+
+    asked: Mapping[str, Sequence[Asked]] = field(default_factory=dict)
+    dimensions: Sequence[tuple[str, str]] = ()
+    scale: tuple[float, float] = (1.0, 5.0)
+
+    def strip(self, dimension: str, others: Sequence[Asked], mine: float) -> Markup:
+        """This score as a square and those of others as rings on the levels of the scale, with their words."""
+        theirs = [(one.ref, one.judgment.scores[dimension]) for one in others if dimension in one.judgment.scores]
+        low, high = self.scale
+        words, values = "; ".join(f"{who} {value:g}" for who, value in theirs), [mine, *(value for _, value in theirs)]
+        if high - low > _LEVELS or any(value % 1 for value in (low, high, *values)):
+            return Markup(" <small>{}</small>").format(words)
+        kinds = ("so" if at == mine and at in values[1:] else "s" if at == mine else "o" if at in values else ""
+                 for at in range(int(low), int(high) + 1))  # fmt: skip
+        dots = "".join(f'<i class="{kind}"></i>' if kind else "<i></i>" for kind in kinds)
+        return Markup(' <span class="sc" role="img" aria-label="{0}" title="{0}">{1}</span>').format(
+            words or "no other reply", Markup(dots)
+        )
+
+    def aside(self, found: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
+        """What was read from a reply, beside the other replies on the same answer; ``links`` lead to these."""
+        others, judged = found[1:], found[0].judgment
+        alike = [one for one in others if one.judgment.rubric == judged.rubric]
+        scores = [(title, (bold(f"{judged.scores[name]:g}"), self.strip(name, alike, judged.scores[name])))
+                  for name, title in self.dimensions if name in judged.scores]  # fmt: skip
+        if scores:
+            yield Text(bold("Scores as read"), "who")
+            yield Facts(tuple(scores), wide=False)
+            yield Text("Square: this reply. Rings: other replies on the same answer by the same rubric.", "cap")
+        rows: list[tuple[str, Inline]] = [("Reply", "valid" if judged.status == "ok" else clean(
+            ": ".join(filter(None, (judged.status, judged.reason))), 300))]  # fmt: skip
+        if judged.evidence:
+            rows.append(("Quotes", "; ".join(f"“{clean(one, 80)}”" for one in judged.evidence[:_QUOTES])))
+        if judged.lookahead_check is not None:
+            rows.append(("Saw the future?", clean(judged.lookahead_check, 80)))
+        if links:
+            rows.append(("The same answer", spaced(links, ", ")))
+        yield Facts(tuple(rows), wide=False)
+
+
+def marked(text: str, quotes: Iterable[str]) -> Markup:
+    """A text on a page with quotes from it marked where they stand.
+
+    >>> print(marked(visible("1 < 2, and lt"), ["< 2", "lt"]))
+    1 <mark>&lt; 2</mark>, and <mark>lt</mark>
+    """
+    wanted = sorted({str(visible(one)) for one in quotes if len(one.strip()) > 1}, key=len, reverse=True)
+    if not wanted:
+        return Markup(text)
+    parts = re.compile(f"<[^>]*>|({'|'.join(map(re.escape, wanted))})|&[#\\w]+;")
+    return Markup(parts.sub(lambda found: f"<mark>{found[1]}</mark>" if found[1] else found[0], str(text)))
+
+
+NONE: Final = Answers()
+"""Of calls that asked for no judgments."""
 
 ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 """Reads the calls with these keys from a ledger, in this order."""
@@ -121,12 +199,11 @@ def call_pages(
     places: MutableMapping[str, str],
     *,
     folder: str = FOLDER,
-    same: Mapping[str, Sequence[tuple[str, Linked]]] = MappingProxyType({}),
+    answers: Answers = NONE,
 ) -> Iterator[tuple[str, str]]:
     """The pages of calls and of their texts, one at a time, as path and HTML.
 
-    ``same`` are by key the calls of other judges and trials on the same answer, each with its key and the place of its
-    judgment, which is linked where the call stands on another page.
+    A call on the same answer as another leads to it, or to its judgment where it stands on another page.
     """
     texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
     found: dict[str, _Shown] = {}
@@ -143,22 +220,24 @@ def call_pages(
                 row = Group(words, (digest, Passage(shown.markup), *left), anchor, style="call", level=2)
                 full = texts.add(row, _FRAME + shown.size)
                 place = Linked(f"whole text, {words}", f"{folder}/{texts.here}#{anchor}")
-                found[text.sha256] = _Shown(shown_text(text.text, _EXCERPT), place)
+                found[text.sha256] = _Shown(
+                    shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT), place
+                )
                 if full:
                     yield _page(texts, texts.done, full, frame, row.id)
         card, size = _card(one, uses.get(one.key, ()), found)
+        size += 200 * len(answers.asked.get(card.id, ())) + 300 * len(answers.dimensions)
         ready = cards.add(card, size)
         places[one.key] = f"{folder}/{cards.here}#{card.id}"
         if ready:
-            yield _page(cards, cards.done, ready, frame, card.id, same)
+            yield _page(cards, cards.done, ready, frame, card.id, answers)
     for pages in (texts, cards):
         if pages.rows:
-            yield _page(pages, pages.done + 1, tuple(pages.rows), frame, "", same)
+            yield _page(pages, pages.done + 1, tuple(pages.rows), frame, "", answers)
 
 
 def _page(
-    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str,
-    same: Mapping[str, Sequence[tuple[str, Linked]]] = MappingProxyType({}),
+    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: Answers = NONE
 ) -> tuple[str, str]:  # fmt: skip
     """A page of calls or of texts, with links to the parts before and after; ``then`` is the first row after it."""
     last, ids = not then, {row.id: place for place, row in enumerate(rows)}
@@ -182,14 +261,21 @@ def _page(
         after = f"#{rows[place + 1].id}" if place + 1 < len(rows) else "" if last else f"{pages.name(at + 1)}#{then}"
         ways = (("prev", before, "‹ Previous"), ("next", after, "Next ›"), ("up", "#calls", "All calls of this part"))
         nav = Markup(" ").join(Markup('<a rel="{}" href="{}">{}</a>').format(*way) for way in ways if way[1])
-        others = [
-            Markup('<a href="#{}">{}</a>').format(other, str(ref)) if (other := f"c{key[:16]}") in ids else
-            inline(ref, "../") for key, ref in same.get(row.id, ())
-        ]  # fmt: skip
         turn: list[Block] = [Markup('<p class="turn">{}</p>').format(nav)]
-        turn += [Text(("The same answer: ", spaced(others)), "up")] if others else []
+        *talk, facts = row.blocks
+        beside: list[Block] = []
+        if same := answers.asked.get(row.id):
+            links = [
+                Markup('<a href="#{}">{}</a>').format(other, str(one.ref)) if (other := f"c{one.key[:16]}") in ids else
+                inline(one.ref, "../") for one in same[1:]
+            ]  # fmt: skip
+            beside += answers.aside(same, links)
+            quotes = same[0].judgment.evidence[:_QUOTES]
+            talk = [replace(one, text=marked(one.text, quotes)) if isinstance(one, Passage) and one.style == "said"
+                    else one for one in talk]  # fmt: skip
+        turn.append(Beside((tuple(talk), (*beside, facts)), "cols"))
         title = Markup('<a href="#{}">{}</a>').format(row.id, str(row.heading))
-        turned.append(replace(row, heading=title, blocks=(*turn, *row.blocks)))
+        turned.append(replace(row, heading=title, blocks=tuple(turn)))
     pages.end, rows = rows[-1].id, tuple(turned)
     listing = Listing(rows, row_filters(sorted(row.key for row in rows)), "calls", "calls")
     scripts = ("page.js+tools.js+turn.js",)
@@ -197,7 +283,7 @@ def _page(
         Page(
             path,
             f"Calls, part {at}",
-            (said, *((" ", Linked("Search all parts", SEARCH)) if same else ())),
+            (said, *((" ", Linked("Search all parts", SEARCH)) if answers.asked else ())),
             blocks=(listing,),
             parts=parts,
             scripts=scripts,
@@ -212,7 +298,9 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
     known = [(name, clean(value, _ARGS)) for name, value in _facts(one)]
     blocks: list[Block] = []
-    blocks += [Text(("Up: ", spaced(Linked(clean(use, 160), use.href) for use in uses)), "up")] if uses else []
+    ways = [Linked(clean(use, 160), use.href) for use in uses]
+    up: list[Inline] = [_UP, spaced(ways, ", ")] if uses and uses[0].href.startswith("judgments/") else [*ways]
+    blocks += [Text(("Up: ", spaced(up, " / ")), "up")] if uses else []
     for role, found in asked:
         blocks += [Text(bold(role.capitalize()), "who"), *(block for one in found for block in one.blocks)]
     shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment
 from assaymark.report.blocks import Items, Linked, Page, Section
 from assaymark.report.page import PAGE_BYTES, Frame
-from assaymark.report.records.calls import ReadCalls, Rests, call_pages
+from assaymark.report.records.calls import Answers, Asked, ReadCalls, Rests, call_pages
 from assaymark.report.records.decisions import decision_pages, decision_places, decisions_by, planned
 from assaymark.report.records.judgments import Judged, JudgeGroup, Shelf, judgment_pages, subject, subject_of
 from assaymark.report.records.texts import BELOW, SEARCH
@@ -39,14 +39,15 @@ class Trail:
     dimensions: tuple[tuple[str, str], ...]
     decided: tuple[tuple[str, tuple[Decision, ...]], ...]
     decisions: Mapping[str, str]
+    scale: tuple[float, float]
     calls: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, judged: Judged, dimensions: Sequence[tuple[str, str]]) -> Trail:
-        """Plan the pages of a study; ``dimensions`` are those of its rubric, by id and title."""
+    def of(cls, judged: Judged, dimensions: Sequence[tuple[str, str]], scale: tuple[float, float] = (1, 5)) -> Trail:
+        """Plan the pages of a study with the dimensions of its rubric, by id and title, and the scale of scores."""
         shelf = Shelf.of(judged, len(dimensions))
         decided = planned(shelf)
-        return cls(shelf, tuple(dimensions), decided, decision_places(decided))
+        return cls(shelf, tuple(dimensions), decided, decision_places(decided), scale)
 
     def uses(self, wanted: Calls = "all") -> dict[str, list[Linked]]:
         """What rests on each call, by its key: answer by answer, each with all judges and trials on it."""
@@ -75,18 +76,19 @@ class Trail:
                 found.setdefault(one.trajectory, []).append((group, one, place))
         return found
 
-    def same(self) -> dict[str, list[tuple[str, Linked]]]:
-        """By the id of a call the calls of other judges and trials on the same answer, by key and judgment."""
-        found: dict[str, list[tuple[str, Linked]]] = {}
+    def answers(self) -> Answers:
+        """By call the calls of other judges and trials on the same answer."""
+        found: dict[str, list[Asked]] = {}
         for asked in self._answers().values():
             several = Counter(group.title for group, _, _ in asked)
             named = []
             for group, one, place in asked:
                 words = f"{group.title}, trial {one.trial}" if several[group.title] > 1 else group.title
-                named += [(one.call_key, Linked(words, place))] if one.call_key else []
-            for key, _ in named:
-                found[f"c{key[:16]}"] = [other for other in named[:_OTHERS] if other[0] != key]
-        return found
+                named += [Asked(one.call_key, Linked(words, place), one)] if one.call_key else []
+            for own in named:
+                others = [other for other in named[:_OTHERS] if other.key != own.key]
+                found[f"c{own.key[:16]}"] = [own, *others]
+        return Answers(found, self.dimensions, self.scale)
 
     def rests(self, evidence: Sequence[Evidence]) -> Rests:
         """Counts what each measurement rests on; ``evidence`` are the numbers in the rationales."""
@@ -96,7 +98,7 @@ class Trail:
         """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""
         if read is not None and wanted != "none":
             uses = self.uses(wanted)
-            yield from call_pages(read(list(uses)), uses, frame, self.calls, same=self.same())
+            yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=self.answers())
         yield from decision_pages(self.decided, self.shelf, frame, self.calls)
         made = decisions_by(self.decided)
         yield from judgment_pages(self.shelf, self.dimensions, frame, self.calls, self.decisions, made)

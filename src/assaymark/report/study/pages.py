@@ -80,7 +80,7 @@ def each_page(
         yield from frame.files()
         return
     unlinked, frame = Book.of(run), study_frame(run, site)
-    trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None
+    trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
     rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
     parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
     measured = in_parts("measurements", parts)
