@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +23,7 @@ import pytest
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError
+from assaymark.metrology import anchor_needed
 from assaymark.records import AGGREGATE
 from assaymark.workflow.human_labels import (
     Draw,
@@ -126,7 +128,7 @@ def test_an_edited_draw_is_refused(tmp_path: Path) -> None:
 # --- from a table to a verdict ----------------------------------------------------------------------------------------
 
 JUDGES = ("gpt-4o", "claude-3", "gemini-pro")
-ITEMS, AGENTS = 60, ("ash", "birch", "cedar")
+ITEMS, SIZE, AGENTS = 60, 2, ("ash", "birch", "cedar")
 
 
 def scores(
@@ -297,6 +299,32 @@ def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, cap
     assert "--price: must be record, call or human, from 0 (got cal=1)" in said
     assert main(["plan-calls", str(finished)]) == 2
     assert "--budget or --effect is needed" in capsys.readouterr().err
+
+
+def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch, capsys) -> None:
+    """Labels do not replace clusters: what differs between those is no matter of labels."""
+    monkeypatch.chdir(tmp_path)
+    path = scores(
+        tmp_path / "a.csv", better=0.8, cluster=lambda name: f"c{int(name[1:]) // SIZE}", response="answer {}".format
+    )
+    assert main(["check", str(path), "--cluster", "cluster", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["label", str(path), "--file", "label.html", "--json"]) == 0
+    margin, largest = json.loads(capsys.readouterr().out)["needed"]
+    names, *rows = (line.split(",") for line in path.read_text().splitlines())
+    panel = np.array([[float(row[names.index(judge)]) for judge in JUDGES] for row in rows]).mean(axis=1)
+    gaps = panel.reshape(ITEMS, 3) @ [[1, 1, 0], [-1, 0, 1], [0, -1, -1]]
+
+    def least(effect: float, gap: np.ndarray) -> int | None:
+        of_cluster = gap.reshape(-1, SIZE)
+        between = max(0.0, of_cluster.mean(axis=1).var(ddof=1) - of_cluster.var(axis=1, ddof=1).mean() / SIZE)
+        sd = (gap.var(ddof=1) - between) ** 0.5
+        return anchor_needed(effect, sd, 0.6, ITEMS, ITEMS // SIZE, sd_cluster=between**0.5)
+
+    needed = [least(margin["effect"], gap) for gap in gaps.T]
+    assert margin["cycles"] == (None if None in needed else max(needed))
+    assert largest["effect"] == pytest.approx(abs(gaps.mean(axis=0)).max())
+    assert (largest["cycles"], largest["assumed"]) == (20, True)  # fewer are not tested
 
 
 def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tmp_path, capsys) -> None:

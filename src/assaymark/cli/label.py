@@ -18,7 +18,7 @@ from assaymark.workflow.check import check as check_table
 from assaymark.workflow.human_labels import take_over
 from assaymark.workflow.label_texts import draw as draw_cycles
 from assaymark.workflow.label_texts import draw_lines
-from assaymark.workflow.labelling import Labelling, lines, needed_labels, open_labelling, read_labels
+from assaymark.workflow.labelling import Labelling, lines, needed, open_labelling, read_labels
 from assaymark.workflow.run_folder import RunFolder, file_sha256, new_folder
 from assaymark.workflow.serve import HOST, Desk, listen
 
@@ -117,7 +117,7 @@ def _folder(run: Path, out: Path) -> RunFolder:
 
 
 def _say(tools: Tools, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
-    say(tools, json, {**found.progress(), "needed": needed_labels(found), **more}, [*lines(found), *said])
+    say(tools, json, {**found.progress(), "needed": needed(found), **more}, [*lines(found), *said])
 
 
 def _write(found: Labelling, file: Path) -> list[str]:

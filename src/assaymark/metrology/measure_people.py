@@ -19,6 +19,8 @@ from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import Estimate, Maker, jackknife_estimate, number
 from assaymark.metrology.human_anchor import (
     ASSUMED_R,
+    FEWEST_LABELLED,
+    FEWEST_LABELLED_CLUSTERS,
     AnchorContrast,
     anchor_contrast,
     anchor_needed,
@@ -205,10 +207,11 @@ def _contrast(
     if one.judge_only is not None and one.estimate is not None:
         seen = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
-        effect, there = one.judge_only.estimate or 0.0, ~np.isnan(seen)
+        there = ~np.isnan(seen)
         sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
-        needed = needed_labels(effect, judged, (sd, r), found.cluster[both], alpha=alpha, power=power)
+        spread = Spread.of(judged, found.cluster[both], (sd, r))
+        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha=alpha, power=power)
         detail |= {"sd": sd, "r": r, "needed": needed}
     rest = both.copy()
     rest[list(people.rows.values())] = False
@@ -234,29 +237,64 @@ def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
     }
 
 
-def needed_labels(
-    effect: float, judged: Floats, people: tuple[float, float] | None, cluster: Ints, *, alpha: float = 0.05,
-    power: float = 0.8,
-) -> int | None:  # fmt: skip
-    """Labelled cycles to confirm ``effect``, from the judges' differences within cycles [N]; None: no number does.
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What planning knows of a difference of two agents: the deviation of people's differences between single cycles
+    (``sd``) and between clusters (``between``), their correlation ``r`` with the judges', and how many there are."""
 
-    ``people`` are the standard deviation of people's differences and their correlation with the judges'; without
-    labels the judges' stand in, with a correlation of `ASSUMED_R`.
-    """
-    if effect <= 0:
+    sd: float
+    cycles: int
+    clusters: int
+    r: float = ASSUMED_R
+    between: float = 0.0
+    assumed: bool = True
+
+    @classmethod
+    def of(cls, judged: Floats, cluster: Ints, people: tuple[float, float] | None = None) -> Spread:
+        """From the judges' differences [N]; ``people`` are ``sd`` and ``r`` of grades, and without them the judges'
+        deviation and `ASSUMED_R` stand in."""
+        groups, codes = np.unique(cluster, return_inverse=True)
+        between = 0.0
+        if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
+            size = np.bincount(codes)
+            means = np.bincount(codes, judged) / size
+            inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
+            between = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
+        sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
+        return cls(sd, judged.size, groups.size, r, between, people is None)
+
+
+def needed_labels(effect: float, spread: Spread, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+    """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
+    if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
-    groups, codes = np.unique(cluster, return_inverse=True)
-    sd_cluster = 0.0
-    if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
-        size = np.bincount(codes)
-        means = np.bincount(codes, judged) / size
-        inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
-        sd_cluster = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
-    sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
-    inside_sd = math.sqrt(max(0.0, sd**2 - sd_cluster**2))
-    return anchor_needed(
-        effect, inside_sd, r, judged.size, groups.size, sd_cluster=sd_cluster, alpha=alpha, power=power
-    )
+    inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
+    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, sd_cluster=spread.between,
+                          alpha=alpha, power=power)  # fmt: skip
+    return None if found is None else max(found, FEWEST_LABELLED)
+
+
+def most_needed(
+    found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
+    measurements: Iterable[Measurement], *, alpha: float = 0.05, power: float = 0.8,
+) -> tuple[int | None, Spread | None]:  # fmt: skip
+    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair.
+
+    The spread is that of people where ``measurements`` have it; no spread where no pair has a common cycle.
+    """
+    known = {frozenset((one.labels["high"], one.labels["low"])): (float(one.detail["sd"]), float(one.detail["r"]))
+             for one in measurements if one.name == "human.contrast" and one.value is not None
+             and one.labels["dimension"] == found.names[scale]}  # fmt: skip
+    worst: tuple[int | None, Spread | None] = (0, None)
+    for pair in pairs:
+        judged = found.panel[:, [found.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
+        if not (both := ~np.isnan(judged)).any():
+            continue
+        spread = Spread.of(judged[both], found.cluster[both], known.get(frozenset(pair)))
+        needed = needed_labels(effect, spread, alpha=alpha, power=power)
+        if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
+            worst = needed, spread
+    return worst if worst[1] is not None else (None, None)
 
 
 def _labels(people: _People, s: int, make: Maker) -> Measurement:

@@ -11,6 +11,8 @@ from typing import Any, Final
 from assaymark.errors import InputError, Problem
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
+from assaymark.metrology.columns import Columns, score_table_of
+from assaymark.metrology.comparisons import Comparisons
 from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
@@ -23,7 +25,7 @@ from assaymark.workflow.human_labels import Draw, Frame, draw_sample, records_of
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
-from assaymark.workflow.track import select
+from assaymark.workflow.track import honest_table, select
 from assaymark.workflow.tracks.season_lock import SEASON
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
@@ -40,7 +42,7 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 class Texts:
     """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests.
 
-    ``names`` are those that no text shows.
+    ``names`` are those that no text shows, and ``judged`` has the scores of a run or table that was measured.
     """
 
     frame: Frame
@@ -50,6 +52,7 @@ class Texts:
     names: tuple[str, ...]
     show: Show
     rules: Inference
+    judged: Callable[[], Comparisons | None]
 
     def members(self) -> dict[str, list[str]]:
         """The trajectories of each cycle."""
@@ -102,7 +105,11 @@ def _of_records(folder: RunFolder) -> Texts:
         Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
         for one in rubric.dimensions
     )
-    return Texts(frame, rubric.scale, questions, rubric.instructions or "", names, show, rules)
+
+    def judged() -> Comparisons | None:
+        return Comparisons.of_table(honest_table(store, locked), locked.study) if STUDY.holds(folder) else None
+
+    return Texts(frame, rubric.scale, questions, rubric.instructions or "", names, show, rules, judged)
 
 
 def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
@@ -177,7 +184,12 @@ def _of_table(folder: RunFolder) -> Texts:
     hint = f"{low} is the lowest grade, {high} the highest." if high - low > 1 else ""
     titles = zip(frame.dimensions, read.dimensions, strict=True)
     questions = tuple(Question(name, _title(title), hint) for name, title in titles)
-    return Texts(frame, (low, high), questions, "", names, show, held.study.inference)
+
+    def judged() -> Comparisons:
+        columns = Columns.of(read.table, source, read.dimensions, read.scale)
+        return Comparisons.of_table(score_table_of(columns, weights=held.study.rubric.weights), held.study)
+
+    return Texts(frame, (low, high), questions, "", names, show, held.study.inference, judged)
 
 
 def _cells(rows: Rows, column: str, row: Any) -> list[str]:

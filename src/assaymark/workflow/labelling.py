@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import secrets
@@ -11,14 +10,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Any, Final
 
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.judging import anonymise
-from assaymark.metrology.human_anchor import ASSUMED_R, anchor_needed
+from assaymark.metrology.measure_people import Spread, most_needed, needed_labels
 from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, sha256_text
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText
 from assaymark.report.text import moment as when
@@ -384,29 +383,32 @@ def _row_problems(
 # --- how many are needed ----------------------------------------------------------------------------------------------
 
 
-def needed_labels(labelling: Labelling) -> list[dict[str, JSON]]:
-    """Labelled cycles for differences of interest: the plan's margin, and the largest that the judges see.
+def needed(labelling: Labelling) -> list[dict[str, JSON]]:
+    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see.
 
-    The spread within a cycle (``sd``) is that of the judges' contrasts where they are measured, else the plan's
-    ``mde_sd``; it and the correlation of people and judges are assumed. ``cycles`` is None where no number is enough.
+    ``cycles`` is None where no number is enough. The spread (``sd``) is that of people where they graded, of judges
+    where they are measured, else the plan's ``mde_sd``; all but people's is assumed.
     """
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    found = [
-        (abs(one.value), float(one.detail["se"]) * math.sqrt(one.n)) for one in measured
-        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value and one.detail.get("se")
-    ]  # fmt: skip
-    sd = median(spread for _, spread in found) if found else rules.mde_sd
-    size, clusters, power = len(draw.frame), len(set(draw.strata.values())), rules.mde_power
-    return [
-        {
-            "effect": effect, "sd": sd, "sd_from": "judges" if found else "plan", "correlation": ASSUMED_R,
-            "power": power, "assumed": True,
-            "cycles": anchor_needed(effect, sd, ASSUMED_R, size, clusters, alpha=rules.alpha, power=power),
-        }
-        for effect in (rules.margin * (high - low), *([max(found)[0]] if found else []))
-    ]  # fmt: skip
+    seen = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
+            if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value]  # fmt: skip
+    found = labelling.texts.judged() if seen else None
+    asked = [(rules.margin * (high - low), list(combinations(() if found is None else found.agents, 2)))]
+    asked += [(effect, [pair]) for effect, pair in (max(seen),)] if seen else []
+    plan = {"alpha": rules.alpha, "power": rules.mde_power}
+    guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
+    made: list[dict[str, JSON]] = []
+    for effect, pairs in asked:
+        cycles, spread = (needed_labels(effect, guess, **plan), guess) if found is None else most_needed(
+            found, 0, pairs, effect, measured, **plan
+        )  # fmt: skip
+        if spread is not None:
+            known = "plan" if found is None else "judges" if spread.assumed else "people"
+            made.append({"effect": effect, "sd": spread.sd, "sd_from": known, "correlation": spread.r,
+                         "power": rules.mde_power, "assumed": spread.assumed, "cycles": cycles})  # fmt: skip
+    return made
 
 
 def lines(labelling: Labelling) -> Iterator[str]:
@@ -416,13 +418,17 @@ def lines(labelling: Labelling) -> Iterator[str]:
         f"drawn {when(found['drawn'])}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
         f"{found['twice']} to be graded by two people"
     )
-    for one in needed_labels(labelling):
-        enough = f"more labelled cycles than the {found['of']} that there are"
-        known = "judges' spread" if one["sd_from"] == "judges" else "spread of the plan"
+    for one in needed(labelling):
+        enough = f"more than the {found['of']} cycles that there are, or more clusters"
+        known = {
+            "judges": "assumed: judges' spread",
+            "plan": "assumed: spread of the plan",
+            "people": "people's spread",
+        }
         yield (
             f"a difference of {one['effect']:.2f} points needs "
             f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
-            f"(assumed: {known} {one['sd']:.2f}, correlation of people and judges {one['correlation']:g})"
+            f"({known[one['sd_from']]} {one['sd']:.2f}, correlation of people and judges {one['correlation']:.2g})"
         )
     for name, one in found["graders"].items():
         gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
