@@ -16,7 +16,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology.bootstrap import intraclass
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.estimates import Estimate, Maker, jackknife_estimate, number
+from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
 from assaymark.metrology.human_anchor import (
     ASSUMED_R,
     FEWEST_LABELLED,
@@ -29,6 +29,7 @@ from assaymark.metrology.human_anchor import (
 )
 from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
 from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.reliability import random_judges
 from assaymark.protocol import SCALE, Coefficient, Scale
 from assaymark.records import AGGREGATE, JSON, Measurement
 
@@ -37,6 +38,9 @@ NOT_DRAWN: Final = "not tested: the labels are not a random sample of these reco
 
 FEWEST_DOUBLE: Final = 20
 """Records that two people must have graded for their agreement to be measured."""
+
+FEWEST_GRADERS: Final = 5
+"""People from whom on a confirmation may stand for other people, too."""
 
 Grades = Mapping[str, Mapping[str, float]]
 """What people gave one record: by grader, then by dimension, or by ``aggregate`` for an overall grade."""
@@ -213,6 +217,9 @@ def _contrast(
         spread = Spread.of(judged, found.cluster[both], (sd, r))
         needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha=alpha, power=power)
         detail |= {"sd": sd, "r": r, "needed": needed}
+        if (apart := _by_grader(people, s, pair)) is not None:
+            many = random_judges(apart, level=people.level, consecutive=found.consecutive)
+            detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
     rest[list(people.rows.values())] = False
     detail["rest"] = {
@@ -223,6 +230,19 @@ def _contrast(
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
                   state=one.state, ends=(one.low, one.high), level=people.level, unit=unit, detail=detail)  # fmt: skip
+
+
+def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
+    """What each person sees of a pair in each cluster [R, G]; None with fewer people than stand for others."""
+    seen = people.given[:, pair[0], s] - people.given[:, pair[1], s]
+    seen = seen[:, ~np.isnan(seen).all(axis=0)]
+    if seen.shape[1] < FEWEST_GRADERS:
+        return None
+    weight = np.where(np.isnan(seen), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
+    sums = [
+        group_sums(one, people.cluster, len(people.found.clusters)) for one in (weight * np.nan_to_num(seen), weight)
+    ]
+    return np.asarray(sums[0] / np.where(sums[1] > 0, sums[1], np.nan)).T
 
 
 def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
