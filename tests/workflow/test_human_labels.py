@@ -185,7 +185,7 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     assert one["publication_level"] == "qualified"
     page = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "run/report/agreement.html").read_text()).split())
     assert (
-        "Two people graded 30 of 30 drawn cycles. Of the orders that the judges support they have 3 confirmed." in page
+        "Two people graded 30 of 30 drawn items. Of the orders that the judges support they have 3 confirmed." in page
     )
     assert re.search(r"ash above birch on overall score \+0\.\d\d \+0\.\d\d \(0\.\d\d to 0\.\d\d\) birch by 0\.1", page)
     assert "two people 0.77 (0.68 to 0.86)" in page  # what a judge can reach, in the same table
@@ -257,6 +257,16 @@ def test_a_table_may_say_its_probabilities_and_who_fixed_them(tmp_path: Path, ca
     path = scores(tmp_path / "a.csv", better=0.8, grades=drawn, pi=lambda _: 0.5, pi_by=lambda _: "ab on 1 March")
     assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
     assert verdict(tmp_path / "run")["human_anchor"] == "confirms"
+    single = scores(tmp_path / "single.csv", better=0.8, grades=[f"q{q:02}" for q in range(ITEMS)], pi=lambda _: 0.5,
+                    pi_by=lambda _: "ab on 1 March")  # fmt: skip
+    head, *lines = single.read_text().splitlines()
+    at, chance = head.split(",").index("human_ab"), random.Random(3)
+    rows = [line.split(",") for line in lines]
+    for row in chance.sample(rows, 90):  # half of the records, whatever their item
+        row[at : at + 2] = "", ""
+    single.write_text("\n".join([head, *(",".join(row) for row in rows)]))
+    assert main(["check", str(single), "--out", str(tmp_path / "single")]) == 0
+    assert verdict(tmp_path / "single")["human_anchor"] == "confirms"
     capsys.readouterr()
     scores(path, better=0.8, grades=drawn, pi=lambda name: 0 if name == "q03" else 0.5)
     assert main(["check", str(path), "--out", str(tmp_path / "other")]) == 1

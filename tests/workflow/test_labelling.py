@@ -76,6 +76,13 @@ def test_no_score_of_a_judge_is_in_a_page(tmp_path, capsys):
     assert re.search(r"\b54(\.0)?\b", page.partition("</style>")[2]) is None
 
 
+def test_a_name_that_blinding_leaves_in_texts_is_said(tmp_path, capsys):
+    run = checked(tmp_path, items=2, agents=("4.5", "zorblax"))
+    said = label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    assert "texts may show these names, because they are ordinary words or numbers: 4.5\n" in said
+    assert "zorblax" not in said
+
+
 def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
     draw = stored_draw(run)
     first, second = (ids_of(path.read_text()) for path in files)

@@ -149,12 +149,15 @@ class _People:
         return np.array([self.labels.pi.get(name, 1.0) for name in self.found.cycles])
 
     def graded(self, s: int) -> tuple[int, int, list[str]]:
-        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
+        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not.
+
+        Where a table gives probabilities alone they are those of single records, and nobody knows which were drawn.
+        """
         there, whole = ~np.isnan(self.found.panel[..., s]), ~np.isnan(self.all_cycles(s))
-        done = {name for k, name in enumerate(self.found.cycles) if name in self.rows and not (there & ~whole)[k].any()}
         if (units := self.labels.units) is None:
-            drawn = max(len(self.rows), round(sum(self.labels.pi.get(name, 0.0) for name in self.found.cycles)))
-            return drawn, len(done), sorted(set(self.rows) - done)
+            chance = np.array([self.labels.pi.get(name, 0.0) for name in self.found.cycles])
+            return max(int(whole.sum()), round(float(chance @ there.sum(axis=1)))), int(whole.sum()), []
+        done = {name for k, name in enumerate(self.found.cycles) if name in self.rows and not (there & ~whole)[k].any()}
         return len(units), len(done & units), sorted(units - done)
 
 
@@ -170,7 +173,7 @@ def people_measurements(
     above the lowest begin, where agreement is on bands.
     """
     people = _People(found, labels, weights, scale, level, cuts)
-    states = dict[int, str]()
+    states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
     for s, name in enumerate(found.names):
         drawn, graded, lacking = people.graded(s)
         there = ~np.isnan(people.mean[:, :, s])
@@ -183,8 +186,9 @@ def people_measurements(
             "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
             "records": int(there.sum()), "outside": sorted(outside), "design": labels.design,
         }  # fmt: skip
-        yield number(make, "human.sample", labelled, None if state else graded / drawn, (drawn, "drawn cycles"),
-                     "share of the drawn cycles that people graded", state=state or "ok", detail=detail)  # fmt: skip
+        share, what = None if state else graded / drawn, f"share of the drawn {unit_of} that people graded"
+        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state=state or "ok",
+                     detail=detail)  # fmt: skip
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
         if there.any():

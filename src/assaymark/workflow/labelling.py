@@ -187,7 +187,7 @@ class Labelling:
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
-                "without_second": len(once), "taken_over": self.late}  # fmt: skip
+                "without_second": len(once), "taken_over": self.late, "not_hidden": list(self.texts.plain)}  # fmt: skip
 
 
 def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
@@ -434,6 +434,9 @@ def lines(labelling: Labelling) -> Iterator[str]:
         gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
         missing = f"{one['missing']} missing" if one["missing"] else "complete"
         yield f"{name}: {one['graded']} of {one['texts']} texts graded, {missing}{gold}"
+    if found["not_hidden"]:
+        shown = ", ".join(f"{one:.40}" for one in found["not_hidden"])
+        yield f"texts may show these names, because they are ordinary words or numbers: {shown}"
     if found["taken_over"]:
         yield f"{found['taken_over']} grades that a stopped server had left are stored now"
     if found["without_second"]:
