@@ -18,7 +18,7 @@ from labelled import AGENTS, checked, data_of
 from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, visiting
 
 from assaymark.cli import main
-from assaymark.workflow.human_labels import stored_grades
+from assaymark.workflow.human_labels import stored_grades, take_over
 from assaymark.workflow.labelling import CANNOT_SAY, FIELDS, open_labelling
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.serve import HOST, Desk, listen
@@ -81,17 +81,18 @@ def test_everything_is_graded_by_keyboard_and_comes_back(browser, tmp_path, caps
         press(visitor, "1", "b")
         assert title(visitor) == "Text 2 of 6"
         press(visitor, "Enter", "Tab", "Tab")
-        visitor.page.keyboard.type('bets "all", 4 of 5')  # digits and letters are text in the comment
+        visitor.page.keyboard.type('=bets "all", 4 of 5')  # digits and letters are text in the comment
         press(visitor, "Escape", "Enter", *("3", "3", "Enter") * 3)
         assert title(visitor) == "All 6 texts are graded"
         rows = downloaded(visitor, tmp_path / "labels.csv", "#take")
         assert visitor.spoken(visitor.page.url) == []
     assert tuple(rows[0]) == FIELDS
     assert [row["grade"] for row in rows[:6]] == ["4", "2", "3", CANNOT_SAY, "5", "1"]
-    assert rows[5]["comment"] == 'bets "all", 4 of 5'
+    assert rows[5]["comment"] == '\'=bets "all", 4 of 5'  # no formula of a spreadsheet
     assert main(["label", str(run.path), "--read", str(tmp_path / "labels.csv"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["new"] == 12
     assert sorted(str(one.score) for one in stored_grades(run))[:4] == ["1.0", "2.0", "3.0", "3.0"]
+    assert '=bets "all", 4 of 5' in {one.comment for one in stored_grades(run)}
 
 
 def test_pause_undo_and_reload_lose_nothing(browser, tmp_path):
@@ -124,6 +125,26 @@ def test_pause_undo_and_reload_lose_nothing(browser, tmp_path):
         ]
         press(visitor, "b")
         assert visitor.page.input_value("#ask :checked[type=radio]") == "3"
+
+
+def test_two_tabs_and_undo_take_nothing_away(browser, tmp_path):
+    run = checked(tmp_path, items=2, agents=AGENTS[:2], criteria=("clarity", "risk"))
+    with visiting(browser, accept_downloads=True) as visitor:
+        visitor.open(page_of(run))
+        other = visitor.page.context.new_page()
+        other.goto(visitor.page.url)
+        press(visitor, "4", "2", "Enter", "3")
+        other.wait_for_function("document.querySelector('#count').textContent == '1 of 4 graded'")
+        for key in ("ArrowDown", "5"):  # on the same text, whose first grade came from the other tab
+            other.keyboard.press(key)
+        visitor.page.reload()
+        press(visitor, "1")
+        visitor.page.focus("#comment")
+        visitor.page.keyboard.type("hm")
+        press(visitor, "Escape", "u")
+        assert visitor.page.input_value("#comment") == "hm"
+        rows = downloaded(visitor, tmp_path / "labels.csv")
+    assert [row["grade"] for row in rows] == ["4", "5", "3"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +207,7 @@ def test_a_killed_server_loses_no_label(browser, tmp_path):
             visitor.page.wait_for_function("!Object.keys(unsent).length")
             assert title(visitor) == "All 4 texts are graded"
             assert visitor.page.text_content("#ended") == "Every grade is on disk. You can close this page."
-            assert desk.labelling.store() == 2
+            assert take_over(run) == 2
     assert sorted(one.score for one in stored_grades(run)) == [1, 2, 3, 4]
 
 

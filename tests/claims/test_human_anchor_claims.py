@@ -26,9 +26,11 @@ CLUSTERS, CYCLES = 12, 6
 
 @cache
 def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labelled: int = 40, noise: float = 0.3,
-          graders: int = 3, double: int = 10, refused: str = "", bonus: float = 0.0, longer: bool = False):  # fmt: skip
+          graders: int = 3, double: int = 10, refused: str = "", bonus: float = 0.0, longer: bool = False,
+          tastes: tuple[float, ...] = ()):  # fmt: skip
     """Measurements of a study: ``liking`` is what every judge gives ash and nobody else does, ``better`` is real;
-    ``bonus`` is what the judge of ash's maker adds, and ``longer`` makes ash write twice as much."""
+    ``bonus`` is what the judge of ash's maker adds, and ``longer`` makes ash write twice as much; ``tastes`` are what
+    each grader adds for ash, where all of them grade every drawn cycle."""
     rng = np.random.default_rng(5)
     cycle = [(f"c{g}", f"c{g}/{k}") for g in range(CLUSTERS) for k in range(CYCLES)]
     quality = 3 + rng.normal(0, 0.4, (len(cycle), 1)) + rng.normal(0, 0.45, (len(cycle), len(AGENTS)))
@@ -48,7 +50,10 @@ def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labell
                 who = rng.permutation(graders)[: 2 if name in drawn[:double] and graders > 1 else 1]
                 grades[name, agent] = {
                     f"g{r}": {"score": float(np.clip(round(true[a] + rng.normal(0, noise)), 1, 5))} for r in who
-                }
+                } if not tastes else {
+                    f"g{r}": {"score": float(np.clip(round(true[a] + taste * (a == 0) + rng.normal(0, noise)), 1, 5))}
+                    for r, taste in enumerate(tastes)
+                }  # fmt: skip
     judges = "".join(f'[[judges]]\nname = "{n}"\nmodel = "elsewhere/{n}"\nfamily = "{f}"\n' for n, f in JUDGES.items())
     study = parse_study(f'name = "w"\nseed = 1\nrubric.name = "elsewhere"\nclaims.dimensions = ["aggregate"]\n{judges}')
     table = score_table_of(Columns.of(pa.Table.from_pylist(rows), "w", ["score"], study.scale))
@@ -125,6 +130,29 @@ def test_a_confirmation_lifts_length_and_never_the_lack_of_control_texts() -> No
 
 
 @pytest.mark.parametrize(
+    ("tastes", "who"),
+    [
+        ((0.2, -0.2, 0.1, -0.1, 0.0), "human graders"),
+        ((1.9, -0.9, 1.8, -0.9, 1.0), "the 5 human graders of this study"),  # who mean what they say, each differently
+        ((0.2, -0.2, 0.1, -0.1), "the 4 human graders of this study"),
+    ],
+)
+def test_five_graders_who_see_alike_stand_for_others(tastes: tuple[float, ...], who: str) -> None:
+    verdicts, measurements, study = decided(better=0.8, tastes=tastes)
+    one = verdicts[ABOVE]
+    assert one.human_anchor == "confirms"
+    assert f"It is ordered as {who} would order it" in next(c.text for c in one.conditions if c.id == "people")
+    item = index(measurements).get("human.contrast", dimension="aggregate", high="ash", low="birch")
+    assert item is not None
+    # Five own differences are tested by their own spread, not by that of cycles alone.
+    assert ("p_graders" in item.detail) == (len(tastes) == 5)
+    assert (item.detail.get("p_graders", 1.0) <= study.inference.alpha) == (who == "human graders")
+    (made,) = certificates([one], index(measurements), study)
+    found = verify(json.loads(json.dumps(to_json(made))))
+    assert not found.differences
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"labelled": 16}, "too few labels: 16 cycles"),
@@ -141,7 +169,7 @@ def test_labels_that_anchor_nothing_say_why(given, said) -> None:
     ("given", "said"),
     [
         ({"better": 0.3, "labelled": 20}, "leave it undecided; about 44 labelled cycles would be needed."),
-        ({"better": 0.5, "labelled": 20}, "leave it undecided, though 14 often suffice."),
+        ({"better": 0.5, "labelled": 20}, "leave it undecided, though 20 often suffice."),
     ],
 )
 def test_an_order_that_people_leave_open_says_how_many_labels_it_takes(given, said) -> None:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +23,7 @@ import pytest
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError
+from assaymark.metrology import anchor_needed
 from assaymark.records import AGGREGATE
 from assaymark.workflow.human_labels import (
     Draw,
@@ -126,7 +128,7 @@ def test_an_edited_draw_is_refused(tmp_path: Path) -> None:
 # --- from a table to a verdict ----------------------------------------------------------------------------------------
 
 JUDGES = ("gpt-4o", "claude-3", "gemini-pro")
-ITEMS, AGENTS = 60, ("ash", "birch", "cedar")
+ITEMS, SIZE, AGENTS = 60, 2, ("ash", "birch", "cedar")
 
 
 def scores(
@@ -183,7 +185,7 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     assert one["publication_level"] == "qualified"
     page = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "run/report/agreement.html").read_text()).split())
     assert (
-        "Two people graded 30 of 30 drawn cycles. Of the orders that the judges support they have 3 confirmed." in page
+        "Two people graded 30 of 30 drawn items. Of the orders that the judges support they have 3 confirmed." in page
     )
     assert re.search(r"ash above birch on overall score \+0\.\d\d \+0\.\d\d \(0\.\d\d to 0\.\d\d\) birch by 0\.1", page)
     assert "two people 0.77 (0.68 to 0.86)" in page  # what a judge can reach, in the same table
@@ -255,6 +257,16 @@ def test_a_table_may_say_its_probabilities_and_who_fixed_them(tmp_path: Path, ca
     path = scores(tmp_path / "a.csv", better=0.8, grades=drawn, pi=lambda _: 0.5, pi_by=lambda _: "ab on 1 March")
     assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
     assert verdict(tmp_path / "run")["human_anchor"] == "confirms"
+    single = scores(tmp_path / "single.csv", better=0.8, grades=[f"q{q:02}" for q in range(ITEMS)], pi=lambda _: 0.5,
+                    pi_by=lambda _: "ab on 1 March")  # fmt: skip
+    head, *lines = single.read_text().splitlines()
+    at, chance = head.split(",").index("human_ab"), random.Random(3)
+    rows = [line.split(",") for line in lines]
+    for row in chance.sample(rows, 90):  # half of the records, whatever their item
+        row[at : at + 2] = "", ""
+    single.write_text("\n".join([head, *(",".join(row) for row in rows)]))
+    assert main(["check", str(single), "--out", str(tmp_path / "single")]) == 0
+    assert verdict(tmp_path / "single")["human_anchor"] == "confirms"
     capsys.readouterr()
     scores(path, better=0.8, grades=drawn, pi=lambda name: 0 if name == "q03" else 0.5)
     assert main(["check", str(path), "--out", str(tmp_path / "other")]) == 1
@@ -297,6 +309,32 @@ def test_plan_calls_trades_labels_against_judges_trials_and_cycles(finished, cap
     assert "--price: must be record, call or human, from 0 (got cal=1)" in said
     assert main(["plan-calls", str(finished)]) == 2
     assert "--budget or --effect is needed" in capsys.readouterr().err
+
+
+def test_labelling_asks_for_the_labels_that_planning_finds(tmp_path, monkeypatch, capsys) -> None:
+    """Labels do not replace clusters: what differs between those is no matter of labels."""
+    monkeypatch.chdir(tmp_path)
+    path = scores(
+        tmp_path / "a.csv", better=0.8, cluster=lambda name: f"c{int(name[1:]) // SIZE}", response="answer {}".format
+    )
+    assert main(["check", str(path), "--cluster", "cluster", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["label", str(path), "--file", "label.html", "--json"]) == 0
+    margin, largest = json.loads(capsys.readouterr().out)["needed"]
+    names, *rows = (line.split(",") for line in path.read_text().splitlines())
+    panel = np.array([[float(row[names.index(judge)]) for judge in JUDGES] for row in rows]).mean(axis=1)
+    gaps = panel.reshape(ITEMS, 3) @ [[1, 1, 0], [-1, 0, 1], [0, -1, -1]]
+
+    def least(effect: float, gap: np.ndarray) -> int | None:
+        of_cluster = gap.reshape(-1, SIZE)
+        between = max(0.0, of_cluster.mean(axis=1).var(ddof=1) - of_cluster.var(axis=1, ddof=1).mean() / SIZE)
+        sd = (gap.var(ddof=1) - between) ** 0.5
+        return anchor_needed(effect, sd, 0.6, ITEMS, ITEMS // SIZE, sd_cluster=between**0.5)
+
+    needed = [least(margin["effect"], gap) for gap in gaps.T]
+    assert margin["cycles"] == (None if None in needed else max(needed))
+    assert largest["effect"] == pytest.approx(abs(gaps.mean(axis=0)).max())
+    assert (largest["cycles"], largest["assumed"]) == (20, True)  # fewer are not tested
 
 
 def test_a_study_reads_the_grades_that_people_gave_after_the_judging(demo, tmp_path, capsys) -> None:

@@ -17,10 +17,10 @@ import pytest
 from labelled import NAMES, checked, data_of, graded, ids_of
 
 from assaymark.cli import main
-from assaymark.errors import InputError
+from assaymark.errors import InputError, PlanError
 from assaymark.report.label import label_files, label_page
-from assaymark.workflow.human_labels import stored_draw, stored_grades
-from assaymark.workflow.labelling import open_labelling, read_labels
+from assaymark.workflow.human_labels import stored_draw, stored_grades, take_over
+from assaymark.workflow.labelling import lines, open_labelling, read_labels
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.serve import HOST, Desk, listen
 
@@ -76,6 +76,13 @@ def test_no_score_of_a_judge_is_in_a_page(tmp_path, capsys):
     assert re.search(r"\b54(\.0)?\b", page.partition("</style>")[2]) is None
 
 
+def test_a_name_that_blinding_leaves_in_texts_is_said(tmp_path, capsys):
+    run = checked(tmp_path, items=2, agents=("4.5", "zorblax"))
+    said = label(run, "--file", tmp_path / "label.html", capsys=capsys)
+    assert "texts may show these names, because they are ordinary words or numbers: 4.5\n" in said
+    assert "zorblax" not in said
+
+
 def test_each_cycle_is_one_run_of_texts_in_an_order_of_its_own(run, files):
     draw = stored_draw(run)
     first, second = (ids_of(path.read_text()) for path in files)
@@ -111,14 +118,17 @@ def test_what_comes_back_is_stored_once_with_time_and_duration(run, files, tmp_p
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
+OTHER = "a text of the other grader"
+
 WRONG = [
     ({"grader": "zz"}, "line 2, grader: 'zz' is no grader of this draw (ab, cd)"),
     ({"grade": "6"}, "line 2, grade: must be a whole number from 1 to 5 in ASCII digits, or 'cannot say' (got '6')"),
     ({"grade": "４"}, "(got '４')"),
     ({"grade": "4.0"}, "(got '4.0')"),
     ({"grade": ""}, "(got '')"),
-    ({"id": "deadbeef0000"}, "line 2, id: no text of this draw has the id 'deadbeef0000'"),
-    ({"run": "0123456789ab"}, "line 2, run: 1 rows are of another draw or run"),
+    ({"id": "deadbeef0000"}, "line 2, id: no text of cd has the id 'deadbeef0000'"),
+    ({"id": OTHER}, "line 2, id: no text of cd has the id"),
+    ({"run": "0123456789ab"}, "line 2, run: of another draw or run, 1 in all"),
     ({"dimension": "agregate"}, "Did you mean 'aggregate'?"),
     ({"at": "yesterday"}, "line 2, at: must be a time with its zone"),
     ({"at": "1999-01-01T00:00:00Z"}, "line 2, at: is not later than the draw of"),
@@ -130,7 +140,10 @@ WRONG = [
 def test_a_wrong_cell_is_said_and_nothing_taken(run, files, tmp_path):
     found = open_labelling(run, now=NOW)
     good = graded(files[0].read_text(), tmp_path / "good.csv")
+    theirs, mine = ([name for ids in ids_of(path.read_text()) for name in ids] for path in files)
     for number, (changed, told) in enumerate(WRONG):
+        if changed.get("id") == OTHER:
+            changed = {"id": next(name for name in theirs if name not in mine)}
         bad = graded(files[1].read_text(), tmp_path / f"{number}.csv", **changed)
         with pytest.raises(InputError) as caught:
             read_labels(found, [good, bad])
@@ -207,14 +220,18 @@ def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
     assert found["written"] == ["label-1.html"]
 
 
-def test_another_table_in_the_folder_has_a_draw_of_its_own(tmp_path, capsys):
+def test_another_table_takes_no_folder_in_which_people_grade(tmp_path, capsys):
     run = checked(tmp_path, items=3)
-    label(run, "--file", tmp_path / "a.html", capsys=capsys)
-    checked(tmp_path, items=4)
+    assert main(["draw", str(run.path), "--sample", "3"]) == 0
+    checked(tmp_path, items=4)  # nobody was given a text yet
     assert "4 of 4 cycles" in label(run, "--file", tmp_path / "b.html", capsys=capsys)
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    with pytest.raises(PlanError, match=r"people grade 4 of 4 other cycles here.* a folder of its own"):
+        checked(tmp_path, items=5)
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+    checked(tmp_path, items=4)
     label(run, "--read", graded((tmp_path / "b-1.html").read_text(), tmp_path / "b.csv"), capsys=capsys)
-    checked(tmp_path, items=5)
-    assert "is of 4 other cycles; label this table in a folder" in label(run, status=1, capsys=capsys)
+    assert len(stored_grades(run)) == 16
 
 
 def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, capsys):
@@ -350,9 +367,28 @@ def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
     label["scores"] = {"aggregate": None}
     assert asked(port, "POST", f"{address}save", json.dumps(label), **own)[0] == 204
     assert data_of(asked(port, "GET", address)[1])["labels"][name]["scores"] == {"aggregate": None}
-    assert found.labelling.store() == 1
+    assert take_over(run) == 1
     [grade] = stored_grades(run)
     assert (grade.grader, grade.score, grade.seconds) == ("ab", None, 2.5)
+
+
+def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk, capsys):
+    found, port = desk
+    sent = {"Origin": f"http://{HOST}:{port}", "Content_Type": "application/json"}
+    one, other = found.labelling.ids_of("ab")[:2]
+
+    def give(name: str, **scores: int) -> None:
+        body = json.dumps({"id": name, "scores": scores})
+        assert asked(port, "POST", f"{found.path('ab')}save", body, **sent)[0] == 204
+
+    give(one, aggregate=3)
+    checked(run.path.parent)  # takes over what the page has, as a killed server left it
+    assert [grade.score for grade in stored_grades(run)] == [3]
+    give(one)  # undone
+    give(other, aggregate=5)
+    opened = open_labelling(run, now=NOW)
+    assert (opened.late, sorted(grade.score or 0 for grade in stored_grades(run))) == (2, [0, 5])
+    assert "2 grades that a stopped server had left are stored now" in [*lines(opened)]
 
 
 TAKEN_FROM_ELSEWHERE = [

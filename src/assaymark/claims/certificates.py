@@ -81,7 +81,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "human.sample": ("graders", "drawn", "graded"),
     "human.agreement": ("pairs", "tables", "sums", "coefficient"),
     "human.labels": ("agents", "of", "pi", "judged", "people"),
-    "human.contrast": ("p", "se", "df", "judges", "needed", "rest"),
+    "human.contrast": ("p", "se", "df", "judges", "needed", "rest", "p_graders"),
 }  # fmt: skip
 """What a certificate keeps of each measurement's detail."""
 

@@ -13,6 +13,7 @@ from assaymark.claims.levels import Rules, agreement_status
 from assaymark.claims.messages import interval_words, number, signed
 from assaymark.claims.standing import Finding
 from assaymark.metrology import anchor_status, holm
+from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AnchorState, Condition, Measurement
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
     gap = ""
     if len(there) == 1:
         gap = f": {signed(there[0].value or 0.0)} points{interval_words(there[0].low, there[0].high)}"
-    text = f"It is ordered as {who} would order it{gap} ({cycles})."
+    # The same order in people's places as other judges would have it in those of judges.
+    anyone = all(float(item.detail.get("p_graders", 1.0)) <= rules.alpha + LEVEL_SLACK for item in there)
+    text = f"It is ordered as {'human graders' if anyone else who} would order it{gap} ({cycles})."
     if not lifts:
         how = "agreement among the graders was not measured"
         if agreed is not None and agreed.value is not None:
@@ -129,6 +132,7 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
     values = {
         **known_by,
         "lifts": lifts,
+        "anyone": anyone,
         "seen": there,
         "agreed": None if agreed is None else agreed.value,
         "publish": rules.publish,

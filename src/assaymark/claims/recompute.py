@@ -490,6 +490,8 @@ class Recomputation:
         p = found.compare(f"p of the {what}", item.detail.get("p"), again.p_up)
         judges = None if again.judge_only is None else again.judge_only.estimate
         judges = found.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
+        if item.detail.get("p_graders") is not None:
+            found.given("whether other graders would see the same order is")
         if item.detail.get("needed") is not None:
             found.given("numbers of labelled cycles needed are")
         value = found.compare(what, item.value, again.estimate)

@@ -487,6 +487,8 @@ def _people_said(one: Finding) -> Said:
         agreed = known["agreed"]
         tail = said(f"claim.condition.people.{'unmeasured' if agreed is None else 'weak'}", kappa=agreed or 0.0,
                     needed=known["publish"])  # fmt: skip
+    if known["anyone"]:
+        return said("claim.condition.people.anyone", gap=gap, periods=labelled, tail=tail)
     return said("claim.condition.people.confirms", n=n, gap=gap, periods=labelled, tail=tail)
 
 

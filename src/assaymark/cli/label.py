@@ -15,9 +15,10 @@ from assaymark.errors import InputError, Problem
 from assaymark.report.label import label_files
 from assaymark.workflow.check import OUT, is_table, open_checked
 from assaymark.workflow.check import check as check_table
+from assaymark.workflow.human_labels import take_over
 from assaymark.workflow.label_texts import draw as draw_cycles
 from assaymark.workflow.label_texts import draw_lines
-from assaymark.workflow.labelling import Labelling, lines, needed_labels, open_labelling, read_labels
+from assaymark.workflow.labelling import Labelling, lines, needed, open_labelling, read_labels
 from assaymark.workflow.run_folder import RunFolder, file_sha256, new_folder
 from assaymark.workflow.serve import HOST, Desk, listen
 
@@ -116,7 +117,7 @@ def _folder(run: Path, out: Path) -> RunFolder:
 
 
 def _say(tools: Tools, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
-    say(tools, json, {**found.progress(), "needed": needed_labels(found), **more}, [*lines(found), *said])
+    say(tools, json, {**found.progress(), "needed": needed(found), **more}, [*lines(found), *said])
 
 
 def _write(found: Labelling, file: Path) -> list[str]:
@@ -142,7 +143,7 @@ def _serve(tools: Tools, json: bool, found: Labelling, port: int) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            new = found.store()
+            new = take_over(found.folder)
             if json:
                 say_json({**found.progress(), "new": new})
             else:

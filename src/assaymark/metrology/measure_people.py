@@ -16,9 +16,11 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology.bootstrap import intraclass
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.estimates import Estimate, Maker, jackknife_estimate, number
+from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
 from assaymark.metrology.human_anchor import (
     ASSUMED_R,
+    FEWEST_LABELLED,
+    FEWEST_LABELLED_CLUSTERS,
     AnchorContrast,
     anchor_contrast,
     anchor_needed,
@@ -27,6 +29,7 @@ from assaymark.metrology.human_anchor import (
 )
 from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
 from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.reliability import random_judges
 from assaymark.protocol import SCALE, Coefficient, Scale
 from assaymark.records import AGGREGATE, JSON, Measurement
 
@@ -35,6 +38,9 @@ NOT_DRAWN: Final = "not tested: the labels are not a random sample of these reco
 
 FEWEST_DOUBLE: Final = 20
 """Records that two people must have graded for their agreement to be measured."""
+
+FEWEST_GRADERS: Final = 5
+"""People from whom on a confirmation may stand for other people, too."""
 
 Grades = Mapping[str, Mapping[str, float]]
 """What people gave one record: by grader, then by dimension, or by ``aggregate`` for an overall grade."""
@@ -143,12 +149,15 @@ class _People:
         return np.array([self.labels.pi.get(name, 1.0) for name in self.found.cycles])
 
     def graded(self, s: int) -> tuple[int, int, list[str]]:
-        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
+        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not.
+
+        Where a table gives probabilities alone they are those of single records, and nobody knows which were drawn.
+        """
         there, whole = ~np.isnan(self.found.panel[..., s]), ~np.isnan(self.all_cycles(s))
-        done = {name for k, name in enumerate(self.found.cycles) if name in self.rows and not (there & ~whole)[k].any()}
         if (units := self.labels.units) is None:
-            drawn = max(len(self.rows), round(sum(self.labels.pi.get(name, 0.0) for name in self.found.cycles)))
-            return drawn, len(done), sorted(set(self.rows) - done)
+            chance = np.array([self.labels.pi.get(name, 0.0) for name in self.found.cycles])
+            return max(int(whole.sum()), round(float(chance @ there.sum(axis=1)))), int(whole.sum()), []
+        done = {name for k, name in enumerate(self.found.cycles) if name in self.rows and not (there & ~whole)[k].any()}
         return len(units), len(done & units), sorted(units - done)
 
 
@@ -164,7 +173,7 @@ def people_measurements(
     above the lowest begin, where agreement is on bands.
     """
     people = _People(found, labels, weights, scale, level, cuts)
-    states = dict[int, str]()
+    states, unit_of = dict[int, str](), "records" if labels.units is None else "cycles"
     for s, name in enumerate(found.names):
         drawn, graded, lacking = people.graded(s)
         there = ~np.isnan(people.mean[:, :, s])
@@ -177,8 +186,9 @@ def people_measurements(
             "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
             "records": int(there.sum()), "outside": sorted(outside), "design": labels.design,
         }  # fmt: skip
-        yield number(make, "human.sample", labelled, None if state else graded / drawn, (drawn, "drawn cycles"),
-                     "share of the drawn cycles that people graded", state=state or "ok", detail=detail)  # fmt: skip
+        share, what = None if state else graded / drawn, f"share of the drawn {unit_of} that people graded"
+        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state=state or "ok",
+                     detail=detail)  # fmt: skip
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
         if there.any():
@@ -205,11 +215,15 @@ def _contrast(
     if one.judge_only is not None and one.estimate is not None:
         seen = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
-        effect, there = one.judge_only.estimate or 0.0, ~np.isnan(seen)
+        there = ~np.isnan(seen)
         sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
-        needed = needed_labels(effect, judged, (sd, r), found.cluster[both], alpha=alpha, power=power)
+        spread = Spread.of(judged, found.cluster[both], (sd, r))
+        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha=alpha, power=power)
         detail |= {"sd": sd, "r": r, "needed": needed}
+        if (apart := _by_grader(people, s, pair)) is not None:
+            many = random_judges(apart, level=people.level, consecutive=found.consecutive)
+            detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
     rest[list(people.rows.values())] = False
     detail["rest"] = {
@@ -220,6 +234,19 @@ def _contrast(
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
                   state=one.state, ends=(one.low, one.high), level=people.level, unit=unit, detail=detail)  # fmt: skip
+
+
+def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
+    """What each person sees of a pair in each cluster [R, G]; None with fewer people than stand for others."""
+    seen = people.given[:, pair[0], s] - people.given[:, pair[1], s]
+    seen = seen[:, ~np.isnan(seen).all(axis=0)]
+    if seen.shape[1] < FEWEST_GRADERS:
+        return None
+    weight = np.where(np.isnan(seen), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
+    sums = [
+        group_sums(one, people.cluster, len(people.found.clusters)) for one in (weight * np.nan_to_num(seen), weight)
+    ]
+    return np.asarray(sums[0] / np.where(sums[1] > 0, sums[1], np.nan)).T
 
 
 def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
@@ -234,29 +261,64 @@ def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
     }
 
 
-def needed_labels(
-    effect: float, judged: Floats, people: tuple[float, float] | None, cluster: Ints, *, alpha: float = 0.05,
-    power: float = 0.8,
-) -> int | None:  # fmt: skip
-    """Labelled cycles to confirm ``effect``, from the judges' differences within cycles [N]; None: no number does.
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What planning knows of a difference of two agents: the deviation of people's differences between single cycles
+    (``sd``) and between clusters (``between``), their correlation ``r`` with the judges', and how many there are."""
 
-    ``people`` are the standard deviation of people's differences and their correlation with the judges'; without
-    labels the judges' stand in, with a correlation of `ASSUMED_R`.
-    """
-    if effect <= 0:
+    sd: float
+    cycles: int
+    clusters: int
+    r: float = ASSUMED_R
+    between: float = 0.0
+    assumed: bool = True
+
+    @classmethod
+    def of(cls, judged: Floats, cluster: Ints, people: tuple[float, float] | None = None) -> Spread:
+        """From the judges' differences [N]; ``people`` are ``sd`` and ``r`` of grades, and without them the judges'
+        deviation and `ASSUMED_R` stand in."""
+        groups, codes = np.unique(cluster, return_inverse=True)
+        between = 0.0
+        if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
+            size = np.bincount(codes)
+            means = np.bincount(codes, judged) / size
+            inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
+            between = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
+        sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
+        return cls(sd, judged.size, groups.size, r, between, people is None)
+
+
+def needed_labels(effect: float, spread: Spread, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+    """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
+    if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
-    groups, codes = np.unique(cluster, return_inverse=True)
-    sd_cluster = 0.0
-    if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
-        size = np.bincount(codes)
-        means = np.bincount(codes, judged) / size
-        inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
-        sd_cluster = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
-    sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
-    inside_sd = math.sqrt(max(0.0, sd**2 - sd_cluster**2))
-    return anchor_needed(
-        effect, inside_sd, r, judged.size, groups.size, sd_cluster=sd_cluster, alpha=alpha, power=power
-    )
+    inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
+    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, sd_cluster=spread.between,
+                          alpha=alpha, power=power)  # fmt: skip
+    return None if found is None else max(found, FEWEST_LABELLED)
+
+
+def most_needed(
+    found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
+    measurements: Iterable[Measurement], *, alpha: float = 0.05, power: float = 0.8,
+) -> tuple[int | None, Spread | None]:  # fmt: skip
+    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair.
+
+    The spread is that of people where ``measurements`` have it; no spread where no pair has a common cycle.
+    """
+    known = {frozenset((one.labels["high"], one.labels["low"])): (float(one.detail["sd"]), float(one.detail["r"]))
+             for one in measurements if one.name == "human.contrast" and one.value is not None
+             and one.labels["dimension"] == found.names[scale]}  # fmt: skip
+    worst: tuple[int | None, Spread | None] = (0, None)
+    for pair in pairs:
+        judged = found.panel[:, [found.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
+        if not (both := ~np.isnan(judged)).any():
+            continue
+        spread = Spread.of(judged[both], found.cluster[both], known.get(frozenset(pair)))
+        needed = needed_labels(effect, spread, alpha=alpha, power=power)
+        if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
+            worst = needed, spread
+    return worst if worst[1] is not None else (None, None)
 
 
 def _labels(people: _People, s: int, make: Maker) -> Measurement:

@@ -29,7 +29,14 @@ from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
-from assaymark.workflow.human_labels import Frame, people_of_scores, records_of_scores, stored_draw
+from assaymark.workflow.human_labels import (
+    Frame,
+    people_of_scores,
+    records_of_scores,
+    refuse_other_cycles,
+    stored_draw,
+    take_over,
+)
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
     PLAN_BYTES,
@@ -286,6 +293,10 @@ def check(
         plan = _default_plan(columns, read, cluster_order)
     unit = "item" if "item" in read.roles else "cycle"
     held = labels or out
+    if out is not None:
+        refuse_other_cycles(RunFolder(Path(out)), records_of_scores(read)[1])
+    if held is not None:
+        take_over(RunFolder(Path(held)))
     people = people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit, people=people)
     view = _view(rows, read, columns)

@@ -7,7 +7,8 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from assaymark.importers.roles import HUMAN
 from assaymark.importers.scores import ScoresRead
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
-from assaymark.records import AGGREGATE, Decision, canonical_json, content_id, parse, sha256_text
+from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import Column, Store, Table
 
@@ -156,7 +157,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
             f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and {given} grades given; a second draw "
             "would choose among labels. Grade what was drawn, or start a new run folder"
         )
-    if held is not None and held.frame == draw.frame and begun(folder):
+    if held is not None and begun(folder):
         raise PlanError(
             f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and dealt out to graders, whose work a "
             f"second draw would lose. Grade what was drawn, or delete {folder.labels} if nobody began"
@@ -172,9 +173,18 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
 
 def begun(folder: RunFolder) -> bool:
     """Whether graders were given files, or gave labels on the page."""
-    found = sorted(folder.labels.glob("*"))
-    handed = folder.labels / SHEETS
-    return any(one != handed for one in found) or (handed in found and json.loads(handed.read_bytes())["handed"])
+    sheets = stored_sheets(folder)
+    return any(folder.labels.glob("*.jsonl")) or (sheets is not None and sheets.handed)
+
+
+def refuse_other_cycles(folder: RunFolder, clusters: Mapping[str, str]) -> None:
+    """`PlanError`: people grade a draw from other cycles (cycle: cluster) in this folder."""
+    draw = stored_draw(folder)
+    if draw is not None and dict(draw.strata) != dict(clusters) and (begun(folder) or stored_grades(folder)):
+        raise PlanError(
+            f"{folder.path}: people grade {len(draw.units)} of {len(draw.frame)} other cycles here, drawn {draw.at}; "
+            "give this table a folder of its own (assaymark check --out)"
+        )
 
 
 def stored_draw(folder: RunFolder) -> Draw | None:
@@ -232,6 +242,81 @@ def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
     """The grades that people gave, by trajectory, grader and dimension."""
     store = Store(folder)
     return tuple(store.read(LABELS)) if store.digest(LABELS) is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A text whose grades are known; ``answers`` are their hashes by dimension."""
+
+    text: str
+    material: str
+    answers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """Who grades what of a draw. Ids are random, so that only this file leads from them to texts (cycle, trajectory).
+
+    ``run`` names the draw in files, ``key`` orders the texts of each grader, ``salt`` goes into hashes; ``handed`` says
+    whether files were written.
+    """
+
+    draw: str
+    run: str
+    key: str
+    salt: str
+    graders: tuple[str, ...]
+    cycles: Mapping[str, tuple[str, ...]]
+    ids: Mapping[str, tuple[str, str]]
+    gold: Mapping[str, Gold] = field(default_factory=dict)
+    handed: bool = False
+
+
+def stored_sheets(folder: RunFolder) -> Sheets | None:
+    """Who grades what; None where nothing was dealt out."""
+    path = folder.labels / SHEETS
+    return parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
+
+
+def label_log(folder: RunFolder, grader: str) -> Path:
+    """The file of the labels that one person gave, each on a line as soon as it was given."""
+    return folder.labels / f"{grader}.jsonl"
+
+
+def given_labels(folder: RunFolder, sheets: Sheets, grader: str) -> dict[str, dict[str, JSON]]:
+    """The labels that one person gave, by id, as they are now; what a kill cut off was never confirmed."""
+    path, found = label_log(folder, grader), dict[str, dict[str, JSON]]()
+    for line in path.read_bytes().split(b"\n") if path.is_file() else ():
+        with suppress(ValueError):
+            one = json.loads(line)
+            found[str(one.pop("id"))] = one
+    return {name: one for name, one in found.items() if name in sheets.ids or name in sheets.gold}
+
+
+def take_over(folder: RunFolder) -> int:
+    """Store every label of the pages as a grade; returns how many grades are new, or were changed or taken back."""
+    sheets = stored_sheets(folder)
+    if sheets is None or sheets.draw != content_id(stored_draw(folder)):
+        return 0
+    held = {(one.trajectory, one.grader, one.dimension): one for one in stored_grades(folder)}
+    before: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for trajectory, grader, dimension in held:
+        before[trajectory, grader][dimension] = None
+    new = []
+    for grader in sheets.graders:
+        for name, label in given_labels(folder, sheets, grader).items():
+            cycle, trajectory = sheets.ids.get(name, ("", ""))
+            for dimension, score in (before[trajectory, grader] | label["scores"]).items() if trajectory else ():
+                one = HumanGrade(
+                    trajectory=trajectory, cycle=cycle, grader=grader, dimension=dimension,
+                    score=None if score is None else float(score), at=label["at"], seconds=label.get("seconds"),
+                    comment=label.get("comment", ""),
+                )  # fmt: skip
+                if held.get((trajectory, grader, dimension)) != one:
+                    new.append(one)
+    if new:
+        store_grades(folder, new)
+    return len(new)
 
 
 def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], clusters: Mapping[str, str]) -> Labels | None:

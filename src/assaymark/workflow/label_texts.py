@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -11,6 +11,8 @@ from typing import Any, Final
 from assaymark.errors import InputError, Problem
 from assaymark.judging import Rubric, anonymise, blinding_names, find_rubric
 from assaymark.judging.prompts import people_blocks
+from assaymark.metrology.columns import Columns, score_table_of
+from assaymark.metrology.comparisons import Comparisons
 from assaymark.plan import Human
 from assaymark.prompting import cells
 from assaymark.protocol import Inference
@@ -23,7 +25,7 @@ from assaymark.workflow.human_labels import Draw, Frame, draw_sample, records_of
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
-from assaymark.workflow.track import select
+from assaymark.workflow.track import honest_table, select
 from assaymark.workflow.tracks.season_lock import SEASON
 
 _MATERIAL: Final = ("material", "context", "prompt", "question", "input", "passage", "task")
@@ -40,7 +42,8 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 class Texts:
     """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests.
 
-    ``names`` are those that no text shows.
+    ``names`` are those that no text shows, ``plain`` those of agents, makers and judges that blinding leaves there,
+    because they are ordinary words or numbers, and ``judged`` has the scores of a run or table that was measured.
     """
 
     frame: Frame
@@ -48,8 +51,10 @@ class Texts:
     questions: tuple[Question, ...]
     instructions: str
     names: tuple[str, ...]
+    plain: tuple[str, ...]
     show: Show
     rules: Inference
+    judged: Callable[[], Comparisons | None]
 
     def members(self) -> dict[str, list[str]]:
         """The trajectories of each cycle."""
@@ -80,7 +85,8 @@ def _of_records(folder: RunFolder) -> Texts:
         study, rubric = locked.study, locked.rubric
         judges = [Agent(id=one.name, family=one.family, model=one.model.partition("/")[2]) for one in study.judges]
         keep, rules = study.records.keep_names, study.inference
-    names = blinding_names([*(one.agent for one in every), *judges])
+    people = [*{one.agent.id: one.agent for one in every}.values(), *judges]
+    names = blinding_names(people)
     context_of = {one.record_id: one.context_id for one in every}
 
     def show(cycles: Mapping[str, Collection[str]]) -> Mapping[str, Shown]:
@@ -102,7 +108,13 @@ def _of_records(folder: RunFolder) -> Texts:
         Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
         for one in rubric.dimensions
     )
-    return Texts(frame, rubric.scale, questions, rubric.instructions or "", names, show, rules)
+
+    def judged() -> Comparisons | None:
+        return Comparisons.of_table(honest_table(store, locked), locked.study) if STUDY.holds(folder) else None
+
+    return Texts(
+        frame, rubric.scale, questions, rubric.instructions or "", names, _plain(people, names), show, rules, judged
+    )
 
 
 def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
@@ -125,6 +137,12 @@ def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
             lines = "\n".join(": ".join(row[row[0] == "value" :]) for row in rows)
             found.append((title, lines if pairs else tuple(rows)))
     return tuple(found)
+
+
+def _plain(people: Iterable[Agent], names: Sequence[str]) -> tuple[str, ...]:
+    """Names that blinding leaves in texts."""
+    every = {name for one in people for name in (one.id, one.family) if name}
+    return tuple(sorted(name for name in every if anonymise(name, names).text == name))
 
 
 def _title(name: str) -> str:
@@ -177,7 +195,12 @@ def _of_table(folder: RunFolder) -> Texts:
     hint = f"{low} is the lowest grade, {high} the highest." if high - low > 1 else ""
     titles = zip(frame.dimensions, read.dimensions, strict=True)
     questions = tuple(Question(name, _title(title), hint) for name, title in titles)
-    return Texts(frame, (low, high), questions, "", names, show, held.study.inference)
+
+    def judged() -> Comparisons:
+        columns = Columns.of(read.table, source, read.dimensions, read.scale)
+        return Comparisons.of_table(score_table_of(columns, weights=held.study.rubric.weights), held.study)
+
+    return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, held.study.inference, judged)
 
 
 def _cells(rows: Rows, column: str, row: Any) -> list[str]:

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Any, Final
 
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.judging import anonymise
-from assaymark.metrology.human_anchor import ASSUMED_R, anchor_needed
-from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, parse, sha256_text
+from assaymark.metrology.measure_people import Spread, most_needed, needed_labels
+from assaymark.records import AGGREGATE, JSON, canonical_json, content_id, sha256_text
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText
 from assaymark.report.text import moment as when
 from assaymark.rows import read
 from assaymark.workflow.human_labels import (
     SHEETS,
     Draw,
-    HumanGrade,
+    Gold,
+    Sheets,
+    given_labels,
+    label_log,
     moment,
-    store_grades,
+    refuse_other_cycles,
     stored_draw,
-    stored_grades,
+    stored_sheets,
+    take_over,
 )
 from assaymark.workflow.label_texts import Shown, Texts, open_texts
 from assaymark.workflow.label_texts import draw as draw_cycles
-from assaymark.workflow.run_folder import RunFolder, missing, read_text, write_json
+from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
 FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "comment")
@@ -49,37 +50,10 @@ LONGEST_COMMENT: Final = 4000
 
 _GRADER: Final = re.compile(r"[A-Za-z0-9]{1,8}")
 _GRADE: Final = re.compile(r"-?[0-9]{1,6}", re.ASCII)
+_PLAIN: Final = re.compile(r"^'(?=[=+@\t\r-])")  # before what a spreadsheet would take for a formula
 _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 
 # --- who grades which texts -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """A text whose grades are known; ``answers`` are their hashes by dimension."""
-
-    text: str
-    material: str
-    answers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Sheets:
-    """Who grades what of a draw. Ids are random, so that only this file leads from them to texts (cycle, trajectory).
-
-    ``run`` names the draw in files, ``key`` orders the texts of each grader, ``salt`` goes into hashes; ``handed`` says
-    whether files were written.
-    """
-
-    draw: str
-    run: str
-    key: str
-    salt: str
-    graders: tuple[str, ...]
-    cycles: Mapping[str, tuple[str, ...]]
-    ids: Mapping[str, tuple[str, str]]
-    gold: Mapping[str, Gold] = field(default_factory=dict)
-    handed: bool = False
 
 
 def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -99,12 +73,16 @@ def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(slots=True)
 class Labelling:
-    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once."""
+    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once.
+
+    ``late`` grades had been left by a server that was killed, and were stored when this was opened.
+    """
 
     folder: RunFolder
     texts: Texts
     draw: Draw
     sheets: Sheets
+    late: int = 0
     _shown: dict[str, Shown] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -144,17 +122,12 @@ class Labelling:
         return LabelSheet(sheets.run, grader, asked.scale, asked.questions, asked.instructions, sheets.salt, cycles)
 
     def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
-        """The labels that one person gave, by id, as they are now; what a kill cut off was never confirmed."""
-        path, found = self._log(grader), {}
-        for line in path.read_bytes().split(b"\n") if path.is_file() else ():
-            with suppress(ValueError):
-                one = json.loads(line)
-                found[str(one.pop("id"))] = one
-        return {name: one for name, one in found.items() if name in self.sheets.ids or name in self.sheets.gold}
+        """The labels that one person gave, by id, as they are now."""
+        return given_labels(self.folder, self.sheets, grader)
 
     def add(self, grader: str, *labels: Mapping[str, JSON]) -> None:
         """Write labels down, each with its ``id``; they are on the disk when this returns."""
-        path = self._log(grader)
+        path = label_log(self.folder, grader)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock, path.open("ab") as handle:
             # A line that was cut off must not take the next one with it.
@@ -162,9 +135,6 @@ class Labelling:
             handle.write(lines.encode("utf-8", "replace"))
             handle.flush()
             os.fsync(handle.fileno())
-
-    def _log(self, grader: str) -> Path:
-        return self.folder.labels / f"{grader}.jsonl"
 
     def label_problem(self, grader: str, one: Any) -> str | None:
         """What is wrong with a label that a page sent; None if nothing is."""
@@ -183,28 +153,6 @@ class Labelling:
             return f"a comment is text of at most {LONGEST_COMMENT} characters"
         timed = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
         return None if timed else "seconds must be a number from 0"
-
-    def store(self) -> int:
-        """Take every label over as grades of the kind *human*; returns how many are new."""
-        held = {(one.trajectory, one.grader, one.dimension): one for one in stored_grades(self.folder)}
-        made = []
-        for grader in self.sheets.graders:
-            for name, label in self.labels(grader).items():
-                if name in self.sheets.gold:
-                    continue
-                cycle, trajectory = self.sheets.ids[name]
-                for dimension, score in label["scores"].items():
-                    made.append(
-                        HumanGrade(
-                            trajectory=trajectory, cycle=cycle, grader=grader, dimension=dimension,
-                            score=None if score is None else float(score), at=label["at"],
-                            seconds=label.get("seconds"), comment=label.get("comment", ""),
-                        )
-                    )  # fmt: skip
-        new = [one for one in made if held.get((one.trajectory, one.grader, one.dimension)) != one]
-        if new:
-            store_grades(self.folder, new)
-        return len(new)
 
     def hand_out(self) -> None:
         """Note that files go to the graders: from now on nothing about the sheets changes."""
@@ -239,7 +187,7 @@ class Labelling:
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
-                "without_second": len(once)}  # fmt: skip
+                "without_second": len(once), "taken_over": self.late, "not_hidden": list(self.texts.plain)}  # fmt: skip
 
 
 def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
@@ -258,14 +206,9 @@ def open_labelling(
     cycles. `InputError`: a name of a grader, everything that is wrong with the known answers, or a table without texts.
     """
     texts, draw = open_texts(folder), stored_draw(folder)
-    path = folder.labels / SHEETS
-    sheets = parse(Sheets, read_text(path, "sheets of labels"), source=str(path)) if path.is_file() else None
-    if sheets is not None and draw is not None and sheets.draw == content_id(draw):
-        Labelling(folder, texts, draw, sheets).store()  # what a kill kept from being taken over
+    sheets, late = stored_sheets(folder), take_over(folder)  # what a kill kept from being taken over
+    refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
-        if stored_grades(folder):
-            what = f"the stored draw, whose grades were given, is of {len(draw.frame)} other cycles"
-            raise PlanError(f"{folder.path}: {what}; label this table in a folder of its own (assaymark check --out)")
         draw = sheets = None
     asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
     if asked and sheets is not None and sheets.handed:
@@ -277,8 +220,8 @@ def open_labelling(
         sheets = None
     if sheets is None or graders is not None or gold is not None:
         sheets = _sheets(folder, texts, draw, sheets, graders, gold)
-        write_json(path, sheets)
-    return Labelling(folder, texts, draw, sheets)
+        write_json(folder.labels / SHEETS, sheets)
+    return Labelling(folder, texts, draw, sheets, late)
 
 
 def _sheets(
@@ -358,6 +301,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     problems: list[Problem] = []
     sheets, first = labelling.sheets, moment(labelling.draw.at)
     given = {one: labelling.labels(one) for one in sheets.graders}
+    mine = {one: {*labelling.ids_of(one), *sheets.gold} for one in sheets.graders}
     seen = {
         (grader, name, dimension): (score, "before")
         for grader, labels in given.items() for name, label in labels.items()
@@ -377,14 +321,14 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
             continue
         of_other = [k for k, run in enumerate(rows.table.column("run").to_pylist()) if run != sheets.run]
         if of_other:
-            what = f"{len(of_other)} rows are of another draw or run (this one is {sheets.run})"
+            what = f"of another draw or run, {len(of_other)} in all (this one is {sheets.run})"
             problems.append(Problem(f"{path} {rows.where(of_other[0])}, run", what))
         for k, row in enumerate(rows.table.to_pylist()):
             if k in of_other:
                 continue
             where = f"{path} {rows.where(k)}"
             cells = {name: str(value if value is not None else "") for name, value in row.items()}
-            wrong = list(_row_problems(labelling, cells, first))
+            wrong = list(_row_problems(labelling, cells, mine, first))
             problems += [Problem(f"{where}, {column}", what) for column, what in wrong]
             if wrong:
                 continue
@@ -398,22 +342,25 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
             elif place == where:
                 label = new.setdefault((grader, name), {"id": name, "scores": {}})
                 label["scores"][dimension] = score
-                label |= {"at": cells["at"], "seconds": float(cells["seconds"] or 0), "comment": cells["comment"]}
+                comment = _PLAIN.sub("", cells["comment"])
+                label |= {"at": cells["at"], "seconds": float(cells["seconds"] or 0), "comment": comment}
     if problems:
         raise InputError("labels", problems)
     for (grader, name), label in new.items():
         earlier = given[grader].get(name, {"scores": {}})["scores"]
         labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
-    return labelling.store()
+    return take_over(labelling.folder)
 
 
-def _row_problems(labelling: Labelling, row: Mapping[str, str], drawn: datetime | None) -> Iterator[tuple[str, str]]:
-    """What is wrong with one row, by column."""
+def _row_problems(
+    labelling: Labelling, row: Mapping[str, str], mine: Mapping[str, Collection[str]], drawn: datetime | None
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with one row, by column; ``mine`` are the ids of each grader."""
     sheets, (low, high) = labelling.sheets, labelling.texts.scale
     if row["grader"] not in sheets.graders:
         yield "grader", f"{row['grader']!r:.20} is no grader of this draw ({', '.join(sheets.graders)})"
-    if row["id"] not in sheets.ids and row["id"] not in sheets.gold:
-        yield "id", f"no text of this draw has the id {row['id']!r:.40}"
+    elif row["id"] not in mine[row["grader"]]:
+        yield "id", f"no text of {row['grader']} has the id {row['id']!r:.40}"
     if row["dimension"] not in labelling.dimensions:
         yield "dimension", str(UnknownNameError("dimension", row["dimension"][:40], labelling.dimensions))
     said = row["grade"]
@@ -436,29 +383,32 @@ def _row_problems(labelling: Labelling, row: Mapping[str, str], drawn: datetime 
 # --- how many are needed ----------------------------------------------------------------------------------------------
 
 
-def needed_labels(labelling: Labelling) -> list[dict[str, JSON]]:
-    """Labelled cycles for differences of interest: the plan's margin, and the largest that the judges see.
+def needed(labelling: Labelling) -> list[dict[str, JSON]]:
+    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see.
 
-    The spread within a cycle (``sd``) is that of the judges' contrasts where they are measured, else the plan's
-    ``mde_sd``; it and the correlation of people and judges are assumed. ``cycles`` is None where no number is enough.
+    ``cycles`` is None where no number is enough. The spread (``sd``) is that of people where they graded, of judges
+    where they are measured, else the plan's ``mde_sd``; all but people's is assumed.
     """
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
-    found = [
-        (abs(one.value), float(one.detail["se"]) * math.sqrt(one.n)) for one in measured
-        if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value and one.detail.get("se")
-    ]  # fmt: skip
-    sd = median(spread for _, spread in found) if found else rules.mde_sd
-    size, clusters, power = len(draw.frame), len(set(draw.strata.values())), rules.mde_power
-    return [
-        {
-            "effect": effect, "sd": sd, "sd_from": "judges" if found else "plan", "correlation": ASSUMED_R,
-            "power": power, "assumed": True,
-            "cycles": anchor_needed(effect, sd, ASSUMED_R, size, clusters, alpha=rules.alpha, power=power),
-        }
-        for effect in (rules.margin * (high - low), *([max(found)[0]] if found else []))
-    ]  # fmt: skip
+    seen = [(abs(one.value), (one.labels["high"], one.labels["low"])) for one in measured
+            if one.name == "contrast" and one.labels["dimension"] == AGGREGATE and one.value]  # fmt: skip
+    found = labelling.texts.judged() if seen else None
+    asked = [(rules.margin * (high - low), list(combinations(() if found is None else found.agents, 2)))]
+    asked += [(effect, [pair]) for effect, pair in (max(seen),)] if seen else []
+    plan = {"alpha": rules.alpha, "power": rules.mde_power}
+    guess = Spread(rules.mde_sd, len(draw.frame), len(set(draw.strata.values())))
+    made: list[dict[str, JSON]] = []
+    for effect, pairs in asked:
+        cycles, spread = (needed_labels(effect, guess, **plan), guess) if found is None else most_needed(
+            found, 0, pairs, effect, measured, **plan
+        )  # fmt: skip
+        if spread is not None:
+            known = "plan" if found is None else "judges" if spread.assumed else "people"
+            made.append({"effect": effect, "sd": spread.sd, "sd_from": known, "correlation": spread.r,
+                         "power": rules.mde_power, "assumed": spread.assumed, "cycles": cycles})  # fmt: skip
+    return made
 
 
 def lines(labelling: Labelling) -> Iterator[str]:
@@ -468,17 +418,26 @@ def lines(labelling: Labelling) -> Iterator[str]:
         f"drawn {when(found['drawn'])}: {found['cycles']} of {found['of']} cycles (seed {found['seed']}), "
         f"{found['twice']} to be graded by two people"
     )
-    for one in needed_labels(labelling):
-        enough = f"more labelled cycles than the {found['of']} that there are"
-        known = "judges' spread" if one["sd_from"] == "judges" else "spread of the plan"
+    for one in needed(labelling):
+        enough = f"more than the {found['of']} cycles that there are, or more clusters"
+        known = {
+            "judges": "assumed: judges' spread",
+            "plan": "assumed: spread of the plan",
+            "people": "people's spread",
+        }
         yield (
             f"a difference of {one['effect']:.2f} points needs "
             f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
-            f"(assumed: {known} {one['sd']:.2f}, correlation of people and judges {one['correlation']:g})"
+            f"({known[one['sd_from']]} {one['sd']:.2f}, correlation of people and judges {one['correlation']:.2g})"
         )
     for name, one in found["graders"].items():
         gold = f"; {one['gold_right']} of {one['gold']} known answers right" if "gold" in one else ""
         missing = f"{one['missing']} missing" if one["missing"] else "complete"
         yield f"{name}: {one['graded']} of {one['texts']} texts graded, {missing}{gold}"
+    if found["not_hidden"]:
+        shown = ", ".join(f"{one:.40}" for one in found["not_hidden"])
+        yield f"texts may show these names, because they are ordinary words or numbers: {shown}"
+    if found["taken_over"]:
+        yield f"{found['taken_over']} grades that a stopped server had left are stored now"
     if found["without_second"]:
         yield f"{found['without_second']} cycles lack a second grader: name two or more with --graders ab,cd"

@@ -39,7 +39,7 @@ from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.ask import probe_basis
-from assaymark.workflow.human_labels import labels_of, people_basis, records_of
+from assaymark.workflow.human_labels import labels_of, people_basis, records_of, take_over
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, counted, saying, silent
@@ -104,6 +104,7 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
     import_named_grades(folder, study.human.grades, anchor=True)
+    take_over(folder)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
     sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if study.datasheets else {}

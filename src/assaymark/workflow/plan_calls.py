@@ -26,9 +26,8 @@ from assaymark.metrology.design import (
     with_judge,
     with_trials,
 )
-from assaymark.metrology.human_anchor import FEWEST_LABELLED
 from assaymark.metrology.kappa import gated
-from assaymark.metrology.measure_people import needed_labels
+from assaymark.metrology.measure_people import most_needed
 from assaymark.metrology.reliability import (
     MOST_CLUSTERS,
     MOST_CYCLES,
@@ -122,37 +121,15 @@ def claim_design(
     price = {**PRICES, **prices}
     best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,
                   most_clusters=max(MOST_CLUSTERS, now["G"]), human_alpha=study.inference.alpha)  # fmt: skip
-    labels, assumed = _labels(found, scale, [high, *low], gap, study, measurements)
+    pairs = [(high, other) for other in low or found.agents if other != high]
+    labels, spread = most_needed(found, scale, pairs, gap, measurements, alpha=study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
         power_now=design_power(v, gap, level, now, random), variance=dstudy_variance(v, **now, random=random),
         per_call=variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
-        labels=labels, labels_assumed=assumed, prices=price,
+        labels=labels, labels_assumed=spread is None or spread.assumed, prices=price,
     )  # fmt: skip
-
-
-def _labels(
-    found: Comparisons, scale: int, agents: Sequence[str], gap: float, study: Study,
-    measurements: Sequence[Measurement],
-) -> tuple[int | None, bool]:  # fmt: skip
-    """The most labelled cycles that people need to confirm a gap of the pairs of a claim, and whether that rests on
-    assumptions; None where no number does."""
-    rules, others = study.inference, agents[1:] or [one for one in found.agents if one != agents[0]]
-    measured = {frozenset((item.labels["high"], item.labels["low"])): item.detail for item in measurements
-                if item.name == "human.contrast" and item.labels["dimension"] == found.names[scale]
-                and item.value is not None}  # fmt: skip
-    needed: list[int | None] = []
-    for other in others:
-        one, two = (found.panel[:, found.agents.index(name), scale] for name in (agents[0], other))
-        judged = (one - two)[~np.isnan(one - two)]
-        spread = measured.get(frozenset((agents[0], other)), {})
-        people = (float(spread["sd"]), float(spread["r"])) if "sd" in spread else None
-        if judged.size:
-            needed.append(needed_labels(gap, judged, people, found.cluster[~np.isnan(one - two)], alpha=rules.alpha,
-                                        power=rules.mde_power))  # fmt: skip
-    known = [one for one in needed if one is not None]
-    return max(known) if known and len(known) == len(needed) else None, not measured
 
 
 def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> Iterator[str]:
@@ -167,7 +144,7 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     if design.labels is None:
         yield f"  No number of labels confirms it ({known})."
     else:
-        yield f"  People confirm it on {max(design.labels, FEWEST_LABELLED)} labelled cycles ({known})."
+        yield f"  People confirm it on {design.labels} labelled cycles ({known})."
     if (best := design.cheapest) is None:
         most = f"{MOST_JUDGES} judges, {MOST_STUDY_TRIALS} trials, {MOST_CYCLES} cycles, {MOST_CLUSTERS} clusters"
         yield f"  No design up to {most} has power {design.power:g}."

@@ -37,7 +37,7 @@ def people_section(book: Book) -> Section | None:
 def _answer(book: Book, sample: Measurement) -> str:
     detail = sample.detail
     graders, drawn = list(detail["graders"]), int(detail["drawn"])
-    graded = f"{count(int(detail['graded']))} of {count(drawn)} drawn cycles"
+    graded = f"{count(int(detail['graded']))} of {count(drawn)} {clean(sample.n_of, 60)}"
     who = f"{plural(len(graders), 'person', 'people')} graded {graded}"
     if lacking := [clean(str(one), 60) for one in detail.get("ungraded", ())]:
         more = f" and {count(len(lacking) - _LISTED)} more" if len(lacking) > _LISTED else ""

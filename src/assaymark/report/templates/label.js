@@ -17,23 +17,34 @@ function warn(text) {
   at("warn").hidden = !text;
 }
 
-// Keeping: on disk through the server, else in the browser; what could not be sent stays in the browser.
-function keep() {
+// Keeping: on disk through the server, else in the browser; what could not be sent stays in the browser. Each label has
+// a place of its own, so that a second tab takes none away.
+const place = id => key + "-" + id;
+function keep(id) {
+  const label = (served ? unsent : labels)[id];
   try {
-    localStorage.setItem(key, JSON.stringify(served ? unsent : labels));
+    if (label) localStorage.setItem(place(id), JSON.stringify(label));
+    else localStorage.removeItem(place(id));
   } catch {
     if (!served) warn("This browser keeps no grades. Download the CSV before you close the page.");
   }
 }
 try {
-  const found = JSON.parse(localStorage.getItem(key) || "{}");
-  for (const { text } of items) if (found[text.id]) {
-    labels[text.id] = found[text.id];
-    if (served) unsent[text.id] = found[text.id];
+  for (const { text } of items) {
+    const found = JSON.parse(localStorage.getItem(place(text.id)));
+    if (found) labels[text.id] = found;
+    if (found && served) unsent[text.id] = found;
   }
 } catch {
   keep();
 }
+addEventListener("storage", event => {
+  const item = items.find(one => place(one.text.id) == event.key);
+  if (!item || !event.newValue) return;
+  labels[item.text.id] = JSON.parse(event.newValue);
+  count();
+  if (item == items[here]) paint();
+});
 async function send() {
   if (!served || sending) return;
   sending = true;
@@ -43,7 +54,7 @@ async function send() {
       const reply = await fetch("save", { method: "POST", headers: { "Content-Type": "application/json" }, body });
       if (!reply.ok) throw reply.status;
       if (unsent[id] === label) delete unsent[id];
-      keep();
+      keep(id);
       warn("");
     }
     kept();
@@ -60,7 +71,7 @@ function put(id, label) {
   tick();
   labels[id] = { ...label, at: new Date().toISOString(), seconds: Math.round((spent[id] || 0) / 100) / 10 };
   if (served) unsent[id] = labels[id];
-  keep();
+  keep(id);
   send();
   count();
 }
@@ -281,8 +292,9 @@ function back() {
 function undo() {
   const [index, before] = past.pop() || [];
   if (index === undefined) return;
-  clearTimeout(comment.timer);
-  put(items[index].text.id, before || { scores: {}, comment: "" });
+  if (!at("work").hidden) comment();
+  const { id } = items[index].text;
+  put(id, { scores: before?.scores || {}, comment: labels[id].comment });
   show(index);
 }
 function pause() {
@@ -340,7 +352,9 @@ document.onkeydown = event => {
 
 // What comes back: one row for each grade.
 function csv() {
-  const mark = String.fromCharCode(34), cell = one => mark + String(one ?? "").split(mark).join(mark + mark) + mark;
+  // A comment that begins like a formula is text to a spreadsheet, too.
+  const mark = String.fromCharCode(34), plain = one => (/^[=+@\t\r-]/.test(one) ? "'" : "") + one;
+  const cell = one => mark + plain(one ?? "").split(mark).join(mark + mark) + mark;
   const rows = [["run", "id", "grader", "dimension", "grade", "at", "seconds", "comment"].join(",")];
   for (const { text } of items) {
     const label = labels[text.id];
