@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final
 
 Setting = tuple[str, int]
@@ -28,6 +29,17 @@ window.__violations = [];
 addEventListener('securitypolicyviolation', e => window.__violations.push(e.violatedDirective + ' ' + e.blockedURI));
 """
 """Run ahead of anything on a page: it gathers what the policy of the page refused."""
+
+PATIENCE_S: Final = 10.0
+
+
+def until(page: Any, holds: str, arg: Any = None) -> None:
+    """Wait until something holds, asked from outside: the policy of a page lets it evaluate nothing by itself."""
+    late = monotonic() + PATIENCE_S
+    while not page.evaluate(holds, arg):
+        assert monotonic() < late, f"never: {holds}"
+        page.wait_for_timeout(20)
+
 
 _OVERFLOWING: Final = """() => {
   const wide = document.documentElement.clientWidth;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hostile_pages import PAYLOADS, unseen, without_policy
-from looking import said, visiting
+from looking import said, until, visiting
 from markup import covering, link_problems, markup_problems, pages_below
 
 _TOUCH = """() => document.querySelectorAll('main *, footer *').forEach(e => {
@@ -70,4 +70,4 @@ def test_a_page_that_escaped_nothing_would_be_noticed(browser, tmp_path, payload
     with visiting(browser) as visitor:
         visitor.open(path.as_uri())
         visitor.page.evaluate(_TOUCH)
-        visitor.page.wait_for_function(_FIRED)
+        until(visitor.page, _FIRED)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hostile_pages import PAYLOADS, unseen
 from labelled import AGENTS, checked, data_of
-from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, visiting
+from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, until, visiting
 
 from assaymark.cli import main
 from assaymark.workflow.human_labels import stored_grades, take_over
@@ -134,7 +134,7 @@ def test_two_tabs_and_undo_take_nothing_away(browser, tmp_path):
         other = visitor.page.context.new_page()
         other.goto(visitor.page.url)
         press(visitor, "4", "2", "Enter", "3")
-        other.wait_for_function("document.querySelector('#count').textContent == '1 of 4 graded'")
+        until(other, "document.querySelector('#count').textContent == '1 of 4 graded'")
         for key in ("ArrowDown", "5"):  # on the same text, whose first grade came from the other tab
             other.keyboard.press(key)
         visitor.page.reload()
@@ -173,7 +173,7 @@ def test_the_page_fits_any_screen_and_is_open_to_everybody(browser, tmp_path, pi
         assert title(visitor) == "Text 1 of 4"
         assert len(str(visitor.page.text_content("#text"))) > 200_000
         press(visitor, "4")
-        visitor.page.wait_for_function("document.querySelector('#count').textContent == '1 of 4 graded'")
+        until(visitor.page, "document.querySelector('#count').textContent == '1 of 4 graded'")
         problems = visitor.spoken(url, f"{url}save")
         for setting in ALL_SETTINGS:
             visitor.picture("label/label.html", setting)
@@ -194,7 +194,7 @@ def test_a_killed_server_loses_no_label(browser, tmp_path):
             url = str(json.loads(server.stdout.readline())["addresses"]["1"])
             visitor.open(url)
             press(visitor, "4", "Enter", "3")
-            visitor.page.wait_for_function("!Object.keys(unsent).length")
+            until(visitor.page, "!Object.keys(unsent).length")
             server.kill()
         press(visitor, "Enter", "2")  # nobody takes this one
         visitor.page.wait_for_selector("#warn:not([hidden])")
@@ -204,7 +204,7 @@ def test_a_killed_server_loses_no_label(browser, tmp_path):
             visitor.page.goto(f"{address}{desk.path('1')}")  # its address is new, and the browser kept the label
             assert title(visitor) == "Text 4 of 4"
             press(visitor, "1", "Enter")
-            visitor.page.wait_for_function("!Object.keys(unsent).length")
+            until(visitor.page, "!Object.keys(unsent).length")
             assert title(visitor) == "All 4 texts are graded"
             assert visitor.page.text_content("#ended") == "Every grade is on disk. You can close this page."
             assert take_over(run) == 2
@@ -233,5 +233,5 @@ def test_known_answers_are_counted_at_the_end(browser, tmp_path):
         visitor.open(page_of(run, "--gold", str(tmp_path / "gold.csv")))
         assert data_of(visitor.page.content())["salt"]
         press(visitor, *("4", "Enter") * 6)
-        visitor.page.wait_for_function("document.querySelector('#gold').textContent")
+        until(visitor.page, "document.querySelector('#gold').textContent")
         assert visitor.page.text_content("#gold") == "1 of 2 questions with a known answer were answered as expected."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from looking import said, visiting
+from looking import said, until, visiting
 
 pytestmark = pytest.mark.browser
 
@@ -142,6 +142,7 @@ def test_a_call_is_found_over_all_parts_and_arrow_keys_lead_to_its_neighbours(br
         assert page.locator(".call:target aside a", has_text="reader").count() == 1
         for key, moved in (("ArrowRight", True), ("ArrowLeft", False)):
             page.keyboard.press(key)
-            page.wait_for_function("was => (document.querySelector('.call:target h2').innerText != was[0]) == was[1]",
-                                   arg=[first, moved])  # fmt: skip
+            until(
+                page, "was => (document.querySelector('.call:target h2').innerText != was[0]) == was[1]", [first, moved]
+            )
         assert visitor.noise == []

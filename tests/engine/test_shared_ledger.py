@@ -433,11 +433,11 @@ def test_a_worker_that_was_away_for_too_long_changes_nothing(shared, database):
 
 
 def test_a_long_call_keeps_its_lease(shared, database):
-    slow = Scripted(lambda _call: "slow", wait=0.5)
+    slow = Scripted(lambda _call: "slow", wait=1.5)
 
     def work():
         with Ledger.open(database) as ledger:
-            return run_worker(ledger, {NAME: slow}, lease_s=0.2, **QUICK)
+            return run_worker(ledger, {NAME: slow}, lease_s=0.6, **QUICK)
 
     shared.plan(calls(2))
     found = together(work, work)

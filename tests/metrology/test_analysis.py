@@ -108,6 +108,7 @@ def test_what_a_study_with_interests_and_lengths_has_beside_that(make, study):
         "recusal.contrast": 4 * 3,  # the three pairs of ash
         "length.contrast": 4 * 6,
         "judge.own_family": 4 * 2,  # of its judge, and the common one
+        "judge.length": 3,  # on the aggregate alone
     }
     assert set(bare) < set(found)
 

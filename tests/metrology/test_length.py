@@ -22,7 +22,7 @@ from assaymark.metrology import (
     recusal_p,
 )
 from assaymark.metrology.estimates import neighbour_blocks
-from assaymark.metrology.length import adjusted_pairs
+from assaymark.metrology.length import adjusted_pairs, judge_slopes
 
 OWN = np.eye(3, 4, dtype=int)
 CLUSTER = np.repeat(np.arange(6), 4)
@@ -149,6 +149,38 @@ def test_judges_with_the_same_slope_need_no_length(seed):
         assert (after[pair].difference, after[pair].p) == pytest.approx(
             (before[pair].difference, before[pair].p), abs=1e-8
         )
+
+
+def test_the_slope_of_one_judge_beside_the_others_is_recovered():
+    """A judge that gives 0.2 points more for twice the length, over what all give: found, with an interval that covers
+    it as often as it says."""
+    covered = np.zeros(3)
+    for seed in range(150):
+        y, x, cluster = study(seed, clusters=20, slope=0.3, noise=0.5)
+        y[:, 0] += 0.2 * x
+        found = judge_slopes(y.transpose(0, 2, 1), x[..., None], cluster)
+        covered += [one.low < real < one.high for one, real in zip(found, (0.2, -0.1, -0.1), strict=True)]
+    assert found[0].estimate == pytest.approx(0.2, abs=0.1)
+    assert ((covered > 0.9 * 150) & (covered < 0.99 * 150 + 1)).all()
+
+
+def test_the_slope_of_a_judge_is_that_of_a_regression_of_its_excess():
+    y, x, cluster = study(3, clusters=8, gaps=0.0)
+    for judge, one in enumerate(judge_slopes(y.transpose(0, 2, 1), x[..., None], cluster)):
+        excess = y[:, judge] - np.delete(y, judge, axis=1).mean(axis=1)
+        slopes, _ = regression(excess, x[..., None])
+        assert one.estimate == pytest.approx(slopes[0])
+        without = [regression(excess[cluster != g], x[cluster != g][..., None])[0][0] for g in range(8)]
+        error = jackknife(slopes[0], without)
+        assert (one.high - one.low) / 2 == pytest.approx(stats.t.ppf(0.975, 7) * error)
+
+
+def test_texts_of_one_length_have_no_slope_by_judge():
+    y, _, cluster = study(3)
+    cells, same = y.transpose(0, 2, 1), np.full((*y[:, 0].shape, 1), 7.0)
+    states = {one.state for one in judge_slopes(cells, same, cluster)}
+    assert states == {"texts of one agent on one question do not differ in length from others"}
+    assert {one.state for one in judge_slopes(cells, same, 0 * cluster)} == {"too few clusters"}
 
 
 def test_a_slope_on_length_is_taken_out_and_quality_stays():

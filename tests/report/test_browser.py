@@ -8,6 +8,7 @@ import assay_runs as runs
 import full_runs
 import pytest
 from browsing import APART, write_pages
+from looking import until
 
 from assaymark.report import render_pages
 
@@ -166,7 +167,7 @@ def test_a_link_opens_its_sentence_and_an_unknown_one_says_so(visit, folder):
     page = visit("named/index.html#say=Badger.above.Otter.aggregate")
     assert "Any ranking of Badger and Otter" in shown(page)
     page.evaluate("location.hash = '#say=Marten.first.limits'")
-    page.wait_for_function("document.getElementById('b-said').textContent.includes('limits')")
+    until(page, "document.getElementById('b-said').textContent.includes('limits')")
     ask(page, "Marten", "scores above", "Stoat", "sizing")
     assert page.url.endswith("#say=Marten.above.Stoat.sizing")
     page = visit("named/index.html#say=nobody.above.Otter.aggregate")

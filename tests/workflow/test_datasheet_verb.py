@@ -132,9 +132,8 @@ def test_a_second_run_asks_nothing_and_says_the_same(small, tmp_path):
     assert attempts(out) == sheet_of(out, "checklist").calls["all"]
     files_of = [out / "stimuli.json", *out.glob("datasheets/*"), *(out / "report").rglob("*.*")]
     first = {path: path.read_bytes() for path in files_of}
-    assert (
-        len([path for path in first if "figures" not in path.parts]) == 9
-    )  # the answers of the judge, its calls, and the texts that these showed among them
+    # The answers of the judge, its calls, and the texts that these showed among them.
+    assert len([path for path in first if "figures" not in path.parts]) == 10
     assert datasheet(out, *small) == 0
     assert attempts(out) == sheet_of(out, "checklist").calls["all"]
     assert {path: path.read_bytes() for path in first} == first

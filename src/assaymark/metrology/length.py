@@ -391,6 +391,29 @@ def adjusted_pairs(
     return found
 
 
+def judge_slopes(
+    cells: Floats, covariates: Floats, codes: Ints, *, level: float = 0.95, consecutive: bool = False
+) -> list[Estimate]:
+    """By judge, how many points more than the other judges' mean it gives for a doubling of length, in slopes within
+    agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N].
+
+    The jackknife leaves out clusters. Where every judge likes length alike, all slopes are 0: that is tested by
+    `length_adjusted`.
+    """
+    judges = cells.shape[2]
+    excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
+    used = usable_cells(excess.sum(axis=1), covariates)
+    kept, places = np.unique(codes[used.any(axis=1)], return_inverse=True)
+    if kept.size < 2:
+        return [undefined("too few clusters")] * judges
+    rows = used.any(axis=1)
+    normal = regression_sums(excess[rows], covariates[rows], used[rows], np.asarray(places, dtype=np.intp))
+    slopes, _, varies = solve_regression(leave_out(normal, consecutive), cells.shape[1], judges)
+    if not varies:
+        return [undefined("texts of one agent on one question do not differ in length from others")] * judges
+    return [jackknife_estimate(float(one[0]), one[1:], level=level) for one in slopes[:, 0].T]
+
+
 def _causal_test(test: RecusalTest, exposure: Floats, slopes: Floats) -> RecusalTest:
     """A recusal test with what causal slopes [J, 3] explain taken out, given its exposure [J] to length."""
     if test.state != "tested":

@@ -22,7 +22,14 @@ from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import IN_PARTS, NEVER, ONE_FAMILY, Ends, Estimate, Maker, number, state_of
 from assaymark.metrology.kappa import spearman_columns
-from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule, usable_cells
+from assaymark.metrology.length import (
+    LengthAdjusted,
+    adjusted_pairs,
+    judge_slopes,
+    length_p,
+    length_rule,
+    usable_cells,
+)
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
 from assaymark.metrology.orders import OTHER_MARGINS, OrderPlan, OrderTests, equivalence_p
 from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
@@ -63,6 +70,7 @@ def order_measurements(
         yield from _contrasts(tests, make, other)
     if found.judged:
         yield from _own_family(tests, make)
+        yield from _judge_lengths(tests, make)
         yield from _distinct(tests, make)
     if len(found.agents) > 1:
         yield from _designs(tests, make)
@@ -260,6 +268,19 @@ def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
                              "judge + agent + own family fit in each cluster, t over clusters", state=one.state,
                              ends=(one.low, one.high), level=level, unit=tests.plan.unit,
                              detail={"p": one.p, "p_holm": p})  # fmt: skip
+
+
+def _judge_lengths(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
+    """How much more than the others each judge gives for a text of twice the length, on the aggregate."""
+    found, level = tests.found, tests.plan.level
+    if found.lengths is None or len(found.judges) < 2 or tests.plan.claims.covariates[:1] != ("log2",):
+        return
+    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, level=level, consecutive=found.consecutive)
+    for judge, one in zip(found.judges, slopes, strict=True):
+        yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate,
+                     (len(found.clusters), "clusters"),
+                     "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
+                     state=one.state, ends=(one.low, one.high), level=level, unit=tests.plan.unit)  # fmt: skip
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:

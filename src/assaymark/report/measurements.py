@@ -42,6 +42,7 @@ _TITLES: Final = {
     "length.contrast": "Paired difference at equal length",
     "judges.contrast": "Paired difference, judges as a sample",
     "judge.own_family": "Extra points for agents of a judge’s own family",
+    "judge.length": "Extra points of a judge for twice the length",
     "dimension.distinct": "Correlation of a dimension with the overall impression",
     "dimension.mtmm": "Correlation of judges on a dimension (multitrait-multimethod)",
     "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
@@ -98,7 +99,7 @@ _TITLES: Final = {
 _GROUPS: Final = {
     "Agreement": ("kappa", "redundancy", "panel.alpha", "panel.generalizability", "panel.variance"),
     "Agents": ("score.effect", "contrast", "rank", "order"),
-    "Other explanations": ("recusal", "length", "judges", "judge.own_family", "dimension"),
+    "Other explanations": ("recusal", "length", "judges", "judge.own_family", "judge.length", "dimension"),
     "A family left out": ("lofo",),
     "Held-out judge": ("probe",),
     "Judges one by one": ("single", "panel"),

@@ -190,12 +190,16 @@ class NavLine:
 
 @dataclass(frozen=True, slots=True)
 class NavWords:
-    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes."""
+    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes.
+
+    ``days`` names the days after the start, in short; without names they are numbered.
+    """
 
     start: str
     fall: str
     deepest: str
     ticks: Callable[[float], str]
+    days: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -409,7 +413,9 @@ def _days(chart: NavChart, box: _Box) -> list[svg.Element]:
     for day in day_ticks(chart.days):
         x = box.left + day / max(chart.days, 1) * (box.right - box.left)
         found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-        text = chart.words.ticks(day) if day else chart.words.start
+        text = chart.words.start
+        if day:
+            text = chart.words.days[day - 1] if chart.words.days else chart.words.ticks(day)
         if day and x - text_width(text, 12) / 2 < taken:
             continue
         found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))

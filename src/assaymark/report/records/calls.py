@@ -371,8 +371,8 @@ _DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecas
 _PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
 _CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
 _HONEST: Final = (
-    "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "dimension.",
-    "order.", "rank.", "lofo.", "single.", "panel.discoveries", "panel.alpha", "panel.generalizability",
+    "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "judge.length",
+    "dimension.", "order.", "rank.", "lofo.", "single.", "panel.discoveries", "panel.alpha", "panel.generalizability",
     "panel.variance", "cell.honest", "noise.", "style.",
     "contamination.", "judge.invalid_share",
 )  # fmt: skip

@@ -70,7 +70,8 @@ def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], 
     own, start = lines[0], words.say("earned.start")
     fall = words.percent(float(falls(own.nav).min()))
     deepest = words.say("earned.deepest", fall=fall)
-    beside = NavWords(start=start, fall=words.say("earned.fall"), deepest=deepest, ticks=words.amount)
+    beside = NavWords(start=start, fall=words.say("earned.fall"), deepest=deepest, ticks=words.amount,
+                      days=tuple(words.short_day(day) for day in days))  # fmt: skip
     ends = "; ".join(f"{one.name} {one.end}" for one in lines)
     title, desc = words.say("accounts.title"), ends
     if only:
@@ -224,7 +225,11 @@ def _decision(book: SeasonLookup, agent: str, step: SeasonStep, words: ModelWord
     place = decision_places(book.pages[agent], book.run.steps[agent])[step.number]
     reason = reason_words(words, step)
     said: Inline = small(str(reason)) if reason else ""
-    return words.day(step.day), Linked(clean(agent, 60), place), (trades_words(words, step), said)
+    return (
+        Linked(words.day(step.day), place),
+        Linked(clean(agent, 60), book.pages[agent]),
+        (trades_words(words, step), said),
+    )
 
 
 def go_deeper(words: ModelWords) -> Iterator[Inline]:

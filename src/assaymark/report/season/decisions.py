@@ -145,12 +145,17 @@ def reason_words(words: ModelWords, step: SeasonStep) -> Inline:
 
 
 def trades_words(words: ModelWords, step: SeasonStep) -> str:
-    """What was traded, with its sign, and what was rejected; a word for why there is nothing."""
+    """What was sold and bought, and what was rejected; a word for why there is nothing."""
     fills = [fill for fill in step.fills if fill.kind == "order"]
-    shown = [f"{units(words, fill.quantity, sign=True)} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]]
+    shown = []
+    for key, sign in (("sold", -1), ("bought", 1)):
+        named = [f"{units(words, abs(fill.quantity))} {clean(fill.symbol, 20)}" for fill in fills[:_TRADES]
+                 if fill.quantity * sign > 0]  # fmt: skip
+        shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
     shown += [words.say("count.refused", n=len(step.refusals))] if step.refusals else []
-    return ", ".join(shown) or next(words.word("filter", key) for key in FILTERS if key in decision_keys(step))
+    said = "; ".join(shown) or next(words.word("filter", key) for key in FILTERS if key in decision_keys(step))
+    return said[0].upper() + said[1:]
 
 
 def decision_group(book: ModelBook, step: SeasonStep) -> Group:
@@ -231,20 +236,17 @@ def _fill(words: ModelWords, one: SeasonTrade) -> str:
     return f"{said} {at}{cost}"
 
 
-def units(words: ModelWords, quantity: float, *, sign: bool = False) -> str:
+def units(words: ModelWords, quantity: float) -> str:
     """Units with as many decimals as they have, six digits at most where there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
     >>> [units(ModelWords(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
     ['10', '0.25', '1,039.88', '1,234,568']
-    >>> units(ModelWords(catalogue("en")), 13, sign=True)
-    '+13'
     """
     whole = len(str(int(abs(quantity))))
     amount = words.amount(quantity, max(6 - whole, 0))
     point = words.catalogue.decimal
-    text = amount.rstrip("0").rstrip(point) if point in amount and whole < 6 else amount
-    return f"+{text}" if sign and quantity > 0 else text
+    return amount.rstrip("0").rstrip(point) if point in amount and whole < 6 else amount
 
 
 def _refusal(words: ModelWords, one: SeasonRefusal) -> Inline:

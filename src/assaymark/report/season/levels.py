@@ -51,7 +51,7 @@ _SHARES: Final = (
 _SIGNED: Final = (
     "season.return", "season.excess", "season.self_preference", "season.verbosity",
     "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "judge.own_family",
-    "human.contrast",
+    "judge.length", "human.contrast",
 )  # fmt: skip
 _DIGITS: Final = {
     "season.kappa": 2, "season.alone": 2, "order.autocorrelation": 2, "panel.families": 0,

@@ -137,6 +137,7 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "length.contrast",
         "judges.contrast",
         "judge.own_family",
+        "judge.length",
         "order.autocorrelation",
         "order.detectable",
         "panel.families",

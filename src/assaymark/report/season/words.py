@@ -115,6 +115,20 @@ class Words:
         time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
         return self.catalogue.say("format.moment", **parts, time=time)
 
+    def short_day(self, text: str) -> str:
+        """An ISO date or time as day and month, for an axis; what is no date stays.
+
+        >>> from assaymark.claims.messages import english
+        >>> Words(english()).short_day("2026-01-05")
+        '5 Jan'
+        """
+        try:
+            at = datetime.fromisoformat(text)
+        except ValueError:
+            return clean(text, 12)
+        month = self.catalogue.say(f"month.{at.month}")[:3]
+        return self.catalogue.say("format.day", day=str(at.day), month=month, year="").strip()
+
     def quoted(self, text: str) -> str:
         """A sentence in the quotation marks of the language."""
         return f"{self.catalogue.say('frame.open')}{text}{self.catalogue.say('frame.close')}"

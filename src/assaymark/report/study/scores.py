@@ -8,8 +8,23 @@ from typing import Final
 
 from markupsafe import Markup
 
+from assaymark.protocol import JudgeSpec
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import Facts, Group, Inline, Items, Linked, Section, Table, Text, bold, small
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Section,
+    Share,
+    Table,
+    Text,
+    bold,
+    small,
+)
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
@@ -22,6 +37,9 @@ WINS: Final = "share of wins"
 COMMON: Final = "common"
 """The label of what all judges of their own family have in common."""
 
+_MATRIX: Final = 12
+"""So many judges are shown pair by pair; more of them as dots, by how well each agrees with the others."""
+_SAMPLE: Final = 25
 _ROLES: Final[Mapping[str, str]] = {
     "agent": "system", "agent_a": "first system", "agent_b": "second system", "score": "score", "judge": "judge",
     "item": "item", "dimension": "criterion", "winner": "verdict", "order_1": "verdict, one order",
@@ -69,36 +87,91 @@ def digest_words(table: TableView) -> str:
 
 
 def panel_section(book: Book) -> Section:
-    """How far the judges agree, and one row for each of them."""
+    """How far the judges agree, each pair of them and without each, and one row for each."""
     panel = sorted(book.run.study.judges, key=lambda one: one.name)
-    pairs = kappa_pairs(book)
-    wins = any(True for _ in book.every("judge.own_family", dimension=WINS))
-    axis = strip_axis([end for judge in panel for end in _ends(book.one("judge.own_family", dimension=AGGREGATE,
-                                                                       judge=judge.name))], 0.0)  # fmt: skip
-    rows = []
-    for judge in panel:
-        name, own = judge.name, book.one("judge.own_family", dimension=AGGREGATE, judge=judge.name)
-        mine, others = split_pairs(pairs, name)
-        liking: Inline = "none of its family" if own is None else shown(own)
-        if own is not None and own.value is not None:
-            over = own.low is not None and own.low > 0
-            strip = Strip(axis, ((0.0, "", True),), ((own.value, own.low, own.high),), "q" if over else "p")
-            liking = (Markup(strip.svg()), " ", bold(signed(own.value)) if over else signed(own.value))
-        family = small(f" {clean(judge.family, 60)}") if judge.family != name else ""
-        rows.append((
-            (clean(name, 60), family),
-            number(mine) if mine is not None else "left out" if lost(book, name) else "no pair",
-            number(others) if others is not None and not lost(book, name) else "", liking,
-            *((_wins(book, name),) if wins else ()), missing_words(book, name),
-        ))  # fmt: skip
-    what = book.sign
-    heads = ("Judge", f"{what} with the others", f"{what} without it",
-             ("Points more for its own family", small(" dashed: 0")),
-             *(("Share of wins more for it, in pairs",) if wins else ()), "Missing scores")  # fmt: skip
-    table = Table(heads, tuple(rows), frozenset({1, 2}), summary="", stacked=True, style="tests")
-    spread = [Text(spread_words(book), "cap")] if spread_words(book) else []
-    more = Items((Linked("Every pair of judges", "agreement.html"),))
-    return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), (table, *spread, more))
+    pairs, what = kappa_pairs(book), book.sign
+    split = {judge.name: split_pairs(pairs, judge.name) for judge in panel}
+    few = len(panel) <= _MATRIX
+    if not few:  # so many are drawn as dots, those that agree least first
+        panel.sort(key=lambda one: (split[one.name][0] is None, split[one.name][0] or 0.0, one.name))
+    cut = book.run.study.gates.publish
+    axis = strip_axis([one for both in split.values() for one in both if one is not None], cut)
+
+    def dot(value: float | None, otherwise: str) -> Inline:
+        if value is None:
+            return otherwise
+        strip = Strip(axis, ((cut, "", True),), ((value, None, None),), "p" if value >= cut else "q")
+        return (Markup(strip.svg()), " ", number(value) if value >= cut else bold(number(value)))
+
+    def stated(name: str) -> str:
+        return "left out" if lost(book, name) else "no pair"
+
+    blocks: list[Block] = []
+    if few and len(panel) > 2 and pairs:
+        names = [judge.name for judge in panel]
+        cells = tuple(
+            (clean(one, 60), *(_pair_cell(pairs.get((other, one), pairs.get((one, other)))) for other in names[:at]),
+             *([""] * (len(names) - 1 - at)))
+            for at, one in enumerate(names) if at
+        )  # fmt: skip
+        grid = Table(
+            (f"{what} of each pair", *(clean(one, 60) for one in names[:-1])), cells, summary="", style="pairs"
+        )
+        without = tuple((f"without {clean(one, 60)}", dot(split[one][1], stated(one))) for one in names)
+        heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", small(f" dashed: {number(cut)} needed")))
+        blocks.append(Beside(((grid,), (Table(heads, without, summary="", stacked=True, style="tests"),))))
+    columns = _columns(book, panel)
+    if not blocks:
+        needed = small(f" dashed: {number(cut)} needed")
+        columns = [((f"{what} with the others", needed), {n: dot(one[0], stated(n)) for n, one in split.items()}),
+                   (f"{what} without it", {n: "" if one[1] is None or lost(book, n) else number(one[1])
+                                           for n, one in split.items()}), *columns]  # fmt: skip
+    rows = tuple(
+        ((clean(one.name, 60), small(f" {clean(one.family, 60)}") if one.family != one.name else ""),
+         *(column[one.name] for _, column in columns))
+        for one in panel
+    )  # fmt: skip
+    table = Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
+    blocks.append(table if few else Group(f"Each of the {len(panel)} judges", (table,), folded="phone"))
+    blocks += [Text(spread_words(book), "cap")] if spread_words(book) else []
+    blocks.append(Items((Linked("Agreement by criterion, with intervals", "agreement.html"),)))
+    return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
+
+
+def _pair_cell(value: float | None) -> Inline:
+    return "" if value is None else Share(max(0.0, min(value, 1.0)), number(value))
+
+
+def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
+    """What is known of each judge, a column each: its heading and what stands there by judge."""
+    found: list[tuple[Inline, dict[str, Inline]]] = []
+    names = [judge.name for judge in panel]
+    people = {name: book.one("human.judge", dimension=AGGREGATE, judge=name) for name in names}
+    if any(people.values()):
+        reached = book.one("human.agreement", dimension=AGGREGATE)
+        two = "" if reached is None or reached.value is None else small(f" two people: {number(reached.value)}")
+        found.append((("κ with people", two), {n: "not graded" if m is None else shown(m) for n, m in people.items()}))
+    of = {"judge.own_family": "Points more for its own family", "judge.length": "Points more for twice the length"}
+    for measure, head in of.items():
+        items = {name: book.one(measure, dimension=AGGREGATE, judge=name) for name in names}
+        if not any(items.values()):
+            continue
+        axis = strip_axis([end for item in items.values() for end in _ends(item)], 0.0)
+        made: dict[str, Inline] = {}
+        for name, item in items.items():
+            made[name] = "none of its family" if item is None else shown(item)
+            if item is not None and item.value is not None:
+                over = item.low is not None and item.low > 0
+                strip = Strip(axis, ((0.0, "", True),), ((item.value, item.low, item.high),), "q" if over else "p")
+                made[name] = (Markup(strip.svg()), " ", bold(signed(item.value)) if over else signed(item.value))
+        found.append(((head, small(" dashed: 0")), made))
+    if any(True for _ in book.every("judge.own_family", dimension=WINS)):
+        found.append(("Share of wins more for it, in pairs", {name: _wins(book, name) for name in names}))
+    levels = {name: [one.value for one in book.every("single.level", dimension=AGGREGATE, judge=name)
+                     if one.value is not None] for name in names}  # fmt: skip
+    found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
+    missing: dict[str, Inline] = {name: missing_words(book, name) for name in names}
+    return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
 def _wins(book: Book, judge: str) -> Inline:
@@ -215,29 +288,44 @@ def order_lines(table: TableView) -> list[str]:
 
 
 def next_steps(book: Book) -> list[tuple[str, str]]:
-    """What would help, each with its command: (words, command)."""
+    """What would help, with what it gains and costs, each with its command: (words, command)."""
     table = book.run.table
     if table is None:
         return []
     found: list[tuple[str, str]] = []
     item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     odd = None if item is None or item.value is None else odd_judge(book, item.value)
-    if odd is not None:
-        found.append((f"See what changes without {clean(odd[0], 60)}:", f"{command} --without {quote(odd[0])}"))
+
+    def lifts(field: str) -> str:
+        n = sum(any(cap.field == field and not cap.lifted for cap in one.caps) for one in book.run.verdicts
+                if one.publication_level != "no-claim")  # fmt: skip
+        return f"Lifts a condition of {counted(n, 'sentence')}" if n else ""
+
+    if odd is not None and item is not None and item.value is not None:
+        gain = f"{book.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
+        found.append((f"See what changes without {clean(odd[0], 60)}. {gain}", f"{command} --without {quote(odd[0])}"))
     if "cluster" not in table.roles:
-        found.append(("Name clusters, if items come in groups:", f"{command} --cluster COLUMN"))
+        gain = "Items of one group count for less than their number. No new scores."
+        found.append((f"Name clusters, if items come in groups. {gain}", f"{command} --cluster COLUMN"))
+    known = book.one("panel.families")
+    if known is not None and known.detail.get("unknown") and lifts("own_family"):
+        gain = f"{lifts('own_family')} if it holds without judges of the own family. No new scores."
+        found.append((f"Name the makers of {known.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
     if not book.preregistered:
-        found.append(("Fix a plan before the next scores:", "assaymark lock PLAN.toml --out plan"))
+        gain = lifts("preregistration") or "Then the next scores are preregistered"
+        gain += f"; costs {counted(table.scores, 'new score')}."
+        found.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
     if not any(item.name.startswith("human.") for item in book.run.measurements):
-        drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample 25"
-        found.append(("No human grades; draw items for people to grade:", drawn))
-    found.append(("Check the sentences of a text:", "assaymark proofread README.md --run RUN"))
+        drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample {_SAMPLE}"
+        gain = f"Rankings that hold for people; costs {counted(_SAMPLE * table.agents, 'grade')}."
+        found.append((f"No human grades: have a sample graded. {gain}", drawn))
+    found.append(("Check the sentences of a text, at no cost.", "assaymark proofread README.md --run RUN"))
     return found
 
 
 def next_section(steps: Sequence[tuple[str, str]]) -> Section:
     """What to do next."""
-    lines: tuple[Inline, ...] = tuple((words, " ", Markup("<code>{}</code>").format(what)) for words, what in steps)
+    lines: tuple[Inline, ...] = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in steps)
     return Section("next", "What to do next?", "", (Items(lines),))
 
 
