@@ -90,6 +90,8 @@ def test_jsonl_with_lists_weights_and_packed_bytes():
         (ONE.replace("0.6", "1.6"), r"line 2, sure: must be a finite number from 0 to 1 \(got '1\.6'\)"),
         (ONE.replace("0.5", "half"), r"line 2, size: must be a finite number"),
         (ONE.replace("0.5", "inf"), r"line 2, size: must be a finite number"),
+        (ONE.replace("0.5", "1_0"), r"line 2, size: must be a finite number"),
+        (ONE.replace("0.5", "４"), r"line 2, size: must be a finite number"),
         (ONE.replace("alpha", ""), r"line 2, agent: is empty"),
         (ONE.replace("alpha", "a|b"), r"line 2, agent: cannot be a name"),
         (ONE.replace("m1", "m2"), r"line 2, seen: a record without a context: no prompt, and no facts for 'm2'"),

@@ -184,9 +184,12 @@ def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, ca
     assert "as the 2 human graders of this study would" in " ".join(said.split())
     assert one["publication_level"] == "qualified"
     page = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "run/report/agreement.html").read_text()).split())
-    assert (
-        "Two people graded 30 of 30 drawn items. Of the orders that the judges support they have 3 confirmed." in page
+    assert re.search(
+        r"Two people graded 30 of 30 drawn items\. Each judge agrees with them at κ 0\.\d\d to 0\.\d\d; two people "
+        r"agree at 0\.77\. Of the orders that the judges support they have 3 confirmed\.",
+        page,
     )
+    assert "Two people graded 30 of 30 drawn items. Each judge agrees with them" in " ".join(said.split())
     assert re.search(r"ash above birch on overall score \+0\.\d\d \+0\.\d\d \(0\.\d\d to 0\.\d\d\) birch by 0\.1", page)
     assert "two people 0.77 (0.68 to 0.86)" in page  # what a judge can reach, in the same table
     (certificate,) = (tmp_path / "run" / "certificates").glob("above-dimension-aggregate-high-ash-low-birch*")

@@ -395,8 +395,11 @@ class Row:
         value = self.cells.get(column) if column else None
         if value is None or value == "":
             return None
+        written = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+        if isinstance(value, str):  # digits of other scripts, and 1_0, are numbers to Python alone
+            written = value.isascii() and "_" not in value
         try:
-            made = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else math.nan
+            made = float(value) if written else math.nan
         except (ValueError, OverflowError):
             made = math.nan
         if not math.isfinite(made) or not low <= made <= high:

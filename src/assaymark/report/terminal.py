@@ -32,6 +32,7 @@ from assaymark.report.study.overview import (
     top_words,
     turned_sentences,
 )
+from assaymark.report.study.people import people_words
 from assaymark.report.study.scores import agree_words, next_steps, order_lines, pairs_words, scale_words, size_words
 from assaymark.report.text import short_hash
 from assaymark.text import clean, count, number, prose
@@ -101,6 +102,7 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     if found.second:
         yield _signed("no-claim", found.second)
     yield from (Text(), Text(f"Do the judges agree? {agree_words(book)}"))
+    yield from _lines(people_words(book))
     yield from (Text(f"  {line}") for line in order_lines(table))
     yield from _lines(pairs_words(book))
     if worst := limits(book)[:_LIMITS]:

@@ -31,10 +31,14 @@ def people_section(book: Book) -> Section | None:
           if orders else ()),
         Text(_note(book), "cap"),
     )  # fmt: skip
-    return Section("people", "What do people say?", _answer(book, sample), blocks)
+    return Section("people", "What do people say?", people_words(book), blocks)
 
 
-def _answer(book: Book, sample: Measurement) -> str:
+def people_words(book: Book) -> str:
+    """Who graded how much, how far judges and people agree, and what became of the orders; empty without people."""
+    sample = book.one("human.sample", dimension=AGGREGATE)
+    if sample is None:
+        return ""
     detail = sample.detail
     graders, drawn = list(detail["graders"]), int(detail["drawn"])
     graded = f"{count(int(detail['graded']))} of {count(drawn)} {clean(sample.n_of, 60)}"
@@ -48,7 +52,14 @@ def _answer(book: Book, sample: Measurement) -> str:
     found = [f"{count(states.count(one))} {said}" for one, said in (
         ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
     ) if one in states]  # fmt: skip
-    return f"{sentence(who)} Of the orders that the judges support they have {listing(found) or 'tested none'}."
+    two = book.one("human.agreement", dimension=AGGREGATE)
+    each = [one.value for one in book.every("human.judge", dimension=AGGREGATE) if one.value is not None]
+    agree = []
+    if each:
+        reach = "" if two is None or two.value is None else f"; two people agree at {number(two.value)}"
+        agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
+    said = f"Of the orders that the judges support they have {listing(found) or 'tested none'}."
+    return " ".join((sentence(who), *agree, said))
 
 
 def favour_words(item: Measurement) -> str:

@@ -28,6 +28,7 @@ from assaymark.report.blocks import (
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
+from assaymark.report.study.people import people_words
 from assaymark.report.text import counted, listing, plural, shown, signed
 from assaymark.text import clean, count, number, prose
 
@@ -134,6 +135,8 @@ def panel_section(book: Book) -> Section:
     table = Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(table if few else Group(f"Each of the {len(panel)} judges", (table,), folded="phone"))
     blocks += [Text(spread_words(book), "cap")] if spread_words(book) else []
+    if said := people_words(book):
+        blocks.append(Text((bold("People."), " ", said), "cap"))
     blocks.append(Items((Linked("Agreement by criterion, with intervals", "agreement.html"),)))
     return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
 
