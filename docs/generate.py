@@ -3,7 +3,6 @@
 python docs/generate.py                          the command line, schemas, columns of a table, what the demo shows
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
-python docs/generate.py judge-logs FULL REPEATED measurements of two judge logs, from their CSV files
 python docs/generate.py benchmarks RESULTS.json...  measured speed, from the results of bench/
 python docs/generate.py faults RESULTS.json      injected faults, from the results of tests/faults
 python docs/generate.py aitrader RUN [RUN ...]   the AI-Trader page, one finished run folder per track
@@ -15,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tempfile
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,13 +29,11 @@ from assaymark.cli.options import GUESSES
 from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.importers.makers import MAKERS, MAKERS_OF
 from assaymark.importers.roles import LATE, ROLES, SYNONYMS
-from assaymark.importers.verdicts import verdict_map
-from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.records import Measurement, Verdict, measurement_id
+from assaymark.records import Measurement, Verdict
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.tracks.datasheet import Made, measure_log, read_datasheet
+from assaymark.workflow.tracks.datasheet import read_datasheet
 from assaymark.workflow.verdict_file import VerdictFile
 
 DOCS = Path(__file__).resolve().parent
@@ -359,132 +355,6 @@ STUDY_NOTES = """Nothing here describes a language model. To study some, replace
 """
 
 
-def judge_logs(full: Path, repeated: Path) -> str:
-    """What the judges of two real logs come to; each pair was shown in both orders."""
-    chosen = verdict_map(filter={"bench": "MTBench"})
-    lines = [MARK, "# Judge logs, measured\n\n", JUDGE_LOGS]
-    for title, path in (("One trial per pair", full), ("Three trials per pair", repeated)):
-        with tempfile.TemporaryDirectory() as scratch:
-            made = measure_log(RunFolder(Path(scratch)), path, chosen)
-        sheets, trials = made.sheets, int(_of(made.sheets[0], "repeat.stability").detail["trials"])
-        pairs = _of(sheets[0], "delta0.stable").n // trials
-        asked = "once" if trials == 1 else f"{trials} times, each time counted as a separate pair in the tables"
-        command = f"assaymark datasheet --from {path.name} --only bench=MTBench"
-        lines += [f"## {title}\n\n```sh\n{command}\n```\n\n"]
-        lines += [
-            f"{len(sheets)} judges, {sheets[0].tasks} questions, {pairs:,} pairs in both orders, {made.calls:,} calls."
-        ]
-        lines += [f"\nEvery pair was asked {asked}.\n\n"]
-        lines += [*_decomposed(sheets), *_flips(sheets)]
-        lines += [*(_repeats(sheets) if path is repeated else ()), *_agreed(made)]
-    return "".join([*lines, WHAT_LOGS_SAY])
-
-
-def _of(sheet: Datasheet, name: str, **labels: str) -> Measurement:
-    """A measurement of a judge in a log."""
-    if name.startswith("delta0."):
-        labels = {"condition": "different_subset", "prompt": BASE}
-    wanted = measurement_id(name, {"judge": sheet.judge, **labels})
-    return next(item for item in sheet.measurements if item.id == wanted)
-
-
-def _percent(item: Measurement) -> str:
-    """A share with the interval that lets the calls of a question depend on each other."""
-    if item.value is None:
-        return item.state
-    return f"{100 * item.value:.1f} ({100 * item.low:.1f} to {100 * item.high:.1f})"
-
-
-def _decomposed(sheets: Sequence[Datasheet]) -> Iterator[str]:
-    yield "Percent of pairs; the five shares of a judge sum to 100.\n\n"
-    yield "| judge | stable | positional | one-sided | no preference | with an unusable call |\n"
-    yield "|---|---:|---:|---:|---:|---:|\n"
-    names = ("stable", "positional", "one_sided", "no_preference", "other_pairs")
-    for sheet in sheets:
-        yield f"| {sheet.judge} | {' | '.join(_percent(_of(sheet, f'delta0.{name}')) for name in names)} |\n"
-
-
-def _flips(sheets: Sequence[Datasheet]) -> Iterator[str]:
-    yield FLIPS
-    for sheet in sheets:
-        hidden, stable = _of(sheet, "delta0.one_sided"), _of(sheet, "delta0.stable").value or 0.0
-        cells = [
-            _percent(_of(sheet, "delta0.flip_rate")),
-            f"{hidden.detail['pairs']} of {hidden.n:,}",
-            f"{100 * (1 - stable):.1f}",
-            _percent(_of(sheet, "delta0.slot_1_share")),
-            _percent(_of(sheet, "pair.invalid_share", prompt=BASE)),
-        ]
-        yield f"| {sheet.judge} | {' | '.join(cells)} |\n"
-
-
-def _repeats(sheets: Sequence[Datasheet]) -> Iterator[str]:
-    yield REPEATS
-    for sheet in sheets:
-        item = _of(sheet, "repeat.stability")
-        kappa, low, high = (item.detail[key] for key in ("kappa", "kappa_low", "kappa_high"))
-        yield f"| {sheet.judge} | {_percent(item)} | {kappa:.2f} ({low:.2f} to {high:.2f}) |\n"
-
-
-def _agreed(made: Made) -> Iterator[str]:
-    """Every pair of judges; of more than ten pairs the three that agree least and most by content."""
-    pairs = list(zip(made.agreement[::2], made.agreement[1::2], strict=True))
-    ordered = sorted(pairs, key=lambda both: both[0].value or 0.0)
-    yield AGREED if len(pairs) <= MOST_PAIRS else AGREED.replace("position.", f"position; 6 of {len(pairs)} pairs.")
-    for both in pairs if len(pairs) <= MOST_PAIRS else (*ordered[:3], *ordered[-3:]):
-        cells = [both[0].labels["a"], both[0].labels["b"]]
-        for item in both:
-            shown = item.state if item.value is None else f"{item.value:.2f} ({item.low:.2f} to {item.high:.2f})"
-            cells += [shown, f"{item.n:,}"]
-        yield f"| {' | '.join(cells)} |\n"
-    yield "\n"
-
-
-MOST_PAIRS = 10
-
-JUDGE_LOGS = """Generated from two logs of LLM judges by `python docs/generate.py judge-logs FULL.csv REPEATED.csv`; not
-executed by the tests, because the logs are not part of this project. They are the MT-Bench rows of
-Slimshilin/Position-Bias-Analyzer (commit 9f8b7e8, MIT licence): each row is a judge's verdict on two answers to one
-question. See [verdict logs](verdict-logs.md) for the format and [datasheets](datasheets.md) for the measurements. In
-brackets: 95 % intervals from a question jackknife; intervals that assume independent calls would be too narrow.
-
-"""
-
-FLIPS = """
-Flip rate: positional over stable and positional pairs, in percent. **It omits one-sided pairs.** *Not stable*: pairs in
-which no text was preferred in both orders.
-
-| judge | flip rate | one-sided pairs omitted | not stable | position 1 among positional pairs | unusable calls |
-|---|---:|---:|---:|---:|---:|
-"""
-
-REPEATS = """
-Repeat stability: percent of trial pairs with the same outcome, and the chance-corrected kappa over trials.
-
-| judge | repeat stability | kappa over trials |
-|---|---:|---:|
-"""
-
-AGREED = """
-Agreement between judges: unweighted Cohen's kappa, clustered by question, on the preferred answer (both orders
-averaged) and on the preferred position.
-
-| judge | judge | by content | common pairs | by position | common calls |
-|---|---|---:|---:|---:|---:|
-"""
-
-WHAT_LOGS_SAY = """## Limits
-
-- A *stable* choice follows the text, a *positional* one the position. Which answer is better is unknown, so a
-  preference is not an error.
-- Position bias depends on how close the answers are; do not compare these shares with shares from other pairs.
-- A low flip rate with many one-sided pairs or ties belongs to a judge that commits less often.
-- A judge that always prefers position 2 is stable over repetitions.
-- Intervals cover other questions, not other answering models.
-- Null pairs, sensitivity and threshold need texts of known quality: `assaymark datasheet --judge MODEL`.
-"""
-
-
 def benchmarks(sessions: Sequence[Path]) -> str:
     """The measured ratios, a table for each session."""
     lines = [
@@ -540,8 +410,6 @@ def run(arguments: list[str]) -> None:
             (DOCS / "capitalbench.md").write_text(capitalbench(Path(folder)))
         case ["valueblind", folder]:
             (DOCS / "valueblind.md").write_text(valueblind(Path(folder)))
-        case ["judge-logs", full, repeated]:
-            (DOCS / "judge-logs-measured.md").write_text(judge_logs(Path(full), Path(repeated)))
         case ["benchmarks", *sessions] if sessions:
             (DOCS / "benchmarks.md").write_text(benchmarks([Path(one) for one in sessions]))
         case ["faults", results]:
