@@ -24,11 +24,11 @@ from assaymark.records import canonical_json
 from assaymark.report.season.pages import write_site
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_material import season_material
-from assaymark.workflow.tracks.season_record_tables import NAVS
+from assaymark.workflow.tracks.season_records import NAVS
 
 Note = Callable[[str, str, str, str], None]
 

@@ -349,7 +349,9 @@ def gates(**failed: list[str] | None):
 
 
 def first(plan, found):
-    return next(v for v in decide_claims(found, plan, "0" * 64) if v.claim.id.startswith("first[agent=a"))
+    return next(
+        v for v in decide_claims(found, plan, "0" * 64, variants=False) if v.claim.id.startswith("first[agent=a")
+    )
 
 
 BASE = [kappa(0.8), *panel(GATE_LEVELS), *controls()]

@@ -231,11 +231,11 @@ class Orders:
 
 
 def verdicts_of(
-    truth: Truth, plan: Study, *, seed: int, number: int, change: Change = lambda table: table
+    truth: Truth, plan: Study, *, seed: int, number: int, change: Change = lambda table: table, variants: bool = False
 ) -> tuple[Verdict, ...]:
-    """The verdicts of one simulated study, after a ``change`` of its table."""
+    """The verdicts of one simulated study, after a ``change`` of its table, with ``variants`` under other rules, too."""
     table = change(of_families(simulate_scores(truth, generator(seed, number)), truth))
-    return decide_claims(analyse(table, plan, rng=generator(seed, number, 1)), plan, "hash")
+    return decide_claims(analyse(table, plan, rng=generator(seed, number, 1)), plan, "hash", variants=variants)
 
 
 def headline_if_passed(verdict: Verdict) -> bool:
@@ -253,11 +253,13 @@ def asserted(verdicts: Sequence[Verdict], dimension: str | None = None) -> list[
     ]
 
 
-def orders(truth: Truth, plan: Study, studies: int, *, seed: int, change: Change = lambda table: table) -> Orders:
-    """How often an order is claimed."""
+def orders(
+    truth: Truth, plan: Study, studies: int, *, seed: int, change: Change = lambda table: table, variants: bool = False
+) -> Orders:
+    """How often an order is claimed; with ``variants`` also by the percentile bootstrap."""
     claimed = bootstrap = headline = 0
     for number in range(studies):
-        found = verdicts_of(truth, plan, seed=seed, number=number, change=change)
+        found = verdicts_of(truth, plan, seed=seed, number=number, change=change, variants=variants)
         of_orders = [verdict for verdict in found if verdict.claim.asserts_order]
         levels = [verdict.fragility.get("source: percentile bootstrap", "no-claim") for verdict in of_orders]
         claimed += bool(asserted(found))
@@ -295,7 +297,7 @@ def calibration(plan: Study, *, spread: float, pilots: int, studies: int, budget
         truth = _random_levels(spread, seed, number)
         table = of_families(simulate_scores(truth, generator(seed, number)), truth)
         found = analyse(table, plan, rng=generator(seed, number, 1))
-        first = [v for v in decide_claims(found, plan, "hash") if _is_leader(found, v.claim)]
+        first = [v for v in decide_claims(found, plan, "hash", variants=False) if _is_leader(found, v.claim)]
         if first[0].publication_level != "no-claim":
             continue
         result = plan_calls_report(table, plan, first, found, budget_calls=budget, seed=number, studies=studies)
@@ -308,9 +310,8 @@ def calibration(plan: Study, *, spread: float, pilots: int, studies: int, budget
         for repeat in range(studies):
             rng = generator(seed, number, 2, repeat)
             both = joined(table, simulate_scores(later, rng), rng)
-            levels = {
-                v.claim.id: v.publication_level for v in decide_claims(analyse(both, plan, rng=rng), plan, "hash")
-            }
+            found = decide_claims(analyse(both, plan, rng=rng), plan, "hash", variants=False)
+            levels = {v.claim.id: v.publication_level for v in found}
             reached += levels[result.focus.claim.id] != "no-claim"
         predicted = result.prospects[result.focus.claim.id, chosen.name].probability
         pairs.append((predicted, reached / studies))

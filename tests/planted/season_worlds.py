@@ -14,8 +14,13 @@ from assaymark.judging.season.scoring import DecisionTime, JudgeScore
 from assaymark.metrology.measure_people import Labels
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
-from assaymark.workflow.tracks.season_measure import SeasonScores, mean_composites
-from assaymark.workflow.tracks.season_measure_table import SeasonTotals, season_totals, table_measurements
+from assaymark.workflow.tracks.season_measure import (
+    SeasonScores,
+    SeasonTotals,
+    mean_composites,
+    season_totals,
+    table_measurements,
+)
 from assaymark.workflow.tracks.season_measures import season_orders, season_people
 
 PLAN = load_scoring("v0.4")

@@ -82,7 +82,7 @@ class Panel:
         study, honest = self.study(), self.honest(rng)
         cells = [self.cell("cell_a", WRONG, rng), self.cell("cell_b", self.terse, rng)]
         found = [*analyse(honest, study, rng=rng), *cell_measurements(honest, cells, study)]
-        verdicts = decide_claims(found, study, "0" * 64)
+        verdicts = decide_claims(found, study, "0" * 64, variants=False)
         return {one.claim.subjects[0]: one for one in verdicts if one.claim.id.startswith("cell[")}, {
             one.id: one for one in found
         }

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.browser
 
 RUNS = ("realistic", "named", "large", "withheld", "full", "long")
 FIGURES = (
-    "named/index.html", "large/index.html", "full/index.html", "full/claim-map.html", "full/agreement.html",
-    "full/agents.html", "full/controls.html", "long/index.html", "long/claim-map.html", "long/agreement.html",
+    "named/index.html", "large/index.html", "long/index.html", "long/claim-map.html", "long/agreement.html",
 )  # fmt: skip
 
 

@@ -17,13 +17,12 @@ from assaymark.importers import import_aitrader
 from assaymark.workflow.import_records import import_records
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_lock import LockedSeason, lock_season, open_season
-from assaymark.workflow.tracks.season_material import season_material
 from assaymark.workflow.tracks.season_measure import agent_measurements
 from assaymark.workflow.tracks.season_publish import gates_of
-from assaymark.workflow.tracks.season_record_tables import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
-from assaymark.workflow.tracks.season_records import stated_book
+from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES, stated_book
 from assaymark.workflow.tracks.season_view_rules import record_notes
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)

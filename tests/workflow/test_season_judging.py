@@ -26,6 +26,7 @@ from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.label_texts import frame_of
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
+from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
 from assaymark.workflow.tracks.season_judge import (
     asked_judges,
@@ -35,9 +36,8 @@ from assaymark.workflow.tracks.season_judge import (
     season_probes,
 )
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_material import season_material
 from assaymark.workflow.tracks.season_plan import period_of
-from assaymark.workflow.tracks.season_record_tables import GRADES, GUESSES, REPLACED, SeasonGrade
+from assaymark.workflow.tracks.season_records import GRADES, GUESSES, REPLACED, SeasonGrade
 
 JUDGES = ("auditor", "reader", "allocator")
 TABLES = (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)

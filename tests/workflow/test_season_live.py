@@ -45,12 +45,12 @@ from assaymark.importers.report import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
+from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season, step_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_material import season_material
 from assaymark.workflow.tracks.season_publish import publish_season
-from assaymark.workflow.tracks.season_record_tables import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
+from assaymark.workflow.tracks.season_records import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
 
 BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
 

@@ -12,9 +12,9 @@ from assaymark.agents import reference_agents
 from assaymark.errors import LedgerError, PlanError
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_record_tables import FILLS, NAVS
+from assaymark.workflow.tracks.season_records import FILLS, NAVS
 
 
 @pytest.fixture(scope="module")

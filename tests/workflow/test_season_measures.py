@@ -28,13 +28,13 @@ from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.report.season.words import Words
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
-from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_measure import SeasonScores
 from assaymark.workflow.tracks.season_measures import kappa_measurement, season_findings
 from assaymark.workflow.tracks.season_plan import parse_season
-from assaymark.workflow.tracks.season_record_tables import SeasonCheck, SeasonGrade, SeasonNav
+from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonNav
 from assaymark.workflow.tracks.season_view import SeasonJudgments
 from assaymark.workflow.tracks.season_view_rules import season_notes
 

@@ -14,10 +14,10 @@ from assaymark.judging import Contestant, season_table
 from assaymark.report.season import SeasonRun
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tracks.season_view_rules import season_notes
 

@@ -26,10 +26,10 @@ from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import NO_MARKET, HorizonStep
 from assaymark.judging.season.scoring import GradedPart, OutcomeGrade
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
+from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_plan import parse_season
-from assaymark.workflow.tracks.season_record_tables import SeasonCheck, SeasonGrade, SeasonReplaced
+from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonReplaced
 from assaymark.workflow.tracks.season_view import (
     blinding_of,
     grade_views,

@@ -29,11 +29,17 @@ from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
-from assaymark.workflow.tracks.season_context import agent_context, agent_sections, context_json, day_material, told
+from assaymark.workflow.tracks.season_context import (
+    agent_context,
+    agent_sections,
+    context_json,
+    day_material,
+    season_material,
+    told,
+)
 from assaymark.workflow.tracks.season_day import Journal, journal_path, read_journal, run_season, step_season
 from assaymark.workflow.tracks.season_lock import lock_season, open_season
-from assaymark.workflow.tracks.season_material import season_material
-from assaymark.workflow.tracks.season_record_tables import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.tracks.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
 from assaymark.workflow.tracks.season_view_rules import season_notes
 
 A, B = IDS[0], IDS[1]

@@ -17,10 +17,10 @@ from assaymark.portfolio import Book
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import OUTCOMES, Store
 from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account
+from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_lock import open_season
-from assaymark.workflow.tracks.season_material import season_material
-from assaymark.workflow.tracks.season_record_tables import BASELINES, CHECKS, NAVS
+from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, NAVS
 
 COST = 0.001
 

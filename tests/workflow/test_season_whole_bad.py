@@ -21,7 +21,7 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
 from assaymark.workflow.tracks.season_day import Journal
 from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_record_tables import GRADES, NAVS, REJECTIONS
+from assaymark.workflow.tracks.season_records import GRADES, NAVS, REJECTIONS
 
 A, B = IDS[0], IDS[1]
 HOSTILE = '</pre><script>document.title="taken"</script>{{ 7*7 }}'

@@ -74,16 +74,22 @@ def decide_claims(
     *,
     amended: Sequence[str] = (),
     preregistered: bool = True,
+    variants: bool = True,
 ) -> tuple[Verdict, ...]:
-    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8)."""
+    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8).
+
+    Without ``variants`` no verdict has its levels under other rules, which take most of the time.
+    """
     known = index(measurements)
     rules = Rules.of(study, preregistered=preregistered)
     claims = claims_of(study.claims, known, rules, tuple(cell_states(known).values()))
     ask_people(study, known, rules)
-    return tuple(decide(claim, known, rules, plan_hash, amended=amended) for claim in claims)
+    return tuple(decide(claim, known, rules, plan_hash, amended=amended, variants=variants) for claim in claims)
 
 
-def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = ()) -> Verdict:
+def decide(
+    claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = (), variants: bool = True
+) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
     about_agents = kind_of(claim) != "cell"
     adversarial, instruments = _rests(claim, known, rules)
@@ -92,7 +98,7 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
     touched = amended_for(claim, amended)
     fragility = {
         name: with_people(_fields(claim, known, other, adversarial, instruments, for_level=True), known, other).level
-        for name, other in variants_of(claim, known, rules).items()
+        for name, other in (variants_of(claim, known, rules) if variants else {}).items()
     }
     return fields.verdict(
         plan_hash,

@@ -13,10 +13,17 @@ from assaymark.judging import PARSER, plan_calls
 from assaymark.notebook import Told
 from assaymark.protocol import parse_study
 from assaymark.records import JSON
-from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment, undo_unfinished
 from assaymark.workflow.lock import Locked, check_plan, open_locked, probe_keys, stored_lock, write_plan
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, read_text, write_lock
+from assaymark.workflow.run_folder import (
+    Amendment,
+    RunFolder,
+    changed_fields,
+    read_text,
+    record_amendment,
+    undo_unfinished,
+    write_lock,
+)
 from assaymark.workflow.study_calls import Desk, of_people, parsed
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 

@@ -15,7 +15,6 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested
 from assaymark.records import canonical_json
-from assaymark.workflow.amendments import read_amendments
 from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import (
@@ -27,6 +26,7 @@ from assaymark.workflow.run_folder import (
     handed_on,
     json_text,
     missing,
+    read_amendments,
     read_json,
     read_text,
     replace_files,
@@ -35,7 +35,7 @@ from assaymark.workflow.run_folder import (
 )
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
 from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
-from assaymark.workflow.tracks.season_record_tables import TIMES
+from assaymark.workflow.tracks.season_records import TIMES
 from assaymark.workflow.verdict_file import VerdictFile, verdict_file
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from assaymark.plan import toml_text
 from assaymark.records import Decision, DerivationKind
 from assaymark.text import clean
 from assaymark.workflow.amend import asking_begun
-from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment
 from assaymark.workflow.lock import Locked, check_plan, open_locked, write_plan
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, require_version_2
+from assaymark.workflow.run_folder import Amendment, RunFolder, changed_fields, record_amendment, require_version_2
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store
 
 KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "fact_flip")

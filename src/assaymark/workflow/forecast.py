@@ -27,12 +27,11 @@ from assaymark.judging.pairs import (
 from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.report import PaidView, money
 from assaymark.workflow.ask import anchor_sample
-from assaymark.workflow.canaries import stand_in
 from assaymark.workflow.lock import check_plan, open_locked, prepare, probe_calls
 from assaymark.workflow.publish import asked
 from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
-from assaymark.workflow.study_calls import agent_calls
+from assaymark.workflow.study_calls import agent_calls, stand_in
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks.datasheet import point_calls, tested_by

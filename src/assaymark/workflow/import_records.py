@@ -23,10 +23,10 @@ from assaymark.workflow.lock import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
+from assaymark.workflow.tracks.season_context import material_of
 from assaymark.workflow.tracks.season_lock import StoredSeason, is_season, stored_season
-from assaymark.workflow.tracks.season_material import material_of
 from assaymark.workflow.tracks.season_plan import period_of
-from assaymark.workflow.tracks.season_record_tables import TIMES
+from assaymark.workflow.tracks.season_records import TIMES
 
 
 def import_records(

@@ -35,10 +35,17 @@ from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
 from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
 from assaymark.text import clean
-from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.ask import ask
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, Track, new_folder, read_text, write_lock
+from assaymark.workflow.run_folder import (
+    Amendment,
+    RunFolder,
+    Track,
+    new_folder,
+    read_amendments,
+    read_text,
+    write_lock,
+)
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
 from assaymark.workflow.track import checked_rubric, planned_decisions, select
 

@@ -12,11 +12,10 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import Ledger, Model, RunSummary, run_worker
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.ask import purse_of, run_options, stored_run_options
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, anchor_lock
+from assaymark.workflow.run_folder import Amendment, RunFolder, anchor_lock
 
 _PLAN: Final = "plan"
 

@@ -15,7 +15,7 @@ from assaymark.notebook import MARKS, Folded, Heading, Note, Part, Result, Said,
 from assaymark.protocol import AgentSpec, Study
 from assaymark.records import JSON, Level, Measurement, Rows, Verdict
 from assaymark.text import clean, prose
-from assaymark.workflow.amendments import Amendment
+from assaymark.workflow.run_folder import Amendment
 
 FORMAT: Final = "assaymark verdicts 2"
 _SAID: Final = 6

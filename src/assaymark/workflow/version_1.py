@@ -18,9 +18,19 @@ from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, rea
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
 from assaymark.workflow.amend import asking_begun
-from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
 from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_keys, study_lock, texts_of
-from assaymark.workflow.run_folder import RunFolder, is_version_1, read_json, read_text, write_lock
+from assaymark.workflow.run_folder import (
+    Amendment,
+    RunFolder,
+    changed_fields,
+    is_version_1,
+    read_amendments,
+    read_json,
+    read_text,
+    record_amendment,
+    undo_unfinished,
+    write_lock,
+)
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import study_text
 from assaymark.workflow.tracks.benchmark_plan import bench_lock, texts_of_stages

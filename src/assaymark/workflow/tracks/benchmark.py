@@ -44,10 +44,10 @@ from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileVie
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.workflow.ask import say_raised
-from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
+from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 from assaymark.workflow.track import bench_text, unknown_model
 from assaymark.workflow.tracks.benchmark_ask import (

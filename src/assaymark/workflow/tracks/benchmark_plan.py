@@ -28,12 +28,13 @@ from assaymark.errors import PlanError
 from assaymark.market import History, open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
-from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.forecast import Stage, forecast
 from assaymark.workflow.run_folder import (
+    Amendment,
     RunFolder,
     Track,
     new_folder,
+    read_amendments,
     read_text,
     require_version_2,
     write_lock,

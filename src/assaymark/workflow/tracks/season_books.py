@@ -33,7 +33,7 @@ from assaymark.portfolio.broker import (
 from assaymark.records import Decision, Outcome, canonical_json, parse, to_json
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_plan import Season
-from assaymark.workflow.tracks.season_record_tables import (
+from assaymark.workflow.tracks.season_records import (
     DELISTED,
     DIVIDEND,
     SPLIT,

@@ -28,10 +28,10 @@ from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Portfolio, canonical_json, parse, sha256_text, to_json
 from assaymark.workflow.ask import prices_of, say_raised
-from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
+from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.track import Within
 from assaymark.workflow.tracks.season_books import (
@@ -63,7 +63,7 @@ from assaymark.workflow.tracks.season_context import (
 )
 from assaymark.workflow.tracks.season_lock import lock_season, open_season
 from assaymark.workflow.tracks.season_plan import Season
-from assaymark.workflow.tracks.season_record_tables import (
+from assaymark.workflow.tracks.season_records import (
     BASELINES,
     CHECKS,
     FILLS,

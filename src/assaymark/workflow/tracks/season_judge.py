@@ -55,11 +55,11 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks.season_calls import SeasonAsker
+from assaymark.workflow.tracks.season_context import material_of
 from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_material import material_of
 from assaymark.workflow.tracks.season_plan import Season, period_of
-from assaymark.workflow.tracks.season_record_tables import (
+from assaymark.workflow.tracks.season_records import (
     FILLS,
     GRADES,
     GUESSES,
@@ -74,8 +74,8 @@ from assaymark.workflow.tracks.season_record_tables import (
 )
 
 if TYPE_CHECKING:
+    from assaymark.workflow.tracks.season_context import SeasonMaterial
     from assaymark.workflow.tracks.season_lock import StoredSeason
-    from assaymark.workflow.tracks.season_material import SeasonMaterial
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,11 +24,12 @@ from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
-from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.run_folder import (
+    Amendment,
     RunFolder,
     Track,
     new_folder,
+    read_amendments,
     read_text,
     require_version_2,
     write_lock,

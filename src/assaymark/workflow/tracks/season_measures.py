@@ -42,25 +42,23 @@ from assaymark.plan import BiasRules, ClusterOrder, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.records import AGGREGATE, JSON, CallFacts, Evidence, Measurement
+from assaymark.workflow.tracks.season_context import SeasonMaterial
 from assaymark.workflow.tracks.season_judge import asked_judges
-from assaymark.workflow.tracks.season_material import SeasonMaterial
 from assaymark.workflow.tracks.season_measure import (
+    POINTS,
     SeasonReplies,
     SeasonScores,
+    SeasonTotals,
     agent_measurements,
+    judge_noise,
     ledger_measurements,
     return_measurements,
     season_scores,
-)
-from assaymark.workflow.tracks.season_measure_table import (
-    POINTS,
-    SeasonTotals,
-    judge_noise,
     season_totals,
     table_measurements,
 )
 from assaymark.workflow.tracks.season_plan import period_of
-from assaymark.workflow.tracks.season_record_tables import SeasonGrade, SeasonGuess
+from assaymark.workflow.tracks.season_records import SeasonGrade, SeasonGuess
 
 BASELINE: Final = SeasonGates().baseline
 LEVEL: Final = 0.95

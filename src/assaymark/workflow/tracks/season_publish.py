@@ -44,11 +44,11 @@ from assaymark.workflow.run_folder import (
 )
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
+from assaymark.workflow.tracks.season_context import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_material import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
-from assaymark.workflow.tracks.season_record_tables import (
+from assaymark.workflow.tracks.season_records import (
     CHECKS,
     GRADES,
     GUESSES,

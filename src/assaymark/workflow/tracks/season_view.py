@@ -29,12 +29,12 @@ from assaymark.report.season.inputs import (
     SeasonTrade,
 )
 from assaymark.workflow.tables import EVIDENCE, Store
+from assaymark.workflow.tracks.season_context import SeasonMaterial
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import StoredSeason
-from assaymark.workflow.tracks.season_material import SeasonMaterial
-from assaymark.workflow.tracks.season_measure_table import AXES
+from assaymark.workflow.tracks.season_measure import AXES
 from assaymark.workflow.tracks.season_plan import RECORDS, Season
-from assaymark.workflow.tracks.season_record_tables import (
+from assaymark.workflow.tracks.season_records import (
     GRADES,
     GUESSES,
     REPLACED,

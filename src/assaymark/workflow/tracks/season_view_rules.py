@@ -26,9 +26,9 @@ from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, Context, Evidence, Measurement, sha256_text
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRule
 from assaymark.workflow.tracks.season_books import MOVE
-from assaymark.workflow.tracks.season_material import SeasonMaterial
+from assaymark.workflow.tracks.season_context import SeasonMaterial
 from assaymark.workflow.tracks.season_plan import Season
-from assaymark.workflow.tracks.season_record_tables import DELISTED, DIVIDEND, SPLIT, SeasonGrade
+from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonGrade
 
 _OF_STEPS: Final = "aitrader"
 """The format in which a step has a stamp, and only its messages say when they were written."""
