@@ -233,7 +233,7 @@ class Orders:
 def verdicts_of(
     truth: Truth, plan: Study, *, seed: int, number: int, change: Change = lambda table: table, variants: bool = False
 ) -> tuple[Verdict, ...]:
-    """The verdicts of one simulated study, after a ``change`` of its table, with ``variants`` under other rules, too."""
+    """The verdicts of one simulated study, after a ``change`` of its table; with ``variants`` by other rules, too."""
     table = change(of_families(simulate_scores(truth, generator(seed, number)), truth))
     return decide_claims(analyse(table, plan, rng=generator(seed, number, 1)), plan, "hash", variants=variants)
 
