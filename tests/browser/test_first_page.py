@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from looking import said, visiting
 
+from assaymark.cli import main
+
 pytestmark = pytest.mark.browser
 
 HEIGHTS = {1440: 4_500, 390: 8_500}
 WORDS = 1_100
+SCORES = Path(__file__).parents[2] / "examples/scores.csv"
 FIRST = {"tallies": (".counts", 300), "result": (".answer", 720)}
 """Ends that have to be above so many pixels at 1440."""
 
@@ -64,6 +68,25 @@ def test_the_pages_of_a_season_of_eight_keep_their_budgets(browser, example, pat
             visitor.open(page, ("light", width))
             assert visitor.page.evaluate("document.documentElement.scrollHeight") <= most
         assert visitor.page.evaluate(_WORDS) <= words
+
+
+@pytest.mark.parametrize(
+    ("words", "heights", "most"),
+    [
+        (["check", str(SCORES)], (3_500, 6_500), 900),
+        (["demo", "--real"], (4_500, 6_500), 1_300),  # six judges, pairs in both orders, and what the grades lack
+    ],
+)
+def test_the_page_of_a_table_keeps_its_budgets(browser, tmp_path, words, heights, most):
+    assert main([*words, "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    page = (tmp_path / "run/report/index.html").as_uri()
+    with visiting(browser) as visitor:
+        for width, height in zip((1440, 390), heights, strict=True):
+            visitor.open(page, ("light", width))
+            assert visitor.page.evaluate("document.documentElement.scrollHeight") <= height
+            assert visitor.page.evaluate("document.querySelector('.counts').getBoundingClientRect().bottom") <= 1_200
+        assert visitor.overflow(320) == []
+        assert visitor.page.evaluate(_WORDS) <= most
 
 
 def test_everything_of_the_first_page_is_there_for_everybody(browser, example):

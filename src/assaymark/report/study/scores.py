@@ -40,6 +40,8 @@ COMMON: Final = "common"
 
 _MATRIX: Final = 12
 """So many judges are shown pair by pair; more of them as dots, by how well each agrees with the others."""
+_FOLDED, _SHORT, _LEFT = 4, 16, 3
+"""More judges than these are folded on a phone, longer names are numbers at columns, more notes are folded."""
 _SAMPLE: Final = 25
 _ROLES: Final[Mapping[str, str]] = {
     "agent": "system", "agent_a": "first system", "agent_b": "second system", "score": "score", "judge": "judge",
@@ -59,12 +61,14 @@ def read_section(table: TableView) -> Section:
     ]
     rows.append(("Criteria", (listing([clean(one, 60) for one in table.dimensions]), f", {scale_words(table)}")))
     rows.append(("File", (clean(table.source, 200), small(f" {digest_words(table)}"))))
-    told = Items(tuple(prose(one, 600) for one in (*table.left, *(f"Chosen after the scores were seen: {one}."
-                                                                  for one in table.choices))))  # fmt: skip
+    left: Block = Items(tuple(prose(one, 600) for one in table.left))
+    if len(table.left) > _LEFT:
+        left = Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
+    chosen = Items(tuple(f"Chosen after the scores were seen: {prose(one, 600)}." for one in table.choices))
     wrong = ("Wrong? Name the column of a role with ", Markup("<code>--map ROLE=COLUMN</code>"), ".")
     filled = Items((*(prose(one, 600) for one in table.filled), wrong))
     assumed = Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
-    blocks = (Facts(tuple(rows)), *((told,) if told.items else ()), assumed)
+    blocks = (Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
     return Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
@@ -110,17 +114,20 @@ def panel_section(book: Book) -> Section:
     blocks: list[Block] = []
     if few and len(panel) > 2 and pairs:
         names = [judge.name for judge in panel]
+        wide = max(map(len, names)) > _SHORT  # long names stand at their rows, with the number of their column
+        called = [f"{at} {clean(one, 60)}" if wide else clean(one, 60) for at, one in enumerate(names, 1)]
         cells = tuple(
-            (clean(one, 60), *(_pair_cell(pairs.get((other, one), pairs.get((one, other)))) for other in names[:at]),
+            (called[at], *(_pair_cell(pairs.get((other, one), pairs.get((one, other)))) for other in names[:at]),
              *([""] * (len(names) - 1 - at)))
-            for at, one in enumerate(names) if at
+            for at, one in enumerate(names) if at or wide
         )  # fmt: skip
-        grid = Table(
-            (f"{what} of each pair", *(clean(one, 60) for one in names[:-1])), cells, summary="", style="pairs"
-        )
+        above = [str(at) if wide else name for at, name in enumerate(called[:-1], 1)]
+        grid = Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(one, 60)}", dot(split[one][1], stated(one))) for one in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", small(f" dashed: {number(cut)} needed")))
-        blocks.append(Beside(((grid,), (Table(heads, without, summary="", stacked=True, style="tests"),))))
+        both = Beside(((grid,), (Table(heads, without, summary="", stacked=True, style="tests"),)))
+        many = len(panel) > _FOLDED
+        blocks.append(Group(f"{what} of each pair and without each judge", (both,), folded="phone") if many else both)
     columns = _columns(book, panel)
     if not blocks:
         needed = small(f" dashed: {number(cut)} needed")
@@ -133,8 +140,11 @@ def panel_section(book: Book) -> Section:
         for one in panel
     )  # fmt: skip
     table = Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
-    blocks.append(table if few else Group(f"Each of the {len(panel)} judges", (table,), folded="phone"))
+    each = Group(f"Each of the {len(panel)} judges", (table,), folded="phone")
+    blocks.append(each if len(panel) > _FOLDED else table)
     blocks += [Text(spread_words(book), "cap")] if spread_words(book) else []
+    if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
+        blocks.append(Text("Judges of one maker are not compared with each other.", "cap"))
     if said := people_words(book):
         blocks.append(Text((bold("People."), " ", said), "cap"))
     blocks.append(Items((Linked("Agreement by criterion, with intervals", "agreement.html"),)))
@@ -344,4 +354,6 @@ def orders_section(table: TableView) -> Section:
         for judge, one in sorted(table.orders.items())
     )  # fmt: skip
     made = Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
-    return Section("orders", "Does the order in which texts are shown decide?", place_words(table), (made,))
+    folded = Group(f"Each of the {len(rows)} judges", (made,), folded="phone")
+    blocks = (folded if len(rows) > _FOLDED else made,)
+    return Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)
