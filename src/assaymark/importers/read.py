@@ -395,9 +395,10 @@ class Row:
         value = self.cells.get(column) if column else None
         if value is None or value == "":
             return None
-        written = isinstance(value, (str, int, float)) and not isinstance(value, bool)
         if isinstance(value, str):  # digits of other scripts, and 1_0, are numbers to Python alone
             written = value.isascii() and "_" not in value
+        else:
+            written = isinstance(value, (int, float)) and not isinstance(value, bool)
         try:
             made = float(value) if written else math.nan
         except (ValueError, OverflowError):

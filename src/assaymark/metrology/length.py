@@ -403,11 +403,10 @@ def judge_slopes(
     judges = cells.shape[2]
     excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
     used = usable_cells(excess.sum(axis=1), covariates)
-    kept, places = np.unique(codes[used.any(axis=1)], return_inverse=True)
+    kept = np.unique(codes[used.any(axis=1)])
     if kept.size < 2:
         return [undefined("too few clusters")] * judges
-    rows = used.any(axis=1)
-    normal = regression_sums(excess[rows], covariates[rows], used[rows], np.asarray(places, dtype=np.intp))
+    normal = regression_sums(excess, covariates, used, codes)[kept]
     slopes, _, varies = solve_regression(leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
         return [undefined("texts of one agent on one question do not differ in length from others")] * judges

@@ -71,7 +71,7 @@ def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], 
     fall = words.percent(float(falls(own.nav).min()))
     deepest = words.say("earned.deepest", fall=fall)
     beside = NavWords(start=start, fall=words.say("earned.fall"), deepest=deepest, ticks=words.amount,
-                      days=tuple(words.short_day(day) for day in days))  # fmt: skip
+                      days=tuple(words.day(day, short=True) for day in days))  # fmt: skip
     ends = "; ".join(f"{one.name} {one.end}" for one in lines)
     title, desc = words.say("accounts.title"), ends
     if only:

@@ -98,36 +98,26 @@ class Words:
         ends = (self.number(end, digits, sign=sign) for end in (low, high))
         return self.catalogue.say("places.range", **dict(zip(("first", "last"), ends, strict=True)))
 
-    def day(self, text: str) -> str:
-        """An ISO date or time as it is read; what is no date stays.
+    def day(self, text: str, *, short: bool = False) -> str:
+        """An ISO date or time as it is read, or in ``short`` as day and month for an axis; what is no date stays.
 
         >>> from assaymark.claims.messages import english
         >>> Words(english()).day("2026-01-05"), Words(english()).day("2026-01-02T08:00:00Z")
         ('5 January 2026', '2 January 2026, 08:00 UTC')
-        """
-        try:
-            at = datetime.fromisoformat(text)
-        except ValueError:
-            return clean(text, 40)
-        parts = {"day": str(at.day), "month": self.catalogue.say(f"month.{at.month}"), "year": str(at.year)}
-        if len(text) <= len("2026-01-05"):
-            return self.catalogue.say("format.day", **parts)
-        time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
-        return self.catalogue.say("format.moment", **parts, time=time)
-
-    def short_day(self, text: str) -> str:
-        """An ISO date or time as day and month, for an axis; what is no date stays.
-
-        >>> from assaymark.claims.messages import english
-        >>> Words(english()).short_day("2026-01-05")
+        >>> Words(english()).day("2026-01-05", short=True)
         '5 Jan'
         """
         try:
             at = datetime.fromisoformat(text)
         except ValueError:
-            return clean(text, 12)
-        month = self.catalogue.say(f"month.{at.month}")[:3]
-        return self.catalogue.say("format.day", day=str(at.day), month=month, year="").strip()
+            return clean(text, 12 if short else 40)
+        parts = {"day": str(at.day), "month": self.catalogue.say(f"month.{at.month}"), "year": str(at.year)}
+        if short:
+            return self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
+        if len(text) <= len("2026-01-05"):
+            return self.catalogue.say("format.day", **parts)
+        time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
+        return self.catalogue.say("format.moment", **parts, time=time)
 
     def quoted(self, text: str) -> str:
         """A sentence in the quotation marks of the language."""

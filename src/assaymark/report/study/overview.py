@@ -54,6 +54,7 @@ from assaymark.report.study.scores import (
     pairs_words,
     panel_section,
     read_section,
+    strip_cell,
 )
 from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
@@ -514,10 +515,8 @@ def judges_section(book: Book) -> Section:
                 cells.append(shown(item))
                 continue
             over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)
-            cuts = ((cut, "", True),) if cut is not None else ((0.0, "", True),)
-            strip = Strip(axes[measure], cuts, ((item.value, item.low, item.high),), "q" if over else "p")
-            value = signed(item.value)
-            cells.append((Markup(strip.svg()), " ", bold(value) if over else value))
+            point = (item.value, item.low, item.high)
+            cells.append(strip_cell(axes[measure], cut or 0.0, point, signed(item.value), over))
         cells += [shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
         tested = any(True for _ in book.every("datasheet.gate", judge=judge.name))
         cells.append(bold("over the limit") if judge.name in failing else "within limits" if tested else "no limit set")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final
@@ -28,6 +29,7 @@ from assaymark.report.blocks import (
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
+from assaymark.report.study.limits import binding
 from assaymark.report.study.people import people_words
 from assaymark.report.text import counted, listing, plural, shown, signed
 from assaymark.text import clean, count, number, prose
@@ -103,10 +105,7 @@ def panel_section(book: Book) -> Section:
     axis = strip_axis([one for both in split.values() for one in both if one is not None], cut)
 
     def dot(value: float | None, otherwise: str) -> Inline:
-        if value is None:
-            return otherwise
-        strip = Strip(axis, ((cut, "", True),), ((value, None, None),), "p" if value >= cut else "q")
-        return (Markup(strip.svg()), " ", number(value) if value >= cut else bold(number(value)))
+        return otherwise if value is None else strip_cell(axis, cut, (value, None, None), number(value), value < cut)
 
     def stated(name: str) -> str:
         return "left out" if lost(book, name) else "no pair"
@@ -126,8 +125,7 @@ def panel_section(book: Book) -> Section:
         without = tuple((f"without {clean(one, 60)}", dot(split[one][1], stated(one))) for one in names)
         heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", small(f" dashed: {number(cut)} needed")))
         both = Beside(((grid,), (Table(heads, without, summary="", stacked=True, style="tests"),)))
-        many = len(panel) > _FOLDED
-        blocks.append(Group(f"{what} of each pair and without each judge", (both,), folded="phone") if many else both)
+        blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(book, panel)
     if not blocks:
         needed = small(f" dashed: {number(cut)} needed")
@@ -140,15 +138,28 @@ def panel_section(book: Book) -> Section:
         for one in panel
     )  # fmt: skip
     table = Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
-    each = Group(f"Each of the {len(panel)} judges", (table,), folded="phone")
-    blocks.append(each if len(panel) > _FOLDED else table)
-    blocks += [Text(spread_words(book), "cap")] if spread_words(book) else []
+    blocks.append(_of_judges(len(panel), table))
+    if said := spread_words(book):
+        blocks.append(Text(said, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
         blocks.append(Text("Judges of one maker are not compared with each other.", "cap"))
     if said := people_words(book):
         blocks.append(Text((bold("People."), " ", said), "cap"))
     blocks.append(Items((Linked("Agreement by criterion, with intervals", "agreement.html"),)))
     return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
+
+
+def _of_judges(n: int, block: Block, title: str = "") -> Block:
+    """What there is of each judge; of many judges it is folded on phones."""
+    return Group(title or f"Each of the {n} judges", (block,), folded="phone") if n > _FOLDED else block
+
+
+def strip_cell(
+    axis: tuple[float, float], cut: float, point: tuple[float, float | None, float | None], value: str, over: bool
+) -> Inline:
+    """A value on an axis beside what it is compared with; bold, and marked as a condition, where it is ``over``."""
+    strip = Strip(axis, ((cut, "", True),), (point,), "q" if over else "p")
+    return (Markup(strip.svg()), " ", bold(value) if over else value)
 
 
 def _pair_cell(value: float | None) -> Inline:
@@ -164,24 +175,24 @@ def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[
         reached = book.one("human.agreement", dimension=AGGREGATE)
         two = "" if reached is None or reached.value is None else small(f" two people: {number(reached.value)}")
         found.append((("κ with people", two), {n: "not graded" if m is None else shown(m) for n, m in people.items()}))
-    of = {"judge.own_family": "Points more for its own family", "judge.length": "Points more for twice the length"}
-    for measure, head in of.items():
+    for measure, head, otherwise in (
+        ("judge.own_family", "Points more for its own family", "none of its family"),
+        ("judge.length", "Points more for twice the length", "not measured"),
+    ):
         items = {name: book.one(measure, dimension=AGGREGATE, judge=name) for name in names}
         if not any(items.values()):
             continue
         axis = strip_axis([end for item in items.values() for end in _ends(item)], 0.0)
         made: dict[str, Inline] = {}
         for name, item in items.items():
-            made[name] = "none of its family" if item is None else shown(item)
+            made[name] = otherwise if item is None else shown(item)
             if item is not None and item.value is not None:
-                over = item.low is not None and item.low > 0
-                strip = Strip(axis, ((0.0, "", True),), ((item.value, item.low, item.high),), "q" if over else "p")
-                made[name] = (Markup(strip.svg()), " ", bold(signed(item.value)) if over else signed(item.value))
+                over, point = item.low is not None and item.low > 0, (item.value, item.low, item.high)
+                made[name] = strip_cell(axis, 0.0, point, signed(item.value), over)
         found.append(((head, small(" dashed: 0")), made))
     if any(True for _ in book.every("judge.own_family", dimension=WINS)):
         found.append(("Share of wins more for it, in pairs", {name: _wins(book, name) for name in names}))
-    levels = {name: [one.value for one in book.every("single.level", dimension=AGGREGATE, judge=name)
-                     if one.value is not None] for name in names}  # fmt: skip
+    levels = {name: _levels(book, name) for name in names}
     found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
     missing: dict[str, Inline] = {name: missing_words(book, name) for name in names}
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
@@ -196,12 +207,17 @@ def _wins(book: Book, judge: str) -> Inline:
     return (bold(signed(item.value)) if item.low is not None and item.low > 0 else signed(item.value), ends)
 
 
+def _levels(book: Book, judge: str) -> list[float]:
+    """What one judge gave each system on average."""
+    levels = book.every("single.level", dimension=AGGREGATE, judge=judge)
+    return [one.value for one in levels if one.value is not None]
+
+
 def spread_words(book: Book) -> str:
     """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
     spreads: dict[str, float] = {}
     for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
-        means = [one.value for one in book.every("single.level", dimension=AGGREGATE, judge=judge)]
-        known = [value for value in means if value is not None]
+        known = _levels(book, judge)
         spreads[judge] = max(known) - min(known) if known else 0.0
     told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
     why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
@@ -309,10 +325,10 @@ def next_steps(book: Book) -> list[tuple[str, str]]:
     item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     odd = None if item is None or item.value is None else odd_judge(book, item.value)
 
+    held = Counter(field for one in book.run.verdicts if one.publication_level != "no-claim" for field in binding(one))
+
     def lifts(field: str) -> str:
-        n = sum(any(cap.field == field and not cap.lifted for cap in one.caps) for one in book.run.verdicts
-                if one.publication_level != "no-claim")  # fmt: skip
-        return f"Lifts a condition of {counted(n, 'sentence')}" if n else ""
+        return f"Lifts a condition of {counted(held[field], 'sentence')}" if held[field] else ""
 
     if odd is not None and item is not None and item.value is not None:
         gain = f"{book.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
@@ -321,8 +337,8 @@ def next_steps(book: Book) -> list[tuple[str, str]]:
         gain = "Items of one group count for less than their number. No new scores."
         found.append((f"Name clusters, if items come in groups. {gain}", f"{command} --cluster COLUMN"))
     known = book.one("panel.families")
-    if known is not None and known.detail.get("unknown") and lifts("own_family"):
-        gain = f"{lifts('own_family')} if it holds without judges of the own family. No new scores."
+    if known is not None and known.detail.get("unknown") and (lifted := lifts("own_family")):
+        gain = f"{lifted} if it holds without judges of the own family. No new scores."
         found.append((f"Name the makers of {known.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
     if not book.preregistered:
         gain = lifts("preregistration") or "Then the next scores are preregistered"
@@ -354,6 +370,5 @@ def orders_section(table: TableView) -> Section:
         for judge, one in sorted(table.orders.items())
     )  # fmt: skip
     made = Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
-    folded = Group(f"Each of the {len(rows)} judges", (made,), folded="phone")
-    blocks = (folded if len(rows) > _FOLDED else made,)
+    blocks = (_of_judges(len(rows), made),)
     return Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)

@@ -347,8 +347,8 @@ _TYPES: Final = {
 """Of columns, by the types of fields; all others are texts."""
 
 
-def _columns(kind: type[Any], names: str) -> dict[str, tuple[pa.DataType, Column]]:
-    """Columns of some fields of a record, each of the type of its field."""
+def _columns(kind: type[Any], names: str = "") -> dict[str, tuple[pa.DataType, Column]]:
+    """Columns of some fields of a record, each of the type of its field; without ``names`` of all, in their order."""
 
     def column(name: str, declared: str) -> Column:
         if declared.startswith("Mapping"):
@@ -357,14 +357,16 @@ def _columns(kind: type[Any], names: str) -> dict[str, tuple[pa.DataType, Column
             return lambda row, _: list(getattr(row, name))
         return lambda row, _: getattr(row, name)
 
-    types = {name: str(kind.__annotations__[name]).removesuffix(" | None") for name in names.split()}
+    types = {
+        name: str(kind.__annotations__[name]).removesuffix(" | None") for name in names.split() or kind.__annotations__
+    }
     return {name: (_TYPES.get(one, pa.string()), column(name, one)) for name, one in types.items()}
 
 
 FILLS: Final = Table(
     "fills",
     SeasonFill,
-    _columns(SeasonFill, "day agent record_id number symbol quantity price cost kind"),
+    _columns(SeasonFill),
     sort=lambda row, _: (row.day, row.agent, row.kind, row.number),
     flat=True,
 )
@@ -372,7 +374,7 @@ FILLS: Final = Table(
 REJECTIONS: Final = Table(
     "rejections",
     SeasonRejection,
-    _columns(SeasonRejection, "day agent record_id number symbol reason text quantity"),
+    _columns(SeasonRejection),
     sort=lambda row, _: (row.day, row.agent, row.number),
     flat=True,
 )
@@ -380,14 +382,14 @@ REJECTIONS: Final = Table(
 NAVS: Final = Table(
     "navs",
     SeasonNav,
-    _columns(SeasonNav, "day agent state cash nav costs positions stale"),
+    _columns(SeasonNav),
     sort=lambda row, _: (row.day, row.agent),
 )
 
 TIMES: Final = Table(
     "times",
     SeasonTime,
-    _columns(SeasonTime, "record_id day agent replicate seconds"),
+    _columns(SeasonTime),
     sort=lambda row, _: row.record_id,
     flat=True,
 )
@@ -415,7 +417,7 @@ GUESSES: Final = Table(
 CHECKS: Final = Table(
     "checks",
     SeasonCheck,
-    _columns(SeasonCheck, "agent kind checks passed mismatches"),
+    _columns(SeasonCheck),
     sort=lambda row, _: (row.agent, row.kind),
     flat=True,
 )
@@ -423,7 +425,7 @@ CHECKS: Final = Table(
 REPLACED: Final = Table(
     "replaced",
     SeasonReplaced,
-    _columns(SeasonReplaced, "agent name state count why"),
+    _columns(SeasonReplaced),
     sort=lambda row, _: (row.agent, row.name, row.state),
     flat=True,
 )
