@@ -25,7 +25,7 @@ from assaymark.plan import ClusterOrder, Missing
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
-from assaymark.report.season.words import Words
+from assaymark.report.season.index import Words
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
