@@ -68,11 +68,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
 }
 """Every command, as the help lists them."""
 
-EXAMPLES: Final = (
-    "assaymark check scores.csv",
-    "assaymark demo",
-    "assaymark run study.toml --out runs/mine",
-)
+EXAMPLES: Final = ("assaymark check scores.csv", "assaymark demo", "assaymark run study.toml --out runs/mine")
 
 STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 a bug, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""

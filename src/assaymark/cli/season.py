@@ -101,9 +101,7 @@ def init(
 
 
 @app.command(
-    "step",
-    short_help="advance one trading day (for cron)",
-    epilog=examples("assaymark season step seasons/live"),
+    "step", short_help="advance one trading day (for cron)", epilog=examples("assaymark season step seasons/live")
 )
 def step(
     ctx: typer.Context, season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None,

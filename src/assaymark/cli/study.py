@@ -280,8 +280,7 @@ def judge(
 
 @app.command(
     epilog=examples(
-        "assaymark measure runs/mine",
-        "assaymark measure --judgments scores/ --dimensions clarity,risk --out big",
+        "assaymark measure runs/mine", "assaymark measure --judgments scores/ --dimensions clarity,risk --out big"
     )
 )
 def measure(

@@ -362,11 +362,7 @@ def lock_lines(locked: Locked) -> list[str]:
     test = {"moderated-t": "moderated cluster t", "own-variance": "cluster t with each pair's own variance"}
     n = report["clusters"]
     over = f"over {n} clusters (median of the pairs of agents)" if n else "for no pair: too few common clusters"
-    lines = [
-        f"plan hash {locked.plan_hash}",
-        f"locked {locked.locked_at}",
-        f"test: {test[str(report['test'])]} {over}",
-    ]
+    lines = [f"plan hash {locked.plan_hash}", f"locked {locked.locked_at}", f"test: {test[str(report['test'])]} {over}"]
     for name, words in (
         ("reach", "smallest detectable gap"),
         ("reach_borrowed", "at best, where the agents' variances are alike"),
