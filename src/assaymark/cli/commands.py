@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "proofread": Place(*_GATE, "check the sentences of a text against a run"),
         "skill": Place(*_GATE, "print instructions for a coding agent"),
         "serve": Place("assaymark.cli.serve", "app", "show a run in the browser, also while it is running"),
-        "doctor": Place(*_STUDY, "check packages and keys, and list what can run"),
+        "doctor": Place("assaymark.cli.doctor", "app", "check packages and keys, and list what can run"),
     },
     "A study": {
         "run": Place(*_STUDY, "lock, decide, judge, measure, claim and report in one"),
