@@ -77,7 +77,7 @@ def aitrader(folders: Sequence[Path]) -> str:
             *_kinds(tracks),
             *_fills(tracks),
             GRADED,
-            *(line for track in tracks for line in _graded(track)),
+            *_graded(tracks),
             *_said(tracks),
             *_ledger(tracks),
             *_blinding(tracks),
@@ -172,22 +172,27 @@ def _fills(tracks: Sequence[Track]) -> Iterator[str]:
     yield "\n"
 
 
-def _graded(track: Track) -> Iterator[str]:
-    """The ranks that each agent can have by the judges' grades, and its total, or its range where it is not ranked."""
-    kappa = track.one("season.kappa")
-    places = {one.agent: one for one in track.file.places or ()}
-    yield f"### {track.name}\n\n{_agreement(kappa)}\n\n"
-    yield _table("agent", "rank:", "total, or its range over judges:", "verdict")
-    for name in track.material.steps:
-        place, total = places[name], track.one("season.total", agent=name)
-        rank = "none" if place.first is None else f"{place.first} to {place.last}"
-        if total.value is None:
-            shown = total.state
-        else:
-            ends = f"{total.detail['low']:.1f} to {total.detail['high']:.1f}"
-            shown = f"{total.value:.1f} ({ends})" if place.shown else ends
-        yield f"| {name} | {rank} | {shown} | {place.level}: {place.why} |\n"
+def _graded(tracks: Sequence[Track]) -> Iterator[str]:
+    """Agreement of each track, and by agent the rank range and the total, or its range where it is not ranked."""
+    yield from (f"- **{track.name}**: {_agreement(track.one('season.kappa'))}\n" for track in tracks)
+    yield "\n" + _table("agent", *(f"{track.name}:" for track in tracks))
+    for name in dict.fromkeys(name for track in tracks for name in track.material.steps):
+        yield f"| {name} | {' | '.join(_total(track, name) for track in tracks)} |\n"
     yield "\n"
+
+
+def _total(track: Track, name: str) -> str:
+    if name not in track.material.steps:
+        return ""
+    place, total = (
+        next(one for one in track.file.places or () if one.agent == name),
+        track.one("season.total", agent=name),
+    )
+    rank = "not ranked" if place.first is None else f"rank {place.first} to {place.last}"
+    if total.value is None:
+        return f"{rank}; {total.state}"
+    ends = f"{total.detail['low']:.1f} to {total.detail['high']:.1f}"
+    return f"{rank}; {f'{total.value:.1f} ({ends})' if place.shown else ends}; {place.level}: {place.why}"
 
 
 def _agreement(kappa: Measurement) -> str:
