@@ -435,7 +435,7 @@ def report(
     title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = TITLE,
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     language: Annotated[
-        str, typer.Option("--language", help="Further language of a study's first page: de.", metavar="LANGUAGE")
+        str, typer.Option("--language", help="Further language of the main pages: de.", metavar="LANGUAGE")
     ] = "",
     json: AsJson = False,
 ) -> None:
@@ -461,12 +461,12 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
     """The pages of one run in its own folder, whatever it holds."""
     if is_table(folder):
         checked = open_checked(folder)
-        tables.show_checked(tools, json, checked, checked.write_pages(folder))
+        tables.show_checked(tools, json, checked, checked.write_pages(folder, language=language))
         return
     match kind_of(folder):
         case "portbench":
             with tools.progress(WHOLE) as progress:
-                done = bench_report(folder, calls=calls, progress=progress)
+                done = bench_report(folder, calls=calls, language=language, progress=progress)
             value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
             say(tools, json, value, [*done.lines, f"page: {done.page}"])
         case "season":
@@ -474,7 +474,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
                 f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
             )
         case "judges":
-            made = datasheet_report(folder, calls=calls)
+            made = datasheet_report(folder, calls=calls, language=language)
             value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
             say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
         case "study":

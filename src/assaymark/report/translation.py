@@ -1,4 +1,4 @@
-"""Pages of a study in another language: an English text is the key of its translation.
+"""Pages of a run in another language: an English text is the key of its translation.
 
 A table of a language (`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any
 other words, each with its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not
@@ -17,17 +17,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape, unescape
 from importlib.resources import files
+from posixpath import dirname, join, normpath
 from typing import Any, Final
 
 from assaymark.errors import UnknownNameError
 
-_PAGES: Final = re.compile(r"(index|sentences(-\d+)?)\.html")
-_PICTURES: Final = re.compile(r"figures/(index|sentences)[^/]*\.svg")
+_PAGES: Final = re.compile(r"(index|sentences(-\d+)?|datasheets|datasheet/[^/]+)\.html")
+_PICTURES: Final = re.compile(r"figures/(index|sentences|datasheets)[^/]*\.svg")
 _NUMBER: Final = r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))"
 _TELLING: Final = 12
 _GROUP: Final = {"#": _NUMBER, "§": "(.+?)"}
 _FIELD: Final = re.compile(r"([#§])(\d?)")
-_PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), ("; ", "; "), (": ", ": "), (", ", ", "))
+_PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), (": ", ": "), (", ", ", "))
+_NAMES: Final = r"(?:[^\s,.;:]+, )*[^\s,.;:]+ and [^\s,.;:]+"
 _SPOKEN: Final = re.compile(
     r"(?P<kept><(?P<tag>script|style|code|pre)\b.*?</(?P=tag)>)|(?<=>)(?P<text>[^<>]+)(?=<)|"
     r'\b(?P<name>aria-label|placeholder|data-l|data-shown|data-said|data-copy|content)="(?P<value>[^"]*)"',
@@ -82,6 +84,11 @@ class Translation:
             return re.sub(rf"(?<![\d.]){_NUMBER}(?!\.?\d)", lambda number: _comma(number[0]), text)
         if plain in self.exact:
             return self.exact[plain]
+        if re.fullmatch(_NAMES, plain):
+            return plain.replace(" and ", " und ")
+        clauses = plain.split("; ")
+        if len(clauses) > 1 and None not in (made := [self(one) for one in clauses]):
+            return "; ".join(map(str, made))
         if (matched := self._matched(plain, telling=True)) is not None:
             return matched
         for cut, between in _PARTS:
@@ -121,10 +128,10 @@ class Translation:
         plain = text.strip()
         return text.replace(plain, self(plain) or plain) if plain else text
 
-    def page(self, html: str) -> str:
-        """A page in the language; pages that are not in it are one folder up."""
+    def page(self, html: str, folder: str = "") -> str:
+        """A page of a folder in the language; pages that are not in it are one folder up."""
         made = _SPOKEN.sub(self._spoken, html.replace('<html lang="en">', f'<html lang="{self.language}">', 1))
-        return _LINK.sub(lambda found: f'href="{_from_below(found[1])}"', made)
+        return _LINK.sub(lambda found: f'href="{_from_below(found[1], folder)}"', made)
 
     def _spoken(self, found: re.Match[str]) -> str:
         if found["kept"]:
@@ -171,10 +178,10 @@ def _comma(number: str) -> str:
     return ("0" * number.startswith(".") + number).translate({44: ".", 46: ","})
 
 
-def _from_below(link: str) -> str:
-    """A link as it stands in the folder of a language."""
-    page = link.partition("#")[0]
-    return link if _PAGES.fullmatch(page) or _PICTURES.fullmatch(page) or not page else f"../{link}"
+def _from_below(link: str, folder: str = "") -> str:
+    """A link of a page in a folder of the report, from the page's place in the folder of a language."""
+    page = normpath(join(folder, link.partition("#")[0]))
+    return link if link.startswith("#") or _PAGES.fullmatch(page) or _PICTURES.fullmatch(page) else f"../{link}"
 
 
 @cache
@@ -188,7 +195,13 @@ def translation(language: str) -> Translation:
 
 
 def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tuple[str, str]]:
-    """Every page, and below the folder of a language those that have it, each with a link to the other."""
+    """Every page, and below the folder of a language those that have it, each with a link to the other.
+
+    Without a language only the pages as they are.
+    """
+    if not language:
+        yield from pages
+        return
     made = translation(language)
     for path, text in pages:
         if _PICTURES.fullmatch(path):
@@ -196,10 +209,12 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
         if not _PAGES.fullmatch(path):
             yield path, text
             continue
-        yield path, _switched(text, ("English", ""), (made.name, f"{language}/{path}"))
+        folder = dirname(path)
+        up = "../" * bool(folder)
+        yield path, _switched(text, ("English", ""), (made.name, f"{up}{language}/{path}"))
         yield (
             f"{language}/{path}",
-            _policy(_switched(made.page(text), ("English", f"../{path}"), (made.name, "")), made),
+            _policy(_switched(made.page(text, folder), ("English", f"../{up}{path}"), (made.name, "")), made),
         )
 
 

@@ -29,6 +29,7 @@ from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
+from assaymark.report.translation import in_language
 from assaymark.workflow.human_labels import (
     Frame,
     people_of_scores,
@@ -147,9 +148,9 @@ class Checked(Result):
         write_sums(folder)
         return page
 
-    def write_pages(self, folder: RunFolder, *, brief: bool = False) -> Path:
-        """Write the pages into a run folder, and return the first."""
-        replace_files(folder.report, each_page(self.run, brief=brief))
+    def write_pages(self, folder: RunFolder, *, brief: bool = False, language: str = "") -> Path:
+        """Write the pages into a run folder, those of a further language in a folder below, and return the first."""
+        replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
         return folder.report / "index.html"
 
 

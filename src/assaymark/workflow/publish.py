@@ -137,7 +137,7 @@ def report(folder: RunFolder, *, calls: Calls = "all", language: str = "") -> Re
     """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
     pages = study_pages(shown, calls=calls)
-    replace_files(folder.report, in_language(pages, language) if language else pages)
+    replace_files(folder.report, in_language(pages, language))
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
 
 

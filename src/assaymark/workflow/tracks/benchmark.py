@@ -43,6 +43,7 @@ from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
+from assaymark.report.translation import in_language
 from assaymark.workflow.ask import say_raised
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
@@ -274,10 +275,12 @@ def bench_qa(
     return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
 
 
-def bench_report(folder: RunFolder, *, calls: Calls = "all", progress: Progress = silent) -> Benched:
+def bench_report(
+    folder: RunFolder, *, calls: Calls = "all", language: str = "", progress: Progress = silent
+) -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = open_bench(folder)
-    return _publish(folder, locked, _stored(folder, locked, progress), calls)
+    return _publish(folder, locked, _stored(folder, locked, progress), calls, language)
 
 
 def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
@@ -342,10 +345,12 @@ def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
     )
 
 
-def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all") -> Benched:
+def _publish(
+    folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all", language: str = ""
+) -> Benched:
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
-    replace_files(folder.report, each_benchmark_page(run, read=read))
+    replace_files(folder.report, in_language(each_benchmark_page(run, read=read), language))
     tally = tally_of(decided.verdicts)
     pairs = ("above", "within")
     said = [

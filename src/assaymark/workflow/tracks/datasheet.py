@@ -64,6 +64,7 @@ from assaymark.report.notebook import judges_parts
 from assaymark.report.records.answers import Answers, Booklet, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.study import Calls
+from assaymark.report.translation import in_language
 from assaymark.workflow.ask import ask, unusable_of
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of, stored_answers
@@ -462,10 +463,10 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     return _made(folder, sheets, agreement)
 
 
-def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
+def datasheet_report(folder: RunFolder, *, calls: Calls = "all", language: str = "") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
-    replace_files(folder.report, _pages(folder, sheets, agreement, calls))
+    replace_files(folder.report, in_language(_pages(folder, sheets, agreement, calls), language))
     return _made(folder, sheets, agreement)
 
 

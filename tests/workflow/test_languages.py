@@ -1,0 +1,70 @@
+"""The main pages of tables, datasheets and benchmarks in German, made by the commands that users type."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from assaymark.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+MADE = {
+    "table": (["check", str(ROOT / "examples" / "scores.csv")], ["index.html", "sentences.html"]),
+    "judges": (
+        ["datasheet", "--judge", "reference/checklist", "--judge", "reference/slot-biased"],
+        ["datasheets.html", "datasheet/checklist.html", "datasheet/slot-biased.html"],
+    ),
+    "benchmark": (["bench", "qa", "--per-template", "2"], ["index.html"]),
+}
+ENGLISH = re.compile(
+    r"\b(the|of|is|are|with|by|yes|and|or|that|which|calls|judges|points|scores|dashed|from|for|without|this|to|than)\b"
+)
+
+
+@pytest.fixture(scope="module", params=MADE)
+def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
+    command, pages = MADE[request.param]
+    run = tmp_path_factory.mktemp("run") / "run"
+    assert main([*command, "--out", str(run), "--quiet"]) == 0
+    assert main(["report", str(run), "--language", "de", "--quiet"]) == 0
+    return run / "report", pages
+
+
+def test_the_main_pages_are_german_throughout(report):
+    folder, pages = report
+    for page in pages:
+        html = (folder / "de" / page).read_text(encoding="utf-8")
+        assert '<html lang="de">' in html
+        plain = re.sub(r"<(style|code|script|pre)\b.*?</\1>", "", html, flags=re.DOTALL)
+        shown = {unescape(text).strip() for text in re.findall(r">([^<>]+)<", plain)}
+        named = {text for text in shown if re.search(r"\.csv|slot-biased|checklist$", text)}
+        assert [text for text in shown - named if ENGLISH.search(text)] == []
+
+
+def test_every_link_of_a_german_page_leads_to_a_file(report):
+    folder, _ = report
+    for page in (folder / "de").rglob("*.html"):
+        html = page.read_text(encoding="utf-8")
+        links = [link for link in re.findall(r'(?:href|src)="([^"#]+)', html) if not re.match("[a-z]+:", link)]
+        assert links
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+
+
+def test_each_page_leads_to_itself_in_the_other_language(report):
+    folder, pages = report
+    for page in pages:
+        up = "../" * page.count("/")
+        assert f'<a href="{up}de/{page}">Deutsch</a>' in (folder / page).read_text(encoding="utf-8")
+        assert f'<a href="../{up}{page}">English</a>' in (folder / "de" / page).read_text(encoding="utf-8")
+
+
+def test_a_language_that_is_not_there_is_refused_before_a_page_is_written(tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main(["check", str(ROOT / "examples" / "scores.csv"), "--out", str(run), "--quiet"]) == 0
+    before = sorted((run / "report").rglob("*"))
+    assert main(["report", str(run), "--language", "xx"]) == 1
+    assert "xx" in capsys.readouterr().err
+    assert sorted((run / "report").rglob("*")) == before
