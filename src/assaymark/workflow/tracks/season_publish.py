@@ -48,13 +48,7 @@ from assaymark.workflow.tracks.season_context import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
-from assaymark.workflow.tracks.season_records import (
-    CHECKS,
-    GRADES,
-    GUESSES,
-    NAVS,
-    TIMES,
-)
+from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES
 from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tracks.season_view_rules import behind, hindsight, judged_to
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file

@@ -364,11 +364,7 @@ def _columns(kind: type[Any], names: str = "") -> dict[str, tuple[pa.DataType, C
 
 
 FILLS: Final = Table(
-    "fills",
-    SeasonFill,
-    _columns(SeasonFill),
-    sort=lambda row, _: (row.day, row.agent, row.kind, row.number),
-    flat=True,
+    "fills", SeasonFill, _columns(SeasonFill), sort=lambda row, _: (row.day, row.agent, row.kind, row.number), flat=True
 )
 
 REJECTIONS: Final = Table(
@@ -379,20 +375,9 @@ REJECTIONS: Final = Table(
     flat=True,
 )
 
-NAVS: Final = Table(
-    "navs",
-    SeasonNav,
-    _columns(SeasonNav),
-    sort=lambda row, _: (row.day, row.agent),
-)
+NAVS: Final = Table("navs", SeasonNav, _columns(SeasonNav), sort=lambda row, _: (row.day, row.agent))
 
-TIMES: Final = Table(
-    "times",
-    SeasonTime,
-    _columns(SeasonTime),
-    sort=lambda row, _: row.record_id,
-    flat=True,
-)
+TIMES: Final = Table("times", SeasonTime, _columns(SeasonTime), sort=lambda row, _: row.record_id, flat=True)
 """The only table of a season that differs from one run to the next: it holds what was measured."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
@@ -415,11 +400,7 @@ GUESSES: Final = Table(
 )
 
 CHECKS: Final = Table(
-    "checks",
-    SeasonCheck,
-    _columns(SeasonCheck),
-    sort=lambda row, _: (row.agent, row.kind),
-    flat=True,
+    "checks", SeasonCheck, _columns(SeasonCheck), sort=lambda row, _: (row.agent, row.kind), flat=True
 )
 
 REPLACED: Final = Table(
