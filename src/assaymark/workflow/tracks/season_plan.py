@@ -266,6 +266,11 @@ class Season(Frozen):
         return plan.model_copy(update={"efficiency": rule})
 
     @property
+    def model_judges(self) -> tuple[JudgeSpec, ...]:
+        """The judges of the panel that are models."""
+        return tuple(one for one in self.panel if not one.human)
+
+    @property
     def recorded(self) -> bool:
         """Whether somebody else ran it, and its records were imported."""
         return self.market.source == RECORDS
