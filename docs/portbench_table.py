@@ -25,7 +25,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, VERDICTS, Store
-from assaymark.workflow.tracks.benchmark_ask import Episode, stored_episodes
+from assaymark.workflow.tracks.benchmark_plan import Episode, stored_episodes
 from assaymark.workflow.tracks.benchmark_measure import ceps_items
 from assaymark.workflow.tracks.benchmark_plan import LockedBench, open_bench
 

@@ -587,9 +587,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
             row[0], row[1] = row[0] + asked, row[1] + passed
         for kind, sentence in made["mismatches"]:
             said[name, kind].append(f"{made['record_id']}\t{sentence}")
-    checks = [
-        SeasonCheck(key[0], key[1], row[0], row[1], tuple(said.get(key, ()))) for key, row in counts.items()
-    ]
+    checks = [SeasonCheck(key[0], key[1], row[0], row[1], tuple(said.get(key, ()))) for key, row in counts.items()]
     store.write_arrow(CONTEXTS, _contexts(locked.season, entries), basis)
     store.write(DECISIONS, (read_decision(one) for entry in entries for one in entry.record["decisions"]), basis)
     store.write(FILLS, (SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
