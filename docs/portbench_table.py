@@ -25,9 +25,8 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, VERDICTS, Store
-from assaymark.workflow.tracks.benchmark_plan import Episode, stored_episodes
 from assaymark.workflow.tracks.benchmark_measure import ceps_items
-from assaymark.workflow.tracks.benchmark_plan import LockedBench, open_bench
+from assaymark.workflow.tracks.benchmark_plan import Episode, LockedBench, open_bench, stored_episodes
 
 DOCS = Path(__file__).resolve().parent
 PAGE, DECISION = DOCS / "portbench.md", DOCS / "decisions" / "0003-clusters-of-a-benchmark.md"

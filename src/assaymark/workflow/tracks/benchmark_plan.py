@@ -31,7 +31,7 @@ from assaymark.market import History, open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.report.portbench.inputs import QUESTIONS
-from assaymark.workflow.ask import require_all, run_all
+from assaymark.workflow.ask import hold_ledger, require_all, run_all
 from assaymark.workflow.forecast import Forecast, forecast
 from assaymark.workflow.forecast import Stage as Asking
 from assaymark.workflow.progress import Progress, silent
@@ -46,7 +46,6 @@ from assaymark.workflow.run_folder import (
     write_lock,
     write_sums,
 )
-from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.track import Within
 
 BENCHMARK: Final = Track(

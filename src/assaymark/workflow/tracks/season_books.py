@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.importers.aitrader import NEXT, WHOLE
-from assaymark.importers.report import CASH, EQUAL_WEIGHT
+from assaymark.importers.report import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays

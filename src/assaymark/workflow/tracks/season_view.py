@@ -19,7 +19,7 @@ from assaymark.agents.llm import ABSENT, NOT_USABLE, REJECTED
 from assaymark.claims.evidence import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_claims import SeasonVerdicts
-from assaymark.importers.aitrader import REPLAYED
+from assaymark.importers.report import REPLAYED
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import AuditLine, Horizon, HorizonStep
