@@ -75,13 +75,12 @@ def episode_trace(episode: Episode, known: Mapping[date, Known], plan: BenchPlan
             columns, rows, lines = parts[stage]
             stages.append(
                 StageTrace(
-                    stage=stage, score=one.scores[stage], state=state.state, reason=state.reason, prompt=heard.prompt,
-                    reply=heard.reply, cut=heard.cut, key=heard.key, columns=columns, rows=tuple(rows),
-                    arithmetic=tuple(lines),
+                    stage, one.scores[stage], state.state, state.reason, heard.prompt, heard.reply, heard.cut,
+                    heard.key, columns, tuple(rows), tuple(lines),
                 )
             )  # fmt: skip
-        dates.append(DateTrace(day=str(one.day), ceps=one.ceps, pas=one.pas, stages=tuple(stages)))
-    return EpisodeTrace(model=result.model, profile=result.profile, window=result.window, dates=tuple(dates))
+        dates.append(DateTrace(str(one.day), one.ceps, one.pas, tuple(stages)))
+    return EpisodeTrace(result.model, result.profile, result.window, tuple(dates))
 
 
 def _parts(one: DateResult, result: EpisodeResult, known: Known, plan: BenchPlan) -> dict[Stage, Part]:
@@ -196,9 +195,8 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
             between[at, to] = float(np.nanmean(some))
     classes = [
         ClassView(
-            name=name, instruments=int(mine.sum()), listed=tradable[name],
-            tickers=tuple(np.array(names)[mine].tolist()), lines=(100.0 * closes / first)[:, mine][shown],
-            index=index[name][shown],
+            name, int(mine.sum()), tradable[name], tuple(np.array(names)[mine].tolist()),
+            (100.0 * closes / first)[:, mine][shown], index[name][shown],
         )
         for name, mine in of.items()
     ]  # fmt: skip
@@ -211,9 +209,8 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
             means[at, at] = np.nan if line.intra is None else line.intra
         shots.append(
             SnapshotView(
-                window=window.window, day=str(day), between=means,
-                layers=tuple((name, heads, rows) for name, (heads, rows) in layers(seen).items()),
-                classes=tuple(one.asset_class for one in seen.lines_by_class),
+                window.window, str(day), tuple((name, heads, rows) for name, (heads, rows) in layers(seen).items()),
+                tuple(one.asset_class for one in seen.lines_by_class), means,
             )
         )  # fmt: skip
     return MarketView(
@@ -263,37 +260,25 @@ def bench_run(
     known = {one.day: one for one in days.values()}
     where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
     dates = [date for one in episodes for date in one.result.dates]
-    models = tuple(
-        BenchModel(name=one.name, model=one.model, family=one.family, words=words_of(one.model)) for one in plan.models
-    )
+    models = tuple(BenchModel(one.name, one.model, one.family, words_of(one.model)) for one in plan.models)
     profiles = [profile_named(name) for name in plan.pipeline.profiles]
-    limits = ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
     windows = tuple(
         WindowView(
-            name=one.window, title=one.spec.title or one.window, first=str(one.spec.first), last=str(one.spec.last),
-            stress=one.spec.kind == "stress", decisions=len(one.decisions),
+            one.window, one.spec.title or one.window, str(one.spec.first), str(one.spec.last),
+            one.spec.kind == "stress", len(one.decisions),
         )
         for one in data.windows
     )  # fmt: skip
     results = [one.result for one in episodes if one.agent.name not in gone]
-    paths = [
-        NavPath(model=one.model, profile=one.profile, window=one.window, days=tuple(map(str, one.days)), nav=one.nav)
-        for one in results
-    ]
-    paths += [
-        NavPath(
-            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
-        )
-        for one in parts.baselines
-    ]
+    paths = [NavPath(one.model, one.profile, one.window, tuple(map(str, one.days)), one.nav) for one in results]
+    paths += [NavPath(one.name, "", one.window, tuple(map(str, one.days)), one.nav, True) for one in parts.baselines]
     every = [(model, one) for model, items in answers.items() for one in items]
     questions = {one.question.id: one.question for _, one in every}
     kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
     asked = tuple(
         AskedQuestion(
-            model=model, question=one.question.id, template=one.question.template, condition=one.condition,
-            regime=one.question.regime, kind=kinds.get(one.question.template, ""), score=one.score.score,
-            state=one.score.state, key=one.key,
+            model, one.question.id, one.question.template, one.condition, one.question.regime,
+            kinds.get(one.question.template, ""), one.score.score, one.score.state, one.key,
         )
         for model, one in every
     )  # fmt: skip
@@ -312,7 +297,8 @@ def bench_run(
         level=plan.level,
         models=models,
         profiles=tuple(
-            ProfileView(name=one.name, **{limit: getattr(one, limit) for limit in limits}) for one in profiles
+            ProfileView(one.name, one.equity_cap, one.bond_floor, one.drawdown_tolerance, one.var_limit)
+            for one in profiles
         ),
         windows=windows,
         leaderboards=decided.leaderboards,
@@ -346,9 +332,8 @@ def question_traces(answers: Answers) -> tuple[QuestionTrace, ...]:
                 state = scored.state if not scored.reason else f"{scored.state}: {scored.reason}"
                 shown.append(
                     QuestionTrace(
-                        model=model, template=one.template, condition=item.condition, regime=one.regime,
-                        prompt=one.prompt(item.condition)[:EXCERPT], reply=item.reply, truth=answer_text(one.answer),
-                        score=scored.score, state=state, key=item.key,
+                        model, one.template, item.condition, one.regime, one.prompt(item.condition)[:EXCERPT],
+                        item.reply, answer_text(one.answer), scored.score, state, item.key,
                     )
                 )  # fmt: skip
     return tuple(shown)

@@ -66,29 +66,22 @@ def season_run(
     next_at = f"{ahead[0]}T{season.calendar.decide_at.isoformat()}+00:00" if ahead and season.market.live else ""
     sources = {one.decision.provenance.source for one in steps if one.decision.provenance}
     agents = tuple(  # a model of records is called what they call it
-        SeasonAgent(
-            name=one.name, family=one.family, strategy=season.strategies.get(one.name, ""),
-            model=one.model.removeprefix(f"{RECORDS}/") if season.recorded else one.model,
-        )
+        SeasonAgent(one.name, one.family, model, season.strategies.get(one.name, ""))
         for one in season.agents
-    )  # fmt: skip
+        for model in [one.model.removeprefix(f"{RECORDS}/") if season.recorded else one.model]
+    )
     judges = tuple(
-        SeasonJudge(
-            name=one.name, family=one.family, model=one.model, human=one.human, trials=one.trials,
-            datasheet=datasheet_path(one.name) if one.name in sheets else None,
-        )
+        SeasonJudge(one.name, one.family, one.model, one.human, one.trials, sheet)
         for one in season.panel
-    )  # fmt: skip
+        for sheet in [datasheet_path(one.name) if one.name in sheets else None]
+    )
     books = [(name, False, rows) for name, rows in material.navs.items()]
     books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
     paths = tuple(
-        SeasonPath(
-            name=name, baseline=baseline, start=season.capital, days=tuple(one.day for one in rows),
-            nav=tuple(one.nav for one in rows),
-        )
+        SeasonPath(name, baseline, season.capital, *zip(*((one.day, one.nav) for one in rows), strict=True))
         for name, baseline, rows in books
         if rows
-    )  # fmt: skip
+    )
     numbers: dict[str, list[Evidence]] = defaultdict(list)
     for row in judged.evidence:
         numbers[row.decision].append(row)
@@ -139,22 +132,19 @@ def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
                 stated = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
                 orders.append(", ".join([f"{action.kind} {action.instrument}".strip(), *stated]))
             fills = tuple(
-                SeasonTrade(
-                    symbol=fill.symbol, quantity=fill.quantity, price=fill.price, cost=fill.cost,
-                    kind=getattr(fill, "kind", "order"),
-                )
+                SeasonTrade(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", "order"))
                 for fill in one.fills
-            )  # fmt: skip
+            )
             refusals = tuple(
-                SeasonRefusal(symbol=order.symbol, reason=order.reason, text=getattr(order, "text", order.reason))
+                SeasonRefusal(order.symbol, order.reason, getattr(order, "text", order.reason))
                 for order in one.rejections
             )
             unread = {*NOT_USABLE, REJECTED} & {*decision.flags}
             made.append(
                 SeasonStep(
-                    number=number, day=one.day, record_id=decision.record_id, orders=tuple(orders),
-                    texts=tuple((text.kind, text.text) for text in decision.rationales), fills=fills,
-                    refusals=refusals, flags=decision.flags, problem="; ".join(decision.missing) if unread else "",
+                    number, one.day, decision.record_id, tuple(orders),
+                    tuple((text.kind, text.text) for text in decision.rationales), fills, refusals, decision.flags,
+                    problem="; ".join(decision.missing) if unread else "",
                     seconds=material.seconds.get(decision.record_id), nav=None if nav is None else nav.nav,
                     cash=None if book is None else book.cash,
                     positions={} if book is None else dict(sorted(book.positions.items())),
@@ -181,7 +171,7 @@ def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -
         good = [one.score for one in trials if one.score.score is not None]
         if not good:
             reason, parts = first.reason or "", len(first.parts)
-            views.append(SeasonGradeView(agent=agent, judge=judge, state=first.state, reason=reason, parts=parts))
+            views.append(SeasonGradeView(agent, judge, first.state, reason=reason, parts=parts))
             continue
         given, scores = [one.grades for one in good], [one.score for one in good if one.score is not None]
         words = given[0]
@@ -194,7 +184,7 @@ def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -
         asks = judge not in built_in
         views.append(
             SeasonGradeView(
-                agent=agent, judge=judge, state="ok", composite=fmean(score.composite for score in scores),
+                agent, judge, "ok", fmean(score.composite for score in scores),
                 axes={name: fmean(getattr(one, name) for one in scores) for name in AXES},
                 reasoning=means([one.reasoning for one in given]), evidence=means(counted),
                 capped={name: fmean(one.evidence[name] for one in given) for name in lowered},
@@ -364,7 +354,7 @@ def season_rules(season: Season) -> tuple[SeasonRule, ...]:
 
     def add(rows: list[SeasonRule], group: str, name: str, value: str, key: str) -> None:
         if not season.recorded or (group != "rules" and (group, name) not in silent):
-            rows.append(SeasonRule(group=group, name=name, value=value, meaning=said(f"field.{key}")))
+            rows.append(SeasonRule(group, name, value, said(f"field.{key}")))
 
     for name in type(season).model_fields:
         value = getattr(season, name)
@@ -459,15 +449,10 @@ def ledger_view(
                 seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
                 seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
                 head = "" if one is None else line.quote[: one.start - line.start]
-                found.append(
-                    SeasonClaimLine(
-                        number=step.number, day=step.day, quote=" ".join(line.quote.split()), saw="; ".join(seen),
-                        numbers=None if one is None else one.state, judges=dict(sorted(line.judges.items())),
-                        rule=line.rule if one is None else one.rule,
-                        which="" if one is None else " ".join(one.quote.split()),
-                        start=len(" ".join(f"{head}x".split())) - 1,
-                    )
-                )  # fmt: skip
+                quote, saw, judges = " ".join(line.quote.split()), "; ".join(seen), dict(sorted(line.judges.items()))
+                state, rule = (None, line.rule) if one is None else (one.state, one.rule)
+                which, start = "" if one is None else " ".join(one.quote.split()), len(" ".join(f"{head}x".split())) - 1
+                found.append(SeasonClaimLine(step.number, step.day, quote, saw, state, rule, judges, which, start))
     return tuple(found)
 
 
