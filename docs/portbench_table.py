@@ -14,9 +14,17 @@ from pathlib import Path
 import numpy as np
 from scipy.special import stdtrit
 
-from assaymark.benchmark import CONVENTIONS, PROFILES, STAGES, Convention, DateResult, EpisodeResult
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.replies import reply_text
+from assaymark.benchmark import (
+    CONVENTIONS,
+    PROFILES,
+    STAGES,
+    Convention,
+    DateResult,
+    EpisodeResult,
+    EpisodeRules,
+    EpisodeState,
+    reply_text,
+)
 from assaymark.engine import Reply
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.measure_orders import ScoredItems, level_measurements

@@ -327,7 +327,7 @@ def question_traces(answers: Answers) -> tuple[QuestionTrace, ...]:
             groups[item.question.template, item.condition].append(item)
         for items in groups.values():
             ranked = sorted(items, key=lambda one: (one.score.score, one.question.id))
-            for item in dict.fromkeys((ranked[0], ranked[-1])):
+            for item in (ranked[at] for at in sorted({0, len(ranked) - 1})):
                 one, scored = item.question, item.score
                 state = scored.state if not scored.reason else f"{scored.state}: {scored.reason}"
                 shown.append(

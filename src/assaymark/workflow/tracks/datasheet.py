@@ -16,7 +16,7 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
+from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
@@ -318,7 +318,7 @@ def measure_log(
             better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
             condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
             prompt=np.full(n + m, BASE), digest=found.digest[:16],
-        )
+        )  # fmt: skip
         measurements = table_measurements(table, rng=rng)
         size, invalid = table.verdict.size, int(np.count_nonzero(table.verdict == 4))
         sheet = Datasheet(
@@ -327,18 +327,14 @@ def measure_log(
             arms=(BASE,), non_claims=claims, log=found.provenance,
         )  # fmt: skip
         sheets.append(sheet)
-    # Kappa of every two judges by content after averaging orders, then call by call, clustered by question.
-    if len(found.judges) < 2:
-        agreement = []
-    else:
+    agreement = []
+    if len(found.judges) > 1:  # by content after averaging orders, then call by call, clustered by question
         bootstrap, inputs = TaskBootstrap(rng), found.digest[:16]
         columns = (found.judge, found.call, found.verdict, found.question)
-        log_agreement_found = []
         for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
             for content, one in zip((True, False), both, strict=True):
                 labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
-                log_agreement_found.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
-        agreement = log_agreement_found
+                agreement.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
     with new_folder(folder.path):
         return _written(folder, _against(sheets, earlier), agreement)
 
