@@ -171,7 +171,7 @@ def oracle_weights(
         return spread(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
         # Largest ratio of mean to volatility by SLSQP from equal weights, as the authors' code does it.
-        places = np.flatnonzero(allowed)
+        places: np.ndarray = np.flatnonzero(allowed)
         count = places.size
         drift, matrix = mean[places], covariance[np.ix_(places, places)]
 
