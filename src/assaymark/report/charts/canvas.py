@@ -74,12 +74,7 @@ def hatch(name: str, kind: str = "hatch") -> svg.Defs:
     """A diagonal hatch that marks can be filled with as ``url(#name)``. The name must be unique on the page."""
     stroke = svg.Line(x1=0, y1=0, x2=0, y2=6, class_=[kind])
     pattern = svg.Pattern(
-        id=name,
-        width=6,
-        height=6,
-        patternUnits="userSpaceOnUse",
-        patternTransform=[svg.Rotate(45)],
-        elements=[stroke],
+        id=name, width=6, height=6, patternUnits="userSpaceOnUse", patternTransform=[svg.Rotate(45)], elements=[stroke]
     )
     return svg.Defs(elements=[pattern])
 

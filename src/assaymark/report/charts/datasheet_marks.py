@@ -85,12 +85,7 @@ def _pattern(name: str, directions: int) -> svg.Pattern:
     if directions == 2:
         strokes.append(svg.Line(x1=0, y1=0, x2=5, y2=0, class_=["pl"]))
     return svg.Pattern(
-        id=name,
-        width=5,
-        height=5,
-        patternUnits="userSpaceOnUse",
-        patternTransform=[svg.Rotate(45)],
-        elements=strokes,
+        id=name, width=5, height=5, patternUnits="userSpaceOnUse", patternTransform=[svg.Rotate(45)], elements=strokes
     )
 
 

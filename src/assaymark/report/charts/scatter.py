@@ -66,10 +66,7 @@ def placed(requests: Sequence[Request], taken: Sequence[Box], inside: Box) -> li
     boxes = list(taken)
     found = []
     for request in requests:
-        best = min(
-            request.spots,
-            key=lambda spot: (_cost(request, spot, boxes, inside), request.spots.index(spot)),
-        )
+        best = min(request.spots, key=lambda spot: (_cost(request, spot, boxes, inside), request.spots.index(spot)))
         boxes.append(_box(request, best))
         found.append(best)
     return found

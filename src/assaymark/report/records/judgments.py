@@ -363,15 +363,7 @@ def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
                 "Which agents did they judge?",
                 "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they "
                 "fit on one page, else to the first.",
-                (
-                    Table(
-                        heads,
-                        tuple(subjects),
-                        frozenset(range(1, len(heads))),
-                        "",
-                        label="Judgments by agent",
-                    ),
-                ),
+                (Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),),
             ),
             Section(
                 "without",

@@ -36,15 +36,7 @@ from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
-from assaymark.report.study.controls import (
-    GOOD,
-    Control,
-    controls,
-    ranked_alone,
-    supported_orders,
-    tiers,
-    weakest,
-)
+from assaymark.report.study.controls import GOOD, Control, controls, ranked_alone, supported_orders, tiers, weakest
 from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
 from assaymark.report.study.scores import (
