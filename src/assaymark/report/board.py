@@ -1,8 +1,6 @@
-"""The board of tiers: ranks and scores as far as verdicts support them.
-
-An agent alone in its tier has a rank and a score. Agents of one tier share both: the tier's ranks and its range from
-end to end; each has its own possible ranks, and the range of what the judges give it alone in place of a score.
-"""
+"""The board of tiers: ranks and scores as far as verdicts support them. An agent alone in its tier has a rank and a
+score. Agents of one tier share both: the tier's ranks and its range from end to end; each has its own possible ranks,
+and the range of what the judges give it alone in place of a score."""
 
 from __future__ import annotations
 
@@ -21,11 +19,9 @@ from assaymark.text import clean, count, percent, span
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One tier. ``agents`` are (name, family, possible ranks, range of the judges).
-
-    The ranks are empty where they are those of the tier, the range where the agent has a score of its own. ``score`` is
-    None where neither an interval nor a range of judges was measured.
-    """
+    """One tier. ``agents`` are (name, family, possible ranks, range of the judges). The ranks are empty where they are
+    those of the tier, the range where the agent has a score of its own. ``score`` is None where neither an interval nor
+    a range of judges was measured."""
 
     agents: tuple[tuple[str, str, str, str], ...]
     ranks: str
@@ -76,11 +72,9 @@ def effect_of(book: Book, agent: str, dimension: str = AGGREGATE) -> Measurement
 
 
 def tier_ends(book: Book, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
-    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents.
-
-    No mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a
-    judge alone gives.
-    """
+    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents. No
+    mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a judge
+    alone gives."""
     found = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
     ends = [end for m in found for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
     ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]

@@ -1,7 +1,5 @@
-"""One card per claim: its checks, what it rests on, what other rules would say, and its certificate.
-
-The card of a claim that is not supported holds no sentence, no direction and nothing that sets one agent apart.
-"""
+"""One card per claim: its checks, what it rests on, what other rules would say, and its certificate. The card of a
+claim that is not supported holds no sentence, no direction and nothing that sets one agent apart."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ _ROWS: Final = 6
 
 def rules_section(book: Book) -> Section | None:
     """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
-
-    Where no pair can be tested no rule could reject anything, and none is counted.
-    """
+    Where no pair can be tested no rule could reject anything, and none is counted."""
     verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
     names = sorted({rule for v in verdicts for rule in v.fragility})
     if not names:

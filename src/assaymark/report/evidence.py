@@ -77,9 +77,7 @@ _UNITS: Final = {
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One number of one rationale, ready to show: ``quote`` between what its sentence says ``before`` and ``after``.
-
-    ``place`` is that of its decision, empty where it has no row.
-    """
+    ``place`` is that of its decision, empty where it has no row."""
 
     agent: str
     record: str
@@ -103,10 +101,8 @@ class LedgerRow:
 
 
 def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
-    """All rows, by time of decision, then agent, record and place in the text.
-
-    ``places`` are those of decisions, by record id.
-    """
+    """All rows, by time of decision, then agent, record and place in the text. ``places`` are those of decisions, by
+    record id."""
     decisions = {d.record_id: d for d in book.run.decisions}
     ordered = sorted(book.run.evidence, key=lambda e: _time_key(e, decisions.get(e.decision)))
     return tuple(_ledger_row(item, decisions.get(item.decision), places.get(item.decision, "")) for item in ordered)

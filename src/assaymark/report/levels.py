@@ -1,8 +1,5 @@
-"""The three levels of the first screen: claims that are supported, only with a condition, or not.
-
-A view of a claim that is not supported never holds its sentence: it says what it is about, without the direction that
-the panel saw.
-"""
+"""The three levels of the first screen: claims that are supported, only with a condition, or not. A view of a claim
+that is not supported never holds its sentence: it says what it is about, without the direction that the panel saw."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ _NAMES: Final = 6
 @dataclass(frozen=True, slots=True)
 class WithheldGroup:
     """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
-
-    ``why`` is text in segments; a segment marked True binds and is set bold.
-    """
+    ``why`` is text in segments; a segment marked True binds and is set bold."""
 
     text: str
     why: Segments
@@ -188,10 +183,8 @@ def _own_family(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[
 
 
 def outside_words(book: Book, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
-    """What the held-out judge settled about some pairs: whether it finds a difference, never on which side.
-
-    Empty where it was not asked about any of them.
-    """
+    """What the held-out judge settled about some pairs: whether it finds a difference, never on which side. Empty where
+    it was not asked about any of them."""
     asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
     known = [m for m in asked if m.low is not None and m.high is not None]
     if not known:
@@ -240,9 +233,7 @@ _MORE: Final = 5
 @dataclass(frozen=True, slots=True)
 class ClaimView:
     """One claim as a page shows it. ``quote`` is the supported sentence and ``copy`` its clipboard text, else None.
-
-    ``amended`` says which fields of the plan were changed after the lock; empty where none was.
-    """
+    ``amended`` says which fields of the plan were changed after the lock; empty where none was."""
 
     level: Level
     tag: str

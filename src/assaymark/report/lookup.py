@@ -22,12 +22,10 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`.
-
-    ``summary`` has tiers and possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links``
-    leads from the id of a measurement to its row, ``claims`` from that of a claim to its card; both are empty until
-    rows and cards are placed. ``made`` keeps what is asked for of every claim.
-    """
+    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`. ``summary`` has tiers and
+    possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links`` leads from the id of a
+    measurement to its row, ``claims`` from that of a claim to its card; both are empty until rows and cards are placed.
+    ``made`` keeps what is asked for of every claim."""
 
     run: AssayRun
     by_id: Mapping[str, Measurement]
@@ -152,10 +150,8 @@ class Book:
         return None if governing is None else self.by_id[governing]
 
     def gating_note(self, dimension: str) -> str:
-        """The gating kappa and the format it was found in; empty where the pooled kappa gates.
-
-        A value that two decimals would lift over the cut-off that it misses has three.
-        """
+        """The gating kappa and the format it was found in; empty where the pooled kappa gates. A value that two
+        decimals would lift over the cut-off that it misses has three."""
         item = self.gating(dimension)
         if item is None or "format" not in item.labels:
             return ""
@@ -187,11 +183,8 @@ class Book:
         return tuple(sorted(found, key=lambda v: v.claim.id))
 
     def needed(self, dimension: str) -> float:
-        """The level that adjusted p-values of orders on a score are compared with.
-
-        Where dimensions are claimed beside the aggregate they share alpha, and have all of it once every pair on the
-        aggregate has passed.
-        """
+        """The level that adjusted p-values of orders on a score are compared with. Where dimensions are claimed beside
+        the aggregate they share alpha, and have all of it once every pair on the aggregate has passed."""
         inference = self.run.study.inference
         scales = {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order}
         shared = AGGREGATE in scales and len(scales) > 2

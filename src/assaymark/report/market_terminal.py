@@ -56,9 +56,7 @@ def store_summary(manifest: Manifest, history: History, *, instrument: str | Non
 
 def view_summary(view: AsOf, *, instrument: str | None = None) -> RenderableType:
     """What could be known at the view's time: last closes, macro readings with their states, and the newest news.
-
-    Without ``instrument``, the first few instruments of each class stand for all of them.
-    """
+    Without ``instrument``, the first few instruments of each class stand for all of them."""
     known = [one.id for one in view.instruments]
     if instrument is not None and instrument not in known:
         raise UnknownNameError("instrument", instrument, known)

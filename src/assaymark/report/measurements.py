@@ -126,9 +126,7 @@ _SHARE: Final = "rank.first"
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
     """One measurement, ready to show. ``anchor`` is its place in a page, ``group`` the words of its filter button.
-
-    ``rests`` are the records that it was computed from, where they have pages.
-    """
+    ``rests`` are the records that it was computed from, where they have pages."""
 
     id: str
     anchor: str
@@ -150,11 +148,9 @@ class MeasuredRow:
 
 
 def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, ...]:
-    """All measurements of a study; ``rests`` gives what each was computed from, where that has pages.
-
-    A difference whose order is not supported is without its numbers. A score of an agent that shares its tier has the
-    range of its judges in its place.
-    """
+    """All measurements of a study; ``rests`` gives what each was computed from, where that has pages. A difference
+    whose order is not supported is without its numbers. A score of an agent that shares its tier has the range of its
+    judges in its place."""
     orders: dict[str, set[frozenset[str]]] = {}
     alone: dict[str, frozenset[str]] = {}
     for dimension in book.dimensions:

@@ -1,7 +1,5 @@
-"""Results as a notebook shows them: what may be said first, then the tables and figures that the pages have too.
-
-Each function gives parts for `assaymark.notebook`, which sets them as HTML and as text.
-"""
+"""Results as a notebook shows them: what may be said first, then the tables and figures that the pages have too. Each
+function gives parts for `assaymark.notebook`, which sets them as HTML and as text."""
 
 from __future__ import annotations
 
@@ -215,10 +213,8 @@ _SEASON_DRAWN: Final = 6
 
 
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
-    """The first page of the site, and the account of each of the first six agents by name.
-
-    ``catalogue`` is the language; English without one.
-    """
+    """The first page of the site, and the account of each of the first six agents by name. ``catalogue`` is the
+    language; English without one."""
     book, words = SeasonLookup.of(run), ModelWords(catalogue or english())
     yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book, words)))

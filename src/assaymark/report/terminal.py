@@ -47,10 +47,8 @@ _SPAN: Final = 24
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
-    """The first page for `rich.console.Console.print`: the same sentences in the same order.
-
-    Texts from records are printed as they are: markup in them has no effect and control characters are replaced.
-    """
+    """The first page for `rich.console.Console.print`: the same sentences in the same order. Texts from records are
+    printed as they are: markup in them has no effect and control characters are replaced."""
     book = Book.of(run)
     found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level

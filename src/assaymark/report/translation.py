@@ -1,9 +1,7 @@
-"""Pages of a study in another language: an English text is the key of its translation.
-
-A table of a language (`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any
-other words, each with its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not
-in the table is taken apart at its sentences and clauses; what is not known then stays English.
-"""
+"""Pages of a study in another language: an English text is the key of its translation. A table of a language
+(`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any other words, each with
+its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not in the table is taken
+apart at its sentences and clauses; what is not known then stays English."""
 
 from __future__ import annotations
 

@@ -117,9 +117,7 @@ _BAR, _ROW = 28.0, 68.0
 @dataclass(frozen=True, slots=True)
 class StackRow:
     """A judge: its pairs by class, in the order of `PARTS`, the words above its bar, and its place among the judges.
-
-    ``strong`` if it is the judge of the page.
-    """
+    ``strong`` if it is the judge of the page."""
 
     name: str
     pairs: tuple[int, ...]
@@ -220,9 +218,8 @@ def dots(rows: Sequence[DotRow], axis: DotAxis, width: float, at: int = 0) -> Pa
 
 
 def axis_of(rows: Sequence[DotRow], *, shares: bool = False, line: float | None = None) -> DotAxis:
-    """An axis that holds every interval. Shares start at 0 and end at the next tenth, differences hold zero.
-
-    It has a width even where all rows are one value.
+    """An axis that holds every interval. Shares start at 0 and end at the next tenth, differences hold zero. It has a
+    width even where all rows are one value.
 
     >>> axis_of([DotRow("a", 0.12, (0.08, 0.19), "")], shares=True)
     DotAxis(low=0.0, high=0.2, step=0.05, percent=True, line=None)

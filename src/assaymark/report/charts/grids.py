@@ -26,11 +26,8 @@ _MARKS: Final[Mapping[Level, tuple[str, str]]] = {"headline": ("S", "tint4"), "q
 
 
 def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
-    """One score at phone width; three stand side by side on a screen.
-
-    ``cells`` are levels by (row, column): the agent of the row scores above that of the column. A pair without a cell
-    either way is hatched.
-    """
+    """One score at phone width; three stand side by side on a screen. ``cells`` are levels by (row, column): the agent
+    of the row scores above that of the column. A pair without a cell either way is hatched."""
     size = len(agents)
     names = min(128.0, 36 + max((text_width(agent, 12) for agent in agents), default=0))
     side = min((NARROW - names) / max(size, 1), 52.0)
@@ -149,9 +146,7 @@ _BAR = 30.0
 @dataclass(frozen=True, slots=True)
 class RankRow:
     """One agent: the share of resamples in which it takes each rank, the first one first; None where not shown.
-
-    ``place`` is the supported rank, whose bar is filled as its ``level`` says.
-    """
+    ``place`` is the supported rank, whose bar is filled as its ``level`` says."""
 
     title: str
     shares: tuple[float, ...] | None
@@ -317,10 +312,8 @@ _TOP, _BOTTOM = 34.0, 190.0
 def scan_line(
     name: str, points: Sequence[tuple[float, float]], chosen: float, terse: float, title: str, desc: str
 ) -> tuple[str, str]:
-    """The figure for half a screen and for a phone. ``points`` are (words, difference), by words.
-
-    A solid line marks the chosen split, a dashed one the length below which the plan calls a text terse.
-    """
+    """The figure for half a screen and for a phone. ``points`` are (words, difference), by words. A solid line marks
+    the chosen split, a dashed one the length below which the plan calls a text terse."""
     wide = _scan(f"{name}-w", points, chosen, terse, (title, desc), float(HALF), "wide")
     return wide, _scan(f"{name}-n", points, chosen, terse, (title, desc), float(NARROW), "narrow")
 

@@ -35,11 +35,9 @@ _PAD: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class DeltaRow:
-    """One difference. ``value`` is None where ``note`` says why it has no number, or that it is withheld.
-
-    ``band`` is the range that the rule calls no difference, ``cut`` a line with its label beyond which it fails;
-    ``shown`` are the numbers at the right, ``note`` the words below the mark.
-    """
+    """One difference. ``value`` is None where ``note`` says why it has no number, or that it is withheld. ``band`` is
+    the range that the rule calls no difference, ``cut`` a line with its label beyond which it fails; ``shown`` are the
+    numbers at the right, ``note`` the words below the mark."""
 
     title: str
     shown: str
@@ -147,10 +145,8 @@ class Gates:
 @dataclass(frozen=True, slots=True)
 class ForestRow:
     """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond.
-
     Where a format of its own decides the gate, ``by`` says its kappa and name and ``gating`` is that kappa. ``within``
-    are the kappas within all formats that have a gate.
-    """
+    are the kappas within all formats that have a gate."""
 
     title: str
     value: float | None
@@ -334,10 +330,8 @@ DOTS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SpreadRow:
-    """One distribution on the scale: ``values`` are dots, ``box`` its quartiles with the median between.
-
-    Neither: the row is withheld or not measured, and ``note`` says which.
-    """
+    """One distribution on the scale: ``values`` are dots, ``box`` its quartiles with the median between. Neither: the
+    row is withheld or not measured, and ``note`` says which."""
 
     title: str
     shown: str

@@ -1,7 +1,5 @@
 """Histories as small multiples: net asset value above, fall from the peak below, one panel a model, one scale for all.
-
-There is one history per model, so no band is drawn.
-"""
+There is one history per model, so no band is drawn."""
 
 from __future__ import annotations
 
@@ -115,10 +113,8 @@ _DIGITS = 7
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """Paths on one axis of days: the day of each value as it is read, and every line's name with its values.
-
-    ``lines`` are in seven digits, the point left out: only their ratios are read.
-    """
+    """Paths on one axis of days: the day of each value as it is read, and every line's name with its values. ``lines``
+    are in seven digits, the point left out: only their ratios are read."""
 
     days: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
@@ -135,9 +131,8 @@ class Brush:
 
 
 def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush | None:
-    """What can be brushed, or None where a path has fewer than two days.
-
-    Every path has a value for each day and stays above zero.
+    """What can be brushed, or None where a path has fewer than two days. Every path has a value for each day and stays
+    above zero.
 
     >>> import numpy as np
     >>> brush_of(["start", "1 May"], [("Alder", np.array([100.0, 98.5]))])
@@ -176,10 +171,8 @@ _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavLine:
-    """Net asset value from the start (its first entry) to the last day, in any unit.
-
-    ``end`` is said beside it, and ``fallen`` beside its drawdown where the figure has several agents.
-    """
+    """Net asset value from the start (its first entry) to the last day, in any unit. ``end`` is said beside it, and
+    ``fallen`` beside its drawdown where the figure has several agents."""
 
     name: str
     nav: Floats
@@ -190,10 +183,8 @@ class NavLine:
 
 @dataclass(frozen=True, slots=True)
 class NavWords:
-    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes.
-
-    ``days`` names the days after the start, in short; without names they are numbered.
-    """
+    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes. ``days`` names the days
+    after the start, in short; without names they are numbered."""
 
     start: str
     fall: str
@@ -204,10 +195,8 @@ class NavWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavChart:
-    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page.
-
-    With ``log`` it has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides.
-    """
+    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page. With ``log`` it
+    has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides."""
 
     name: str
     lines: tuple[NavLine, ...]
@@ -310,10 +299,8 @@ def _styles(lines: Sequence[NavLine]) -> list[str]:
 
 
 def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Element]:
-    """Names and returns at the line ends, moved apart, with a hairline to what they name.
-
-    Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
-    """
+    """Names and returns at the line ends, moved apart, with a hairline to what they name. Where a name does not fit
+    beside its return it stands above it, as long as there is room for all of them."""
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     bottom = box.nav[1] + _LINE / 2
     wide = any(text_width(f"{one.name} {one.end}", 13) > box.room - 6 for one in chart.lines)

@@ -102,10 +102,8 @@ _LEFT, _TOP, _FOOT = 42.0, 44.0, 46.0
 
 @dataclass(frozen=True, slots=True)
 class StressPoint:
-    """One model or baseline: its Sharpe ratio with interval, and its deepest fall as a positive share.
-
-    ``passes`` is None where no verdict says whether the limit was kept: it is then drawn without a mark for it.
-    """
+    """One model or baseline: its Sharpe ratio with interval, and its deepest fall as a positive share. ``passes`` is
+    None where no verdict says whether the limit was kept: it is then drawn without a mark for it."""
 
     name: str
     sharpe: float

@@ -80,12 +80,9 @@ _UNKNOWN: Final = Subject(False, "")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was judged in a run, and what came of it.
-
-    ``decisions`` are all that a judgment may be of, control texts included; ``parts`` the judgments by part.
-    ``people`` are the judges of whom nothing was asked by a call. With ``decided_here`` the agents were asked in this
-    run, so that a decision names the key of its call.
-    """
+    """What was judged in a run, and what came of it. ``decisions`` are all that a judgment may be of, control texts
+    included; ``parts`` the judgments by part. ``people`` are the judges of whom nothing was asked by a call. With
+    ``decided_here`` the agents were asked in this run, so that a decision names the key of its call."""
 
     parts: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
     decisions: Sequence[Decision] = ()
@@ -123,10 +120,8 @@ class JudgeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where every judgment of a run stands.
-
-    ``first`` leads to the first judgment of a judge, in a part, on an agent or a control cell.
-    """
+    """Where every judgment of a run stands. ``first`` leads to the first judgment of a judge, in a part, on an agent or
+    a control cell."""
 
     judged: Judged
     decisions: Mapping[str, Decision]

@@ -1,8 +1,6 @@
-"""The sentence bench: any sentence of the study, what decides it gate by gate, and what would help.
-
-Its data hold one record for each pair, first rank and equivalence. Both directions of a pair share a record, and that
-of a pair that is not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap.
-"""
+"""The sentence bench: any sentence of the study, what decides it gate by gate, and what would help. Its data hold one
+record for each pair, first rank and equivalence. Both directions of a pair share a record, and that of a pair that is
+not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap."""
 
 from __future__ import annotations
 
@@ -335,9 +333,7 @@ def tally(book: Book, rule: str = "") -> list[int]:
 
 def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
-
-    Agents and scores are named by their place.
-    """
+    Agents and scores are named by their place."""
     dimensions = list(pages)
     texts, gates, records = _Shared(), _Shared(), dict[str, list[Any]]()
     texts.place("")  # what no link has

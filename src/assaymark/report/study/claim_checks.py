@@ -1,8 +1,6 @@
 """What a claim has to pass, check by check: the value, what is needed, and whether it stops or conditions the claim.
-
-Checks are in the order in which they are decided, and end with the one that stops. What is said of a claim that is
-not supported is the same for both directions of a pair, and for every agent.
-"""
+Checks are in the order in which they are decided, and end with the one that stops. What is said of a claim that is not
+supported is the same for both directions of a pair, and for every agent."""
 
 from __future__ import annotations
 
@@ -101,11 +99,8 @@ def is_significant(book: Book, verdict: Verdict) -> bool:
 
 
 def checked(book: Book, verdict: Verdict) -> Checked:
-    """Every check of a claim, with what limits it marked.
-
-    Of the first ranks that are not supported, one agent's would show in which check it stops that it leads: all of them
-    say the same.
-    """
+    """Every check of a claim, with what limits it marked. Of the first ranks that are not supported, one agent's would
+    show in which check it stops that it leads: all of them say the same."""
     return book.once(("checked", verdict.claim.id), lambda: _checked(book, verdict))
 
 

@@ -1,7 +1,5 @@
 """The claim map: every experiment of the protocol, what it found, and what that supports (ValueBlindBench section 4.1).
-
-A row holds no number of an unsupported claim: correlations, agreements and counts stand for what may not be ordered.
-"""
+A row holds no number of an unsupported claim: correlations, agreements and counts stand for what may not be ordered."""
 
 from __future__ import annotations
 

@@ -37,10 +37,8 @@ _RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Agents between two cuts in alphabetical order, with the ranks that they share.
-
-    ``level`` is the weakest verdict that separates them from the others; no-claim where nothing does.
-    """
+    """Agents between two cuts in alphabetical order, with the ranks that they share. ``level`` is the weakest verdict
+    that separates them from the others; no-claim where nothing does."""
 
     agents: tuple[str, ...]
     ranks: tuple[int, int]
@@ -82,10 +80,8 @@ def supported_orders(book: Book, dimension: str) -> dict[tuple[str, str], Level]
 
 
 def judged_range(book: Book, dimension: str, agent: str) -> tuple[float, float] | None:
-    """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges.
-
-    It stands where agents that cannot be ranked would have a score of their own.
-    """
+    """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
+    where agents that cannot be ranked would have a score of their own."""
     alone = book.every("single.level", dimension=dimension, agent=agent)
     found = [item.value for item in alone if item.value is not None]
     return (min(found), max(found)) if len(found) > 1 else None
@@ -187,11 +183,9 @@ _MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One control cell. ``gate`` is None where it has no rule or was not graded.
-
-    What it shows describes the judges: number and outcome are always shown, whether or not they are claimed. ``turned``
-    has the outcomes without a judge family where that changes them, as (outcome, families).
-    """
+    """One control cell. ``gate`` is None where it has no rule or was not graded. What it shows describes the judges:
+    number and outcome are always shown, whether or not they are claimed. ``turned`` has the outcomes without a judge
+    family where that changes them, as (outcome, families)."""
 
     cell: str
     title: str

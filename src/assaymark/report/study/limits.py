@@ -1,7 +1,5 @@
-"""What keeps claims from being supported: each limit with its number beside the threshold, what it does, and the fix.
-
-A fix says what would help and what that costs: calls by closed form, and USD where the price of a call is known.
-"""
+"""What keeps claims from being supported: each limit with its number beside the threshold, what it does, and the fix. A
+fix says what would help and what that costs: calls by closed form, and USD where the price of a call is known."""
 
 from __future__ import annotations
 
@@ -43,10 +41,8 @@ class Limit:
 
 
 def calls_of(book: Book, calls: float, judges: int | None = None) -> str:
-    """So many calls, with their price where one is known.
-
-    ``judges`` multiplies by judges of the panel and their trials; None: calls are calls.
-    """
+    """So many calls, with their price where one is known. ``judges`` multiplies by judges of the panel and their
+    trials; None: calls are calls."""
     if judges is not None:
         trials = max((judge.trials for judge in book.run.study.judges), default=1)
         calls *= judges * trials
@@ -72,9 +68,7 @@ def own_test(book: Book, name: str, judge: str) -> Measurement | None:
 
 def own_test_words(book: Book, judge: str, limit: str, missed: str = "") -> str:
     """The value of a judge's own test beside the limit of the plan; ``missed`` where only the plan's words are known.
-
-    For example “Auditor +0.30 points per 100 words of filler; 0.15 allowed”.
-    """
+    For example “Auditor +0.30 points per 100 words of filler; 0.15 allowed”."""
     name, unit, side = TESTS[limit]
     limits = book.run.study.datasheets
     item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)

@@ -69,10 +69,8 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What opens the page and the terminal: one supported sentence, or why there is none.
-
-    ``said`` is the sentence, without quotation marks; ``verdict`` is None where nothing is supported, or may be named.
-    """
+    """What opens the page and the terminal: one supported sentence, or why there is none. ``said`` is the sentence,
+    without quotation marks; ``verdict`` is None where nothing is supported, or may be named."""
 
     said: str
     verdict: Verdict | None
@@ -309,10 +307,8 @@ def ranks_words(book: Book, dimension: str) -> str:
 
 
 def tier_sentences(book: Book) -> list[Said]:
-    """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it.
-
-    It follows from the supported orders of every agent above over every agent below.
-    """
+    """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it. It
+    follows from the supported orders of every agent above over every agent below."""
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
     by_pair = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}
     found: list[Said] = []

@@ -1,8 +1,6 @@
-"""From a run to its pages: self-contained HTML that asks the network for nothing.
-
-Everything from records is escaped by the templates (autoescape is on for all of them). The scripts are allowed by their
-hashes, so a script that came in with a record cannot run even if an escape were missing.
-"""
+"""From a run to its pages: self-contained HTML that asks the network for nothing. Everything from records is escaped by
+the templates (autoescape is on for all of them). The scripts are allowed by their hashes, so a script that came in with
+a record cannot run even if an escape were missing."""
 
 from __future__ import annotations
 
@@ -68,11 +66,9 @@ def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
 def each_page(
     run: AssayRun, site: Site = ALONE, read: ReadCalls | None = None, calls: Calls = "all", *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read.
-
-    A run with ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief``
-    report has no card of each claim and no row of each measurement; its sentences say what decides them.
-    """
+    """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read. A run with
+    ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has
+    no card of each claim and no row of each measurement; its sentences say what decides them."""
     if brief:
         book, frame = Book.of(run), study_frame(run, site, brief=True)
         for page in _pages(book, (), {}):
