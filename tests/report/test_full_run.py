@@ -26,7 +26,7 @@ from assaymark.report.study.agreement import ranks_section, single_section, stab
 from assaymark.report.study.claim_checks import checked, explanations_section
 from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
 from assaymark.report.study.controls import controls_section, style_section
-from assaymark.report.study.outside import outside_group
+from assaymark.report.study.probes import outside_group
 from assaymark.report.study.plan import plan_section
 from assaymark.report.study.probes import anchor_section, contamination_section
 

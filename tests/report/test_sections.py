@@ -19,7 +19,7 @@ from assaymark.report.levels import claim_view, level_views, withheld_groups
 from assaymark.report.lookup import Book
 from assaymark.report.page import paged
 from assaymark.report.study.agreement import agreement_section, agreement_table, agreement_words, stability_section
-from assaymark.report.study.outside import outside_group
+from assaymark.report.study.probes import outside_group
 from assaymark.report.text import interval
 
 

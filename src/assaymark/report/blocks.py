@@ -385,6 +385,22 @@ class Section:
     tag: str = ""
 
 
+def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[Block | None] | None) -> Section:
+    """A section of the blocks that are there."""
+    listed = [one if isinstance(one, (tuple, list)) else (one,) for one in blocks]
+    return Section(id_, heading, lead, tuple(block for found in listed for block in found if block is not None))
+
+
+def table_of(
+    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | Row], right: int | Iterable[int] = (),
+    summary: str = "", **more: Any,
+) -> Table | None:  # fmt: skip
+    """A table of some rows, None without any. ``right`` are its columns of numbers, or how many follow the first."""
+    found = tuple(rows)
+    numbers = range(1, right + 1) if isinstance(right, int) else right
+    return Table(tuple(heads), found, frozenset(numbers), summary, **more) if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """How many claims reach a level, in the head of a page."""

@@ -13,7 +13,7 @@ from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.study.claim_checks import ONE_FAMILY, Checked, agreement_words, checked, is_significant, stopping
-from assaymark.report.study.outside import finds, found_words
+from assaymark.report.study.probes import finds, found_words
 from assaymark.report.text import alpha, counted, listing, moment, p_value, plural, state_words, words
 from assaymark.text import clean, count, prose
 

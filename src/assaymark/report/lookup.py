@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
 from assaymark.claims.messages import measure_words
 from assaymark.claims.verdicts import Summary
+from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
 from assaymark.report.inputs import AssayRun
@@ -64,6 +65,11 @@ class Book:
         )
 
     @property
+    def study(self) -> Study:
+        """The plan."""
+        return self.run.study
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """Every agent, alphabetical: no page is ordered by a score."""
         return tuple(sorted(self.families))
@@ -87,13 +93,18 @@ class Book:
         """The measurement with exactly these labels."""
         return self.by_id.get(measurement_id(name, labels))
 
-    def every(self, name: str, **labels: str) -> Iterator[Measurement]:
+    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels, by id."""
         wanted, items = labels.items(), self.by_name.get(name, ())
         key = ("every", name, *wanted)
         if key not in self.made:
             self.made[key] = [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)]
-        return iter(self.made[key])
+        found: Sequence[Measurement] = self.made[key]
+        return found
+
+    def known(self, name: str, **labels: str) -> list[Measurement]:
+        """Those of `every` that have a value."""
+        return [item for item in self.every(name, **labels) if item.value is not None]
 
     def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
         """What ``make`` gives, made once for this book."""

@@ -32,7 +32,7 @@ from assaymark.report.study.overview import (
     top_words,
     turned_sentences,
 )
-from assaymark.report.study.people import people_words
+from assaymark.report.study.probes import people_words
 from assaymark.report.study.scores import agree_words, next_steps, order_lines, pairs_words, scale_words, size_words
 from assaymark.report.text import short_hash
 from assaymark.text import clean, count, number, prose

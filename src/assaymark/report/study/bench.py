@@ -17,10 +17,10 @@ from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.page import environment
-from assaymark.report.study.claim_checks import Check, checked, gap_words, stopping
+from assaymark.report.study.claim_checks import Check, checked, stopping
 from assaymark.report.study.controls import controls
 from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_test, own_tests_words
-from assaymark.report.text import listing, p_value, plural, signed
+from assaymark.report.text import gap_words, listing, p_value, plural, signed
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400

@@ -25,10 +25,9 @@ from assaymark.report.study.claim_checks import explanations_section
 from assaymark.report.study.claim_map import claim_map
 from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
-from assaymark.report.study.outside import outside_group
 from assaymark.report.study.overview import first_scores, overview, sentence_pages
-from assaymark.report.study.people import people_section
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
+from assaymark.report.study.probes import outside_group, people_section
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
 

@@ -28,7 +28,7 @@ from assaymark.report.inputs import PaidView
 from assaymark.report.levels import amended_words
 from assaymark.report.lookup import Book
 from assaymark.report.study.claim_checks import order_words
-from assaymark.report.study.outside import outside_name, outside_state
+from assaymark.report.study.probes import outside_name, outside_state
 from assaymark.report.text import (
     alpha,
     counted,

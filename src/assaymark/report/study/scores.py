@@ -30,7 +30,7 @@ from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
 from assaymark.report.study.limits import binding
-from assaymark.report.study.people import people_words
+from assaymark.report.study.probes import people_words
 from assaymark.report.text import counted, listing, plural, shown, signed
 from assaymark.text import clean, count, number, prose
 
