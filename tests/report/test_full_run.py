@@ -26,9 +26,8 @@ from assaymark.report.study.agreement import ranks_section, single_section, stab
 from assaymark.report.study.claim_checks import checked, explanations_section
 from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
 from assaymark.report.study.controls import controls_section, style_section
-from assaymark.report.study.probes import outside_group
 from assaymark.report.study.plan import plan_section
-from assaymark.report.study.probes import anchor_section, contamination_section
+from assaymark.report.study.probes import anchor_section, contamination_section, outside_group
 
 
 def section(name: str, page: str, anchor: str) -> str:

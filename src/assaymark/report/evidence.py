@@ -104,32 +104,21 @@ def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) ->
     record id."""
     decisions = {d.record_id: d for d in book.run.decisions}
     ordered = sorted(book.run.evidence, key=lambda e: _time_key(e, decisions.get(e.decision)))
-    ledger_row_list: list[LedgerRow] = []
+    rows: list[LedgerRow] = []
     for item in ordered:
         decision = decisions.get(item.decision)
-        place = places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
         rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)
         more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
         text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
         before, quote, after = excerpt(text, item.start, item.quote, _REACH)
-        ledger_row_list.append(
-            LedgerRow(
-                agent=clean(decision.agent.id, 80) if decision else "unknown",
-                record=clean(item.decision, 60),
-                kind=item.kind,
-                quote=clean(quote, 220),
-                number=written_number(item.number, item.unit),
-                subject=clean(item.subject, 48),
-                against=f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
-                state=item.state,
-                word=STATE_WORDS[item.state],
-                place=place,
-                before=before,
-                after=after,
-            )
-        )
-    return tuple(ledger_row_list)
+        rows.append(LedgerRow(
+            clean(decision.agent.id, 80) if decision else "unknown", clean(item.decision, 60), item.kind,
+            clean(quote, 220), written_number(item.number, item.unit), clean(item.subject, 48),
+            f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}", item.state, STATE_WORDS[item.state],
+            places.get(item.decision, ""), before, after,
+        ))  # fmt: skip
+    return tuple(rows)
 
 
 def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, str, int, int]:
@@ -167,14 +156,10 @@ def evidence_section(book: Book, rows: Sequence[LedgerRow]) -> Section:
         states = _shown(rows)
         figure_shares = [_shares(book, agent, seen) for _, agent, seen in groups]
         bars = [
-            BarRow(
-                title=title,
-                n=count(sum(seen.values())),
-                cells=tuple(BarCell(found[state], percent(found[state])) for state in states),
-                total=agent is None,
-            )
+            BarRow(title, count(sum(seen.values())),
+                   tuple(BarCell(found[state], percent(found[state])) for state in states), agent is None)
             for (title, agent, seen), found in zip(groups, figure_shares, strict=True)
-        ]
+        ]  # fmt: skip
         columns = [STATE_WORDS[state].capitalize() for state in states]
         desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
         wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
@@ -240,17 +225,9 @@ def ledger_pages(rows: Sequence[LedgerRow]) -> Iterator[Page]:
                 Row((row.agent, record, said, row.number, read, (Mark(row.state), row.word)), key=row.state)
             )
         table = Table(
-            heads,
-            tuple(shown_rows),
-            frozenset({3}),
-            "",
-            stacked=True,
-            id="ledger-rows",
-            filters=row_filters(
-                [row.state for row in part], {state: STATE_WORDS[state].capitalize() for state in STATES}
-            ),
-            what="this page",
-        )
+            heads, tuple(shown_rows), frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+            filters=row_filters([row.state for row in part], {one: STATE_WORDS[one].capitalize() for one in STATES}),
+        )  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
         yield Page(path, "Fact-check table", lead, blocks=(table,), parts=links, here="facts",
                    up=Linked("Fact check", "fact-check.html"))  # fmt: skip

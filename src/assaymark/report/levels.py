@@ -244,20 +244,17 @@ class LevelView:
 
 def level_views(book: Book) -> tuple[LevelView, ...]:
     """The three levels in order, each with its first claims."""
-    total = sum(v.publication_level == "no-claim" for v in book.run.verdicts)
-    groups = withheld_groups(book)
-    return *(_supported_level(book, level) for level in LEVELS[:2]), LevelView(
-        level="no-claim",
-        title=TITLES["no-claim"],
-        tag=TAGS["no-claim"],
-        total=total,
-        of=_of(total, book),
-        shown=(),
-        more=(),
-        groups=groups[:3],
-        more_groups=groups[3:],
-        rest=0,
-    )
+    found = []
+    for level in LEVELS:
+        verdicts = _sorted(book, level)
+        said = level != "no-claim"
+        views = tuple(claim_view(book, verdict) for verdict in verdicts[: _SHOWN + _MORE] if said)
+        below = () if said else withheld_groups(book)
+        rest = max(len(verdicts) - _SHOWN - _MORE, 0) if said else 0
+        of = f"{count(len(verdicts))} of {counted(len(book.run.verdicts), 'claim')}"
+        found.append(LevelView(level, TITLES[level], TAGS[level], len(verdicts), of, views[:_SHOWN], views[_SHOWN:],
+                               below[:3], below[3:], rest))  # fmt: skip
+    return tuple(found)
 
 
 def claim_view(book: Book, verdict: Verdict) -> ClaimView:
@@ -267,17 +264,12 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     statement, amended = prose(verdict.claim.statement, 400), amended_words(verdict.amended)
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
     study, source = book.study, (book.run.locked_at, verdict.plan_hash)
+    copy = copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source)
     return ClaimView(
-        level=level,
-        tag=TAGS[level],
-        dimension=book.title(verdict.claim.dimension),
-        quote=statement if said else None,
-        text="" if said else prose(suppressed_phrase(verdict.claim), 400),
-        condition=condition or None if said else None,
-        checked=checked(book, verdict),
-        copy=copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source) if said else None,
-        amended=amended,
-    )
+        level, TAGS[level], book.title(verdict.claim.dimension), statement if said else None,
+        "" if said else prose(suppressed_phrase(verdict.claim), 400), condition or None if said else None,
+        checked(book, verdict), copy if said else None, amended,
+    )  # fmt: skip
 
 
 def built_in_words(book: Book, verdict: Verdict) -> str:
@@ -313,45 +305,23 @@ def amended_words(fields: Sequence[str]) -> str:
 def ordered_verdicts(book: Book) -> tuple[Verdict, ...]:
     """Every verdict: the aggregate first, then the dimensions; by kind and then by name within."""
     order = {name: at for at, name in enumerate(book.dimensions)}
-    return tuple(sorted(book.run.verdicts, key=lambda v: _place(v, order)))
 
+    def place(verdict: Verdict) -> tuple[int, str, int, tuple[str, ...], str]:
+        claim = verdict.claim
+        at = order.get(claim.dimension, len(order))
+        return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
 
-def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, int, tuple[str, ...], str]:
-    claim = verdict.claim
-    at = order.get(claim.dimension, len(order))
-    return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
+    return tuple(sorted(book.run.verdicts, key=place))
 
 
 def _sorted(book: Book, level: Level) -> list[Verdict]:
     """Score by score and by name: a page must not be sorted by an order that it does not support."""
-    order = {name: at for at, name in enumerate(book.dimensions)}
-    return sorted((v for v in book.run.verdicts if v.publication_level == level), key=lambda v: _place(v, order))
+    return [v for v in ordered_verdicts(book) if v.publication_level == level]
 
 
 def supported_verdicts(book: Book) -> tuple[Verdict, ...]:
     """The supported claims, in the order of the page."""
     return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
-
-
-def _supported_level(book: Book, level: Level) -> LevelView:
-    verdicts = _sorted(book, level)
-    views = [claim_view(book, verdict) for verdict in verdicts[: _SHOWN + _MORE]]
-    return LevelView(
-        level=level,
-        title=TITLES[level],
-        tag=TAGS[level],
-        total=len(verdicts),
-        of=_of(len(verdicts), book),
-        shown=tuple(views[:_SHOWN]),
-        more=tuple(views[_SHOWN:]),
-        groups=(),
-        more_groups=(),
-        rest=max(len(verdicts) - _SHOWN - _MORE, 0),
-    )
-
-
-def _of(total: int, book: Book) -> str:
-    return f"{count(total)} of {counted(len(book.run.verdicts), 'claim')}"
 
 
 def rule_words(rule: str) -> str:
