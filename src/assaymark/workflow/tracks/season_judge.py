@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from assaymark.engine import Ledger, Model
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
+from assaymark.judging.prompts import Read, ReplyState
 from assaymark.judging.season.calls import (
-    AuthorGuess,
     HorizonLedger,
     HorizonTask,
-    PlannedProbe,
+    SeasonCall,
     grader_version,
     horizon_ledgers,
     horizon_tasks,
@@ -27,8 +27,7 @@ from assaymark.judging.season.calls import (
 from assaymark.judging.season.plans import (
     MOST_NOTE_TOKENS,
     HorizonAnswer,
-    Read,
-    ReplyState,
+    Reasoned,
     ScoringPlan,
     read_horizon_reply,
 )
@@ -96,7 +95,7 @@ class SeasonPart:
 class Probe:
     """A probe of the blinding, and the period that it shows; empty for a whole record."""
 
-    planned: PlannedProbe
+    planned: SeasonCall
     period: str
 
 
@@ -166,7 +165,7 @@ def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, b
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in probe_calls(horizons, once if period else judges, budget=budget):
-                found.setdefault((probe.author, probe.call.key), Probe(probe, period))
+                found.setdefault((probe.agent, probe.call.key), Probe(probe, period))
     return list(found.values())
 
 
@@ -221,12 +220,12 @@ def human_rows(
         yield grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
 
 
-def guess_row(probe: Probe, read: Read[AuthorGuess]) -> SeasonGuess:
+def guess_row(probe: Probe, read: Read[Reasoned[str]]) -> SeasonGuess:
     """One guess at an author."""
     planned = probe.planned
     return SeasonGuess(
-        author=planned.author, judge=planned.judge, trial=planned.trial, period=probe.period,
-        options=len(planned.options), state=read.state, guess=None if read.answer is None else read.answer.author,
+        author=planned.agent, judge=planned.judge.name, trial=planned.call.trial, period=probe.period,
+        options=len(planned.options), state=read.state, guess=None if read.answer is None else read.answer.value,
         call_key=planned.call.key,
     )  # fmt: skip
 
