@@ -114,61 +114,59 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
     if len(text) > MOST_CHARACTERS:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(strict_reply(text), frozenset(instruments))
+        # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
+        raw = strict_reply(text)
+        checked_instruments = frozenset(instruments)
+        if not isinstance(raw, dict):
+            raise Rejected(f"not a JSON object (got {type(raw).__name__})")
+        _check_keys(raw, ("orders", "rationale"), ("confidence", "usage", "model", "fingerprint"), "keys")
+        orders = raw["orders"]
+        if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
+            raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
+        taken: list[Action] = []
+        rejected: list[str] = []
+        for number, entry in enumerate(orders, start=1):
+            if not isinstance(entry, dict):
+                raise Rejected(f"order {number} must be an object (got {shown(entry)})")
+            _check_keys(entry, ("instrument", "side"), ("quantity",), f"order {number}: keys")
+            if reason := _refusal(entry, checked_instruments):
+                rejected.append(f"order {number}: {reason}")
+            else:
+                quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
+                units = None if quantity is None else float(quantity)
+                taken.append(Action(instrument=entry["instrument"], kind=kind, quantity=units))
+        rationale, confidence = raw["rationale"], raw.get("confidence")
+        if not isinstance(rationale, str) or not rationale.strip():
+            raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
+        if len(rationale) > MOST_RATIONALE:
+            raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
+        if any("\ud800" <= char <= "\udfff" for char in rationale):
+            raise Rejected("rationale holds half of a surrogate pair")
+        if confidence is not None:
+            number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
+            if not number_given or not 0 <= confidence <= 1:
+                raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
+        # Token counts that an agent outside reports; anything that is no count is left out of the record.
+        usage = raw.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        reported: dict[str, Any] = {
+            name: value
+            for name in ("input_tokens", "output_tokens")
+            if type(value := usage.get(name)) is int and 0 <= value < 10**12
+        }
+        for name in ("model", "fingerprint"):
+            word = reported[name] = raw.get(name)
+            if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
+                raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
+        return Answer(
+            orders=tuple(taken),
+            rationale=rationale,
+            confidence=None if confidence is None else float(confidence),
+            rejected=tuple(rejected),
+            **reported,
+        )
     except Rejected as exc:
         return Unusable(str(exc))
-
-
-def _checked(raw: JSON, instruments: frozenset[str]) -> Answer:
-    """The parts of a reply, each checked; the order of the checks decides which problem is recorded."""
-    if not isinstance(raw, dict):
-        raise Rejected(f"not a JSON object (got {type(raw).__name__})")
-    _check_keys(raw, ("orders", "rationale"), ("confidence", "usage", "model", "fingerprint"), "keys")
-    orders = raw["orders"]
-    if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
-        raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
-    taken: list[Action] = []
-    rejected: list[str] = []
-    for number, entry in enumerate(orders, start=1):
-        if not isinstance(entry, dict):
-            raise Rejected(f"order {number} must be an object (got {shown(entry)})")
-        _check_keys(entry, ("instrument", "side"), ("quantity",), f"order {number}: keys")
-        if reason := _refusal(entry, instruments):
-            rejected.append(f"order {number}: {reason}")
-        else:
-            quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
-            units = None if quantity is None else float(quantity)
-            taken.append(Action(instrument=entry["instrument"], kind=kind, quantity=units))
-    rationale, confidence = raw["rationale"], raw.get("confidence")
-    if not isinstance(rationale, str) or not rationale.strip():
-        raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
-    if len(rationale) > MOST_RATIONALE:
-        raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
-    if any("\ud800" <= char <= "\udfff" for char in rationale):
-        raise Rejected("rationale holds half of a surrogate pair")
-    if confidence is not None:
-        number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
-        if not number_given or not 0 <= confidence <= 1:
-            raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
-    # Token counts that an agent outside reports; anything that is no count is left out of the record.
-    usage = raw.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    reported: dict[str, Any] = {
-        name: value
-        for name in ("input_tokens", "output_tokens")
-        if type(value := usage.get(name)) is int and 0 <= value < 10**12
-    }
-    for name in ("model", "fingerprint"):
-        word = reported[name] = raw.get(name)
-        if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
-            raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
-    return Answer(
-        orders=tuple(taken),
-        rationale=rationale,
-        confidence=None if confidence is None else float(confidence),
-        rejected=tuple(rejected),
-        **reported,
-    )
 
 
 def _check_keys(raw: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...], what: str) -> None:

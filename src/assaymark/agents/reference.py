@@ -26,7 +26,7 @@ from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.optimisers import min_variance
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, settle
 from assaymark.prompting import SIGNATURES, read_material, sections, signature
-from assaymark.records import Action, Constraint, Context, Portfolio, Series
+from assaymark.records import Action, Constraint, Context, Portfolio
 
 # What a reference agent reads from a context: one row per instrument, the book, and the limits
 
@@ -119,34 +119,35 @@ def observe(context: Context) -> Observation:
     for fact in context.facts:
         if fact.instrument and not isinstance(fact.value, str):
             stated.setdefault(fact.instrument, {})[fact.field] = fact.value
-    assets = tuple(
-        _asset(item.id, item.asset_class, bars[item.id], stated.get(item.id, {})) for item in context.instruments
-    )
+    # One row; a feature that the context does not state is computed from the bars.
+    asset_list: list[Asset] = []
+    for item in context.instruments:
+        asset_bars = bars[item.id]
+        asset_stated = stated.get(item.id, {})
+        closes = np.array(asset_bars.close)
+        moves = np.diff(closes) / closes[:-1]
+        n = closes.size
+        low, high = min(asset_bars.low or asset_bars.close), max(asset_bars.high or asset_bars.close)
+        span = high - low
+        asset_list.append(
+            Asset(
+                id=item.id,
+                asset_class=item.asset_class,
+                price=asset_stated.get("price", float(closes[-1])),
+                hour=asset_stated.get(f"return_{n}m", float(closes[-1] / closes[0] - 1)),
+                quarter=asset_stated.get("return_15m", float(closes[-1] / closes[-16] - 1)),
+                last=asset_stated.get("return_5m", float(closes[-1] / closes[-6] - 1)),
+                volatility=asset_stated.get(f"volatility_{n}m", float(moves.std(ddof=1) * math.sqrt(n))),
+                place=asset_stated.get(f"range_{n}m", (float(closes[-1]) - low) / span if span > 0 else 0.5),
+                busy=asset_stated.get("volume_15m", 1.0),
+                low=low,
+                high=high,
+                moves=moves,
+            )
+        )
+    assets = tuple(asset_list)
     minutes = min(len(bars[item.id].close) for item in context.instruments)
     return Observation(assets, context.portfolio, context.constraints, minutes)
-
-
-def _asset(name: str, asset_class: str, bars: Series, stated: Mapping[str, float]) -> Asset:
-    """One row; a feature that the context does not state is computed from the bars."""
-    closes = np.array(bars.close)
-    moves = np.diff(closes) / closes[:-1]
-    n = closes.size
-    low, high = min(bars.low or bars.close), max(bars.high or bars.close)
-    span = high - low
-    return Asset(
-        id=name,
-        asset_class=asset_class,
-        price=stated.get("price", float(closes[-1])),
-        hour=stated.get(f"return_{n}m", float(closes[-1] / closes[0] - 1)),
-        quarter=stated.get("return_15m", float(closes[-1] / closes[-16] - 1)),
-        last=stated.get("return_5m", float(closes[-1] / closes[-6] - 1)),
-        volatility=stated.get(f"volatility_{n}m", float(moves.std(ddof=1) * math.sqrt(n))),
-        place=stated.get(f"range_{n}m", (float(closes[-1]) - low) / span if span > 0 else 0.5),
-        busy=stated.get("volume_15m", 1.0),
-        low=low,
-        high=high,
-        moves=moves,
-    )
 
 
 # How the agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.

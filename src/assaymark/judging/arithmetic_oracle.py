@@ -123,14 +123,9 @@ class Figure:
     quote: str
 
 
-def unfenced(text: str) -> str:
-    """A text without what is dressed up as a section of a prompt: that is quoted matter and states nothing."""
-    return _FENCED.sub(" ", text[:MOST_CHARACTERS])
-
-
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a text that state how things are; those that suppose something are left out."""
-    for sentence in _SENTENCE.split(unfenced(text)):
+    for sentence in _SENTENCE.split(_FENCED.sub(" ", text[:MOST_CHARACTERS])):
         if sentence and not _SUPPOSED.search(sentence):
             yield sentence
 
@@ -190,7 +185,14 @@ def _read(
     number: Number, left: str, right: str, family: Family | None
 ) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
     """The family of one number, what it may state, whether it must, and its cue."""
-    before, after = _cue_before(number, left, right), _cue_after(number, right)
+    # The first fitting cue after a number, if only words such as "of" come between.
+    lead = _RIGHT.match(right[:80])
+    match = _CUE.match(right, lead.end()) if lead else None
+    if lead is None or match is None or match.group().lower() in _AHEAD:
+        cue_after = None
+    else:
+        cue_after = _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), number) else None
+    before, after = _cue_before(number, left, right), cue_after
     cue = after if before is None or (after is not None and after.words < before.words) else before
     if _LIMIT_BEFORE.search(left[-80:]) or _LIMIT_AFTER.match(right[:60]):
         # A cap or floor: of its own cue, else of what is held against it.
@@ -227,15 +229,6 @@ def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
     times = _TIMES.match(right[:40])
     multiple = times is not None and (number.unit == "multiple" or times[1] is not None)
     return _Cue("leverage", left, "") if multiple else None
-
-
-def _cue_after(number: Number, right: str) -> _Cue | None:
-    """The first fitting cue after a number, if only words such as "of" come between."""
-    lead = _RIGHT.match(right[:80])
-    match = _CUE.match(right, lead.end()) if lead else None
-    if lead is None or match is None or match.group().lower() in _AHEAD:
-        return None
-    return _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), number) else None
 
 
 def _fits(topic: str, number: Number) -> bool:
@@ -364,7 +357,32 @@ def reconcile(
     A number is right if the value of the book lies within half of its last printed digit. Shares may be of the equity
     after the orders or before their fees. A cost may be the whole, without fees, or what was bought or sold.
     """
-    accepted, largest = _accepted(settlement, constraints)
+    # The values that each quantity may be stated with, the exact one first, and the largest holdings.
+    equities = tuple(dict.fromkeys(one for one in (settlement.equity, settlement.equity + settlement.fees) if one > 0))
+    sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
+    top = max(sizes.values(), default=0.0)
+    limits = {rule.kind: rule.limit for rule in constraints}
+    accepted_accepted = {
+        "cash": (settlement.cash,),
+        "cost": (
+            settlement.cost,
+            settlement.cost - settlement.fees,
+            settlement.bought,
+            settlement.sold,
+            settlement.bought + settlement.sold,
+        ),
+        "residual": (settlement.residual,),
+        "exposure": (settlement.exposure,),
+        "equity": (settlement.equity, settlement.equity + settlement.fees),
+        "leverage": tuple(settlement.exposure / equity for equity in equities),
+        "largest": (*(top * settlement.equity / equity for equity in equities), top * settlement.equity),
+        "cash_share": tuple(settlement.residual / equity for equity in equities),
+        "orders": (float(settlement.orders),),
+        "shorting": (float(sum(units < 0 for units in settlement.positions.values())),),
+        **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
+    }
+    finite = {name: tuple(filter(math.isfinite, values)) for name, values in accepted_accepted.items()}
+    accepted, largest = finite, frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
@@ -391,31 +409,6 @@ def reconcile(
         quotes = tuple(dict.fromkeys([*wrong[name], *right[name]]))[:_MOST_QUOTES]
         parts.append(Part(name, verdict, next(iter(accepted[name]), None), quotes, tuple(numbers[name])))
     return Reconciliation(tuple(parts))
-
-
-def _accepted(
-    after: Settlement, constraints: Iterable[Constraint]
-) -> tuple[dict[str, tuple[float, ...]], frozenset[str]]:
-    """The values that each quantity may be stated with, the exact one first, and the largest holdings."""
-    equities = tuple(dict.fromkeys(one for one in (after.equity, after.equity + after.fees) if one > 0))
-    sizes = {name: abs(weight) for name, weight in after.weights.items() if math.isfinite(weight)}
-    top = max(sizes.values(), default=0.0)
-    limits = {rule.kind: rule.limit for rule in constraints}
-    accepted = {
-        "cash": (after.cash,),
-        "cost": (after.cost, after.cost - after.fees, after.bought, after.sold, after.bought + after.sold),
-        "residual": (after.residual,),
-        "exposure": (after.exposure,),
-        "equity": (after.equity, after.equity + after.fees),
-        "leverage": tuple(after.exposure / equity for equity in equities),
-        "largest": (*(top * after.equity / equity for equity in equities), top * after.equity),
-        "cash_share": tuple(after.residual / equity for equity in equities),
-        "orders": (float(after.orders),),
-        "shorting": (float(sum(units < 0 for units in after.positions.values())),),
-        **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
-    }
-    finite = {name: tuple(filter(math.isfinite, values)) for name, values in accepted.items()}
-    return finite, frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
 
 
 def _agrees(number: Number, value: float, *, signed: bool) -> bool:

@@ -538,12 +538,42 @@ def read_material(found: Sequence[Section]) -> Context:
         )
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
+    # Every fact, in the order of the prompt.
+    text = content.get("facts", "")
+    lines = iter(lines_of(text))
+    facts: list[Fact] = []
+    note = ""
+
+    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
+        fact = Fact(
+            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
+            as_of=_moment(as_of), source=source, note=said,
+        )  # fmt: skip
+        facts.append(fact)
+
+    for line in lines:
+        kind, *read_facts_found = cells(line)
+        if kind == "note":
+            note = read_facts_found[0]
+        elif kind in ("fact", "text"):
+            instrument, field, written, unit, as_of, source = read_facts_found
+            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
+        elif kind == "table":
+            count, source, as_of, *noted = read_facts_found
+            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
+            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
+            for _ in range(int(count)):
+                instrument, *values = cells(next(lines))
+                for (field, unit, said), value in zip(columns, values, strict=True):
+                    if value:
+                        add(instrument, field, float(value), unit, as_of, source, said)
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",
         cutoff=cutoff,
         cutoff_source="prompt",
         prompt=content.get("prompt", ""),
-        facts=_read_facts(content.get("facts", ""), cutoff),
+        facts=tuple(facts),
         series=tuple(_read_series(content.get("series", ""))),
         instruments=tuple(instruments),
         portfolio=portfolio,
@@ -558,39 +588,6 @@ def read_material(found: Sequence[Section]) -> Context:
 def lines_of(text: str) -> list[str]:
     """The lines of a section; none of an empty one."""
     return text.split("\n") if text else []
-
-
-def _read_facts(text: str, cutoff: datetime) -> tuple[Fact, ...]:
-    """Every fact, in the order of the prompt."""
-    lines = iter(lines_of(text))
-    facts: list[Fact] = []
-    note = ""
-
-    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
-        fact = Fact(
-            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
-            as_of=_moment(as_of), source=source, note=said,
-        )  # fmt: skip
-        facts.append(fact)
-
-    for line in lines:
-        kind, *found = cells(line)
-        if kind == "note":
-            note = found[0]
-        elif kind in ("fact", "text"):
-            instrument, field, written, unit, as_of, source = found
-            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
-        elif kind == "table":
-            count, source, as_of, *noted = found
-            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
-            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
-            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
-            for _ in range(int(count)):
-                instrument, *values = cells(next(lines))
-                for (field, unit, said), value in zip(columns, values, strict=True):
-                    if value:
-                        add(instrument, field, float(value), unit, as_of, source, said)
-    return tuple(facts)
 
 
 def _read_series(text: str) -> Iterator[Series]:

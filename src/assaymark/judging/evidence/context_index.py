@@ -29,7 +29,7 @@ from assaymark.judging.evidence.words import (
     words_of,
 )
 from assaymark.judging.prompts import book_of
-from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
+from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Series
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -142,8 +142,31 @@ class Material:
     @classmethod
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
+        # What was held before the decision, as facts.
+        if context.portfolio is None:
+            holdings = []
+        else:
+            totals = [("portfolio cash", context.portfolio.cash), ("portfolio nav value", context.portfolio.nav)]
+            found = [
+                Fact(
+                    id=f"portfolio.{name}",
+                    instrument="",
+                    field=name,
+                    value=value,
+                    unit="usd",
+                    available_at=context.cutoff,
+                    note=name,
+                )
+                for name, value in totals
+            ]
+            found += [
+                Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
+                     available_at=context.cutoff)
+                for name, units in context.portfolio.positions.items()
+            ]  # fmt: skip
+            holdings = found
         return cls.build(
-            facts=[*context.facts, *_holdings(context.portfolio, context)],
+            facts=[*context.facts, *holdings],
             instruments=context.instruments,
             rules=(*context.constraints, context.prompt),
             completeness=context.completeness,
@@ -168,12 +191,40 @@ class Material:
         # The instrument that field names measure against (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
+        # The prices of an instrument at several times, where facts state them one by one.
+        shown: dict[str, dict[datetime, float]] = defaultdict(dict)
+        for fact in facts:
+            if fact.instrument and fact.as_of is not None and fact.field.replace("_", " ").lower() in _BARS:
+                for value, _ in _parts(fact):
+                    shown[fact.instrument].setdefault(fact.as_of, value)
+        # Numbers of constraints, and of the lines of prompts that oblige the agent to something.
+        found: list[Entry] = []
+        for one in rules:
+            if isinstance(one, Constraint):
+                words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
+                # A limit of a kind has other names in a sentence, beside its own.
+                said = next((also for start, also in _LIMIT_WORDS.items() if one.kind.startswith(start)), frozenset())
+                found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
+            else:
+                found += _rules_of_text(one)
         return cls(
             subjects=subjects,
             cells=cells,
             free=_free([fact for fact in facts if not fact.instrument]),
-            rules=_rules(rules),
-            series=MappingProxyType(_bars_in(facts) | {one.instrument: one for one in series}),
+            rules=_bag(found),
+            series=MappingProxyType(
+                {
+                    name: Series(
+                        instrument=name,
+                        interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
+                        times=tuple(sorted(bars)),
+                        close=tuple(bars[at] for at in sorted(bars)),
+                    )
+                    for name, bars in shown.items()
+                    if len(bars) > 1
+                }
+                | {one.instrument: one for one in series}
+            ),
             benchmark=benchmark,
             completeness=completeness,
             prompts=tuple(one for one in rules if isinstance(one, str)),
@@ -199,44 +250,7 @@ def _name_words(name: str) -> frozenset[str]:
     return frozenset(words_of(name.replace("_", " ")).forms)
 
 
-def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
-    """What was held before the decision, as facts."""
-    if portfolio is None:
-        return []
-    totals = [("portfolio cash", portfolio.cash), ("portfolio nav value", portfolio.nav)]
-    found = [
-        Fact(id=f"portfolio.{name}", instrument="", field=name, value=value, unit="usd", available_at=context.cutoff,
-             note=name)
-        for name, value in totals
-    ]  # fmt: skip
-    found += [
-        Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
-             available_at=context.cutoff)
-        for name, units in portfolio.positions.items()
-    ]  # fmt: skip
-    return found
-
-
 _BARS = frozenset(("close", "price", "last", "last price", "adj close", "adjusted close", "previous close"))
-
-
-def _bars_in(facts: Sequence[Fact]) -> dict[str, Series]:
-    """The prices of an instrument at several times, where facts state them one by one."""
-    shown: dict[str, dict[datetime, float]] = defaultdict(dict)
-    for fact in facts:
-        if fact.instrument and fact.as_of is not None and fact.field.replace("_", " ").lower() in _BARS:
-            for value, _ in _parts(fact):
-                shown[fact.instrument].setdefault(fact.as_of, value)
-    return {
-        name: Series(
-            instrument=name,
-            interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
-            times=tuple(sorted(bars)),
-            close=tuple(bars[at] for at in sorted(bars)),
-        )
-        for name, bars in shown.items()
-        if len(bars) > 1
-    }
 
 
 _FINEST = 1e-12
@@ -373,20 +387,6 @@ def _read_note(note: str) -> tuple[bool, tuple[Number, ...]]:
     """Whether a note speaks of a decrease, and its numbers; rounds share their briefings."""
     text = note[:_LONGEST_NOTE]
     return not DOWN.isdisjoint(words_of(text).lowers), tuple(extract_numbers(text))
-
-
-def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
-    """Numbers of constraints, and of the lines of prompts that oblige the agent to something."""
-    found: list[Entry] = []
-    for one in rules:
-        if isinstance(one, Constraint):
-            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
-            # A limit of a kind has other names in a sentence, beside its own.
-            said = next((also for start, also in _LIMIT_WORDS.items() if one.kind.startswith(start)), frozenset())
-            found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
-        else:
-            found += _rules_of_text(one)
-    return _bag(found)
 
 
 @lru_cache(maxsize=256)

@@ -336,7 +336,26 @@ def chance_corrected(
         for at, (_, material) in enumerate(members):
             groups[id(material)].append(at)
         for places in groups.values():
-            agrees[places] = _agreement([members[at][0] for at in places], members[places[0]][1])
+            # Agreement of each number with each row of one material, over any cell and with the printed sign.
+            items = [members[at][0] for at in places]
+            agreement_material = members[places[0]][1]
+            cells = agreement_material.cells
+            readings = [_reading(item) for item in items]
+            rate = np.array([reading.as_rate for reading in readings])[:, None]
+            size = np.array([reading.size for reading in readings])[:, None]
+            half = np.array([reading.half for reading in readings])[:, None]
+            heads = [item.quote[:4] for item in items]
+            sign = np.array([-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads])[
+                :, None
+            ]
+            stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
+            plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
+            hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus)) | (
+                (plus | minus) & cells.depth[None, :]
+            )
+            counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
+            totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
+            agrees[places] = totals
         index = np.arange(len(own))
         observed += int(agrees[index, own].sum())
         shuffled = rng.permuted(np.tile(own, (permutations, 1)), axis=1)
@@ -355,23 +374,6 @@ def _decimals(quote: str) -> int:
     while point and digits < len(rest) and rest[digits] in "0123456789":
         digits += 1
     return digits
-
-
-def _agreement(items: Sequence[Evidence], material: Material) -> NDArray[np.bool_]:
-    """Agreement of each number with each row of one material, over any cell and with the printed sign."""
-    cells = material.cells
-    readings = [_reading(item) for item in items]
-    rate = np.array([reading.as_rate for reading in readings])[:, None]
-    size = np.array([reading.size for reading in readings])[:, None]
-    half = np.array([reading.half for reading in readings])[:, None]
-    heads = [item.quote[:4] for item in items]
-    sign = np.array([-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads])[:, None]
-    stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
-    plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
-    hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus)) | ((plus | minus) & cells.depth[None, :])
-    counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
-    totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
-    return totals
 
 
 def _reading(item: Evidence) -> UnitReading:

@@ -237,12 +237,6 @@ def significant(number: Number) -> int:
     return _digits(number.quote)
 
 
-def in_row(values: Values, reading: UnitReading, part: slice, *, money: bool = False) -> list[int]:
-    """The places in ``part`` whose size, sign aside, is the reading's within half a last digit; rates are no money."""
-    index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
-    return index.near(reading.size, reading.half, part)
-
-
 def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
     """The same among all values, found without looking at each of them."""
     index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
@@ -289,7 +283,11 @@ def match_row(material: Material, around: Around, row: int) -> CellHit | None:
         return None
     best: CellHit | None = None
     for order, reading in enumerate(readings(around.number, percent_of_plain=True)):
-        for cell in in_row(cells.values, reading, part, money=around.number.unit == "usd"):
+        money = around.number.unit == "usd"
+        index = (
+            cells.values.unmarked if money else cells.values.rate_size if reading.as_rate else cells.values.plain_size
+        )
+        for cell in index.near(reading.size, reading.half, part):
             label = cells.of_cell[cell]
             if not sign_fits(around, cells.values.printed[cell], label.signed, label.depth):
                 continue
@@ -565,7 +563,13 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
     number = around.number
     if not math.isnan(rate) and number.unit not in _RATE_UNITS:
         return False
-    step = _stored_step(plain)
+    # The worth of the last digit of a stored value: it may have been rounded there before the agent saw it.
+    digits = repr(abs(plain))
+    if "e" in digits:
+        step = abs(plain) * 1e-15 if abs(plain) < 1 else 1.0
+    else:
+        fraction = digits.partition(".")[2].rstrip("0")
+        step = float(10.0 ** -len(fraction))
     comparable = False
     for reading in readings(number, percent_of_plain=True):
         value = rate if reading.as_rate else plain
@@ -584,15 +588,6 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
             if abs(abs(value) - sign * size) <= reach * (1 + 1e-6) + size * 1e-12:
                 return False
     return comparable
-
-
-def _stored_step(value: float) -> float:
-    """The worth of the last digit of a stored value: it may have been rounded there before the agent saw it."""
-    digits = repr(abs(value))
-    if "e" in digits:
-        return abs(value) * 1e-15 if abs(value) < 1 else 1.0
-    fraction = digits.partition(".")[2].rstrip("0")
-    return float(10.0 ** -len(fraction))
 
 
 def _is_shown(material: Material, number: Number) -> bool:

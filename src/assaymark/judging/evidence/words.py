@@ -130,12 +130,6 @@ def words_in(lower: str, start: int, end: int) -> Words:
     return Words([place for place, _ in found], lowers, [canonical(word) for word in lowers])
 
 
-def word_at(text: str, position: int) -> str:
-    """The lower-case word that begins at a position of ``text``, empty where none does."""
-    match = _TOKEN.match(text, position)
-    return match.group().lower() if match else ""
-
-
 class SpokenHorizons:
     """Horizons of a text that are written in two words: 5 sessions, six months, 52-week, 21日, 3个月."""
 
@@ -314,7 +308,8 @@ class Subjects:
 
     def first(self, text: str, position: int) -> Mention | None:
         """The instrument that the word at ``position`` begins to name, if it does."""
-        head = word_at(text, position)
+        match = _TOKEN.match(text, position)
+        head = match.group().lower() if match else ""
         if canonical(head) not in self.phrases and head not in self.symbols and head.isascii():
             return None
         line_end = text.find("\n", position, position + _LONGEST_NAME)
@@ -353,7 +348,15 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     """
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
-        for phrase in _names(instrument):
+        # Whole names of an instrument as canonical words; the name is also known without its generic last words.
+        found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
+        symbol = (instrument.symbol or "").lower()
+        found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
+        names_name = words_of(instrument.name[:_LONGEST_NAME]).forms
+        while len(names_name) > 1 and names_name[-1] in _GENERIC:
+            names_name.pop()
+            found.add(tuple(names_name))
+        for phrase in {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
             owners[phrase].add(row)
     # Words of names that exactly one instrument uses, such as Korea for South Korea.
     words = tuple(_words(instrument) for instrument in instruments)
@@ -405,19 +408,6 @@ def _unique(names: Iterable[str]) -> dict[str, int]:
 
 def _phrase(text: str) -> tuple[str, ...]:
     return tuple(words_of(text[:_LONGEST_NAME]).forms)
-
-
-def _names(instrument: Instrument) -> set[tuple[str, ...]]:
-    """Whole names of an instrument as canonical words; the name is also known without its generic last words."""
-    found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
-    symbol = (instrument.symbol or "").lower()
-    found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
-    name = words_of(instrument.name[:_LONGEST_NAME]).forms
-    while len(name) > 1 and name[-1] in _GENERIC:
-        name.pop()
-        found.add(tuple(name))
-    # A name of one word that prose uses for other things names nothing.
-    return {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}
 
 
 def _words(instrument: Instrument) -> frozenset[str]:

@@ -201,7 +201,34 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     found: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
     if not planted.invalid:
         for prompt in prompts:
-            values = [*_zero(planted, planted.kept(0, prompt)), *_steps(planted, prompt)]
+            # Everything without a difference in requirements, of which an instruction keeps a share.
+            zero: list[Value] = []
+            kept = planted.kept(0, prompt)
+            zero.append(("dark_current", {}, planted.dark_current * kept))
+            for variant in _BLANKS:
+                zero.append(("dark_current", {"variant": variant}, planted.dark_current * kept))
+            for variant in CHANGES:
+                zero.append(("graded_vacuum", {"variant": variant}, planted.raw * planted.near * kept))
+            zero.append(("filler.preference", {}, planted.filler * kept))
+            decided = planted.slot_bias + planted.surface + planted.one_sided
+            for condition in _EQUAL:
+                shares = {
+                    "raw": planted.raw * kept,
+                    "tie_rate": 1.0 - planted.raw * kept,
+                    "stable": planted.surface * kept,
+                    "positional": planted.slot_bias * kept,
+                    "one_sided": planted.one_sided * kept,
+                    "other": 0.0,
+                    "other_pairs": 0.0,
+                    "no_preference": 1.0 - decided * kept,
+                }
+                if kept and planted.slot_bias + planted.surface:
+                    shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
+                if kept and planted.slot_bias:
+                    shares["slot_1_share"] = planted.slot_1
+                for name, value in shares.items():
+                    zero.append((f"delta0.{name}", {"condition": condition}, value))
+            values = [*zero, *_steps(planted, prompt)]
             found += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
         if STRICT in prompts:
             # How far the strict instruction moves the tie rate of each condition.
@@ -210,34 +237,6 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
                 shift = (1.0 - planted.missed(delta)) * planted.yields(delta)
                 found.append(("criterion.shift", {"condition": "ladder", "delta": f"{delta:g}"}, shift))
     return {measurement_id(name, {"judge": judge.name, **labels}): value for name, labels, value in found}
-
-
-def _zero(planted: PlantedPair, kept: float) -> Iterator[Value]:
-    """Everything without a difference in requirements, of which an instruction keeps a share."""
-    yield "dark_current", {}, planted.dark_current * kept
-    for variant in _BLANKS:
-        yield "dark_current", {"variant": variant}, planted.dark_current * kept
-    for variant in CHANGES:
-        yield "graded_vacuum", {"variant": variant}, planted.raw * planted.near * kept
-    yield "filler.preference", {}, planted.filler * kept
-    decided = planted.slot_bias + planted.surface + planted.one_sided
-    for condition in _EQUAL:
-        shares = {
-            "raw": planted.raw * kept,
-            "tie_rate": 1.0 - planted.raw * kept,
-            "stable": planted.surface * kept,
-            "positional": planted.slot_bias * kept,
-            "one_sided": planted.one_sided * kept,
-            "other": 0.0,
-            "other_pairs": 0.0,
-            "no_preference": 1.0 - decided * kept,
-        }
-        if kept and planted.slot_bias + planted.surface:
-            shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
-        if kept and planted.slot_bias:
-            shares["slot_1_share"] = planted.slot_1
-        for name, value in shares.items():
-            yield f"delta0.{name}", {"condition": condition}, value
 
 
 def _steps(planted: PlantedPair, prompt: str) -> Iterator[Value]:

@@ -88,27 +88,6 @@ def _stands_in(name: str, text: str) -> bool:
     return False
 
 
-def _mentions(text: str, holdings: Mapping[str, float], known: Mapping[str, Called]) -> dict[str, Any]:
-    """What is named in ``text``, and in a sentence that gives a number, an event or a risk."""
-    sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
-    reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
-    items = {item: known.get(item) or _called(Instrument(id=item)) for item in holdings}
-    total = math.fsum(holdings.values())
-
-    def share(said: str) -> float | None:
-        lower = said.lower()
-        named = [holdings[key] for key, item in items.items() if _is_named(item, said, lower)]
-        return math.fsum(named) / total if total else None
-
-    lower = text.lower()
-    return {
-        "named": share(text),
-        "explained": share(reasons),
-        "alternatives": sum(_is_named(item, text, lower) for key, item in known.items() if key not in holdings),
-        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / max(len(holdings), 1),
-    }
-
-
 # The arithmetic of a stated decision: sizes, forecasts, limits, and whether they fit together.
 
 _HELD = ("buy", "hold", "short", "target_weight")
@@ -153,20 +132,6 @@ def _sizes(seen: Seen, holdings: Mapping[str, float]) -> dict[str, Any]:
         "groups": 1.0 / math.fsum(share * share for share in groups.values()),
         "volatility": whole / weight if weight else None,
     }
-
-
-def _volatility_ranks(context: Context) -> dict[str, float]:
-    """For each instrument its mid-rank, 0..1, by stated volatility, averaged over the fields that state one."""
-    fields: dict[str, dict[str, float]] = defaultdict(dict)
-    for fact in context.facts:
-        if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
-            fields[fact.field][fact.instrument] = fact.value
-    ranks: dict[str, list[float]] = defaultdict(list)
-    for values in fields.values():
-        ordered = sorted(values.values())
-        for instrument, value in values.items():
-            ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
-    return {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()}
 
 
 def _share(checks: Sequence[bool | float]) -> float | None:
@@ -339,7 +304,23 @@ def _seen(text: str) -> Seen:
     context = read_material(sections(text))
     items = {item.id: item for item in context.instruments}
     called = {name: _called(item) for name, item in items.items()}
-    return Seen(context, Material.of(context), items, called, _volatility_ranks(context))
+    # For each instrument its mid-rank, 0..1, by stated volatility, averaged over the fields that state one.
+    fields: dict[str, dict[str, float]] = defaultdict(dict)
+    for fact in context.facts:
+        if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
+            fields[fact.field][fact.instrument] = fact.value
+    ranks: dict[str, list[float]] = defaultdict(list)
+    for values in fields.values():
+        ordered = sorted(values.values())
+        for instrument, value in values.items():
+            ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
+    return Seen(
+        context,
+        Material.of(context),
+        items,
+        called,
+        {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()},
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -357,21 +338,21 @@ def _notice(material: str, decision: str) -> Features:
     confidence = shown.confidence
     if confidence is None:
         confidence = _share([action.confidence for action in shown.actions if action.confidence is not None])
-    noticed: dict[str, Any] = {
-        **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
-        **_audit(seen, shown, max(len(holdings), 1), max(tokens, 1), book, stated),
-        **_mentions(text, holdings, seen.called),
-        **_sizes(seen, holdings),
-        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]),
-    }
-    legality = _legality(seen.context, shown, holdings) if book is None else book.legality
-    return Features(tokens=tokens, legality=legality, confidence=confidence, style=style_of(text), **noticed)
+    # What is named in `text`, and in a sentence that gives a number, an event or a risk.
+    sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
+    reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
+    items = {item: seen.called.get(item) or _called(Instrument(id=item)) for item in holdings}
+    total = math.fsum(holdings.values())
 
+    def share(said: str) -> float | None:
+        lower = said.lower()
+        named = [holdings[key] for key, item in items.items() if _is_named(item, said, lower)]
+        return math.fsum(named) / total if total else None
 
-def _audit(
-    seen: Seen, shown: Shown, holdings: int, tokens: int, book: Book | None, stated: Sequence[Part]
-) -> dict[str, Any]:
-    """What the material says about the numbers of the text, under the names of the fields."""
+    lower = text.lower()
+    # What the material says about the numbers of the text, under the names of the fields.
+    audit_holdings = max(len(holdings), 1)
+    audit_tokens = max(tokens, 1)
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
     # Numbers that reconcile the book are rules or the decision's own, although the material bears out neither.
     waiting: dict[str, list[EvidenceState]] = {}
@@ -389,16 +370,25 @@ def _audit(
     borne_out = sum(states[state] for state in _BORNE_OUT)
     others = len(findings) - states["own_action"]
     doubtful = [one.number.quote for one in findings if one.state not in (*_BORNE_OUT, "own_action")]
-    return {
-        "number_rate": 100.0 * len(findings) / tokens,
+    noticed: dict[str, Any] = {
+        **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
+        "number_rate": 100.0 * len(findings) / audit_tokens,
         "grounded": borne_out / others if others else None,
         "contradicted": states["contradicted"],
-        "used": borne_out / holdings,
+        "used": borne_out / audit_holdings,
         "rules_cited": states["rule"],
-        "sizes_cited": states["own_action"] / holdings,
+        "sizes_cited": states["own_action"] / audit_holdings,
         "risk_numbers": sum(one.kind == "risk" and one.state in _BORNE_OUT for one in findings),
         "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]),
+        "named": share(text),
+        "explained": share(reasons),
+        "alternatives": sum(_is_named(item, text, lower) for key, item in seen.called.items() if key not in holdings),
+        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / max(len(holdings), 1),
+        **_sizes(seen, holdings),
+        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]),
     }
+    legality = _legality(seen.context, shown, holdings) if book is None else book.legality
+    return Features(tokens=tokens, legality=legality, confidence=confidence, style=style_of(text), **noticed)
 
 
 def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> OwnNumbers:

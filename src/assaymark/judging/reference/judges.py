@@ -17,7 +17,7 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from assaymark.engine.calls import CallSpec, Message, Reply
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
@@ -370,11 +370,8 @@ def oracle_scores(
     Each is read from the same rendered and blinded prompt that the judges are shown (`user_messages`). Decisions that
     are not made of orders, or whose material has no portfolio or lacks the price of a holding, have no score.
     """
-    return message_scores(user_messages(decisions, contexts, study))
-
-
-def message_scores(shown: Mapping[str, Message]) -> dict[str, int]:
-    """The same from messages that were rendered already, by record id."""
+    # The same from messages that were rendered already, by record id.
+    shown = user_messages(decisions, contexts, study)
     scores = {}
     for name, message in shown.items():
         if (graded := _graded([part.text for part in message.parts])) is not None:

@@ -284,24 +284,6 @@ class Horizon:
         return replace(self, steps=chosen, before=held[-1] if held else self.before)
 
 
-def step_texts(steps: Sequence[HorizonStep]) -> list[str]:
-    """Each step as text, fenced one by one: its tables, the numbers that it states, and each text.
-
-    The rules are in the first step, and wherever they change.
-    """
-    rules: tuple[Constraint, ...] | None = None
-    found = []
-    for step in steps:
-        tables = [*_deeds(step), *filter(None, [step.market.text])]
-        if step.constraints != rules:
-            tables += _rules(step.constraints)
-        rules = step.constraints
-        blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
-        blocks += [(text.kind, text.text) for text in step.texts]
-        found.append("\n".join(fence(label, content) for label, content in blocks))
-    return found
-
-
 def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
     """One step for the outcome call: what was done, without reasons, and what happened afterwards."""
     happened = []
@@ -394,7 +376,18 @@ def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPar
     """
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
-    return parts_of(horizon, step_texts(horizon.steps), budget=budget, reserve=MOST_NOTE_TOKENS)
+    # Each step as text, fenced one by one: its tables, the numbers that it states, and each text.
+    rules: tuple[Constraint, ...] | None = None
+    found = []
+    for step in horizon.steps:
+        tables = [*_deeds(step), *filter(None, [step.market.text])]
+        if step.constraints != rules:
+            tables += _rules(step.constraints)
+        rules = step.constraints
+        blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
+        blocks += [(text.kind, text.text) for text in step.texts]
+        found.append("\n".join(fence(label, content) for label, content in blocks))
+    return parts_of(horizon, found, budget=budget, reserve=MOST_NOTE_TOKENS)
 
 
 def parts_of(horizon: Horizon, texts: Sequence[str], *, budget: int, reserve: int) -> tuple[HorizonPart, ...]:
