@@ -234,7 +234,7 @@ def envelope_of(context: Context) -> Message:
     return Message("user", (Text.of(canonical_json(request)),))
 
 
-def agent_call(spec: AgentSpec, message: Message, *, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
+def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
     """The call that asks an agent about one context."""
     outside = is_outside(spec.model)
     return CallSpec(
@@ -280,7 +280,7 @@ def season_call(spec: AgentSpec, context: Context, message: Message, *, trial: i
     An agent outside is sent the context as JSON, as in a study; see `envelope_of`.
     """
     shown = envelope_of(context) if is_outside(spec.model) else message
-    return agent_call(spec, shown, template=SEASON_TEMPLATE, trial=trial)
+    return agent_call(spec, shown, SEASON_TEMPLATE, trial)
 
 
 FORMAT: Final = "orders-v1"

@@ -422,7 +422,7 @@ def _agrees(number: Number, value: float, *, signed: bool) -> bool:
 _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
-def oracle_score(found: Reconciliation, *, kept: bool) -> int:
+def oracle_score(found: Reconciliation, kept: bool) -> int:
     """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to a reconciliation.
 
     Three requirements (ValueBlindBench section 5.6): the cash left is stated; exposure or leverage is stated; one value

@@ -166,17 +166,16 @@ class Material:
             ]  # fmt: skip
             holdings = found
         return cls.build(
-            facts=[*context.facts, *holdings],
-            instruments=context.instruments,
-            rules=(*context.constraints, context.prompt),
-            completeness=context.completeness,
-            series=context.series,
+            [*context.facts, *holdings],
+            context.instruments,
+            (*context.constraints, context.prompt),
+            context.completeness,
+            context.series,
         )
 
     @classmethod
     def build(
         cls,
-        *,
         facts: Sequence[Fact],
         instruments: Sequence[Instrument] = (),
         rules: Sequence[Constraint | str] = (),
@@ -290,7 +289,7 @@ def field_label(name: str) -> FieldLabel:
     horizons = [word for word in words if is_horizon(word)]
     kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
     return FieldLabel(
-        kinds=kinds,
+        kinds,
         horizon=horizons[0] if horizons else "",
         signed=not (kinds & _UNSIGNED_KINDS),
         depth=bool(kinds & _DEPTH_KINDS),
@@ -317,15 +316,15 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
         if key not in known:
             known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
     return Cells(
-        values=Values.of([(item[3], item[4]) for item in expanded]),
-        labels=labels,
-        label=label,
-        ids=tuple(item[2] for item in expanded),
-        bounds=bounds,
-        depth=np.array([one.depth for one in labels], dtype=bool)[label],
-        horizons=tuple(known[key] for key in keys),
-        of_cell=of_cell,
-        parts=parts,
+        Values.of([(item[3], item[4]) for item in expanded]),
+        labels,
+        label,
+        tuple(item[2] for item in expanded),
+        bounds,
+        np.array([one.depth for one in labels], dtype=bool)[label],
+        tuple(known[key] for key in keys),
+        of_cell,
+        parts,
     )
 
 
@@ -494,7 +493,7 @@ def owners_of(decision: Decision) -> dict[str, str]:
     return {text: next(iter(owners)) for text, owners in found.items() if len(owners) == 1}
 
 
-def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = False) -> Iterator[OwnEntry]:
+def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = False) -> Iterator[OwnEntry]:
     """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are."""
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
@@ -513,10 +512,10 @@ def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = F
             own = value[key]
             leaf = isinstance(own, (int, float))
             if leaf and path.rsplit(".", 1)[-1] in ("holdings", "weights"):
-                yield from _walk(own, path, key, depth + 1, percent=percent)
+                yield from _walk(own, path, key, depth + 1, percent)
             else:
                 whose = named or ("" if leaf else key)
                 yield from _walk(own, f"{path}.{key}", whose, depth + 1, percent=says and not leaf)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _walk(item, path, subject, depth + 1, percent=percent)
+            yield from _walk(item, path, subject, depth + 1, percent)

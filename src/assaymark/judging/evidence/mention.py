@@ -506,15 +506,15 @@ class Reading:
                 rows = (mentions[nearest].row,)
         default = self.headers.row_at(number.start)
         return Around(
-            number=number,
-            words=forms,
-            lead=lead,
-            trail=trail,
-            horizons=frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
+            number,
+            forms,
+            lead,
+            trail,
+            frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
             | sentence.spoken.within(left, right),
-            named=named,
-            rows=rows if default < 0 or default in rows else (*rows, default),
-            default=default,
+            named,
+            rows if default < 0 or default in rows else (*rows, default),
+            default,
             direction=_direction(number, lead, trail),
             place=Place(self, at, window, clause),
         )

@@ -142,7 +142,7 @@ class _Tasks(_Strict):
 
 def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
     """The tasks in the text of a TOML file (``docs/tasks.md`` describes its form); InputError with all problems."""
-    tasks = read_model(_Tasks, text, source=source).tasks
+    tasks = read_model(_Tasks, text, source).tasks
     if problems := task_problems(tasks):
         raise InputError(source, problems)
     return tasks

@@ -337,7 +337,7 @@ def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
     """The pairs and manifest of a file that `stimuli_json` made; InputError where the two do not belong together."""
-    stored = parse(_Stored, text, source=source)
+    stored = parse(_Stored, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])

@@ -350,7 +350,7 @@ class ConstraintOracle(PromptJudge):
         comment = "; ".join([*words, *(f"{check.rule} broken" for check in book.checks if not check.kept)])
         # Passages are cut short, in characters that UTF-8 can carry.
         quotes = [quote[:_MOST_QUOTED].encode("utf-8", "replace").decode("utf-8") for quote in wrong[:_MOST_QUOTES]]
-        return _reply({DIMENSION: oracle_score(found, kept=book.kept)}, quotes, comment)
+        return _reply({DIMENSION: oracle_score(found, book.kept)}, quotes, comment)
 
 
 def asked_alike(rubric: Rubric) -> bool:
@@ -375,7 +375,7 @@ def oracle_scores(
     scores = {}
     for name, message in shown.items():
         if (graded := _graded([part.text for part in message.parts])) is not None:
-            scores[name] = oracle_score(graded[1], kept=graded[0].kept)
+            scores[name] = oracle_score(graded[1], graded[0].kept)
     return scores
 
 

@@ -140,7 +140,7 @@ def horizon_tasks(
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
-        for parts in [split_horizon(horizon, budget=budget)]
+        for parts in [split_horizon(horizon, budget)]
         for judge in judges
         for trial in range(1, judge.trials + 1)
     ]
@@ -192,7 +192,7 @@ def shared_text(text: str) -> Text:
 @lru_cache(maxsize=16)
 def _schema(plan: ScoringPlan, notes: bool) -> Text:
     """The reply schema of a plan as text; a season has thousands of calls and two of these."""
-    return schema_text(horizon_schema(plan, notes=notes))
+    return schema_text(horizon_schema(plan, notes))
 
 
 def schema_text(schema: Mapping[str, JSON]) -> Text:
@@ -284,7 +284,7 @@ def outcome_calls(
     system = shared_text(season_template(OUTCOME_TEMPLATE).filled("system", **band_words(plan), schema=schema.text))
     texts = [deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
     planned = []
-    for part in parts_of(horizon, texts, budget=budget, reserve=0):
+    for part in parts_of(horizon, texts, budget, reserve=0):
         if any(part.first <= number <= part.last for number in resolved):
             user = (record_head("", part, template=OUTCOME_TEMPLATE), part.body)
             call = _call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema)
@@ -346,7 +346,7 @@ def probe_calls(
     system = shared_text(season_template(AUTHOR_TEMPLATE).filled("system", options=listed, schema=schema.text))
     planned = []
     for author in options:
-        part = split_horizon(horizons[author], budget=budget)[0]
+        part = split_horizon(horizons[author], budget)[0]
         user = (record_head(horizons[author].mandate, part, template=AUTHOR_TEMPLATE), part.body)
         planned += [
             SeasonCall(_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema), author, judge, part, options)
@@ -402,7 +402,7 @@ def author_probe(
     for judge, found in by_judge.items():
         right = [(probe.agent, read.answer.value == probe.agent) for probe, read in found if read.answer is not None]
         hits, n, chance = sum(hit for _, hit in right), len(right), 1 / len(found[0][0].options)
-        low, high = wilson_ends(hits / n, n, level=level) if n else (None, None)
+        low, high = wilson_ends(hits / n, n, level) if n else (None, None)
         state: ProbeState = "no guess" if low is None else "above chance" if low > chance else "not above chance"
         guesses, hits_of = Counter(author for author, _ in right), Counter(author for author, hit in right if hit)
         shares = {author: (hits_of[author], guesses[author]) for author in sorted(guesses)}

@@ -210,7 +210,7 @@ def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
     InputError
         Not TOML, fields that are wrong, missing or unknown, or weights that do not sum to 100.
     """
-    return read_model(ScoringPlan, text, source=source)
+    return read_model(ScoringPlan, text, source)
 
 
 def scoring_names() -> tuple[str, ...]:
@@ -336,7 +336,7 @@ class Asked:
     notes: bool = False
 
 
-def horizon_schema(plan: ScoringPlan, *, notes: bool = False) -> dict[str, JSON]:
+def horizon_schema(plan: ScoringPlan, notes: bool = False) -> dict[str, JSON]:
     """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow.
 
     Ranges stand in words: not every provider's structured output knows ``minimum``. The parser holds them.

@@ -368,7 +368,7 @@ class HorizonPart:
         return self.last - self.first + 1
 
 
-def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
+def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
     """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits.
 
     Parts are filled from the first step on, each as full as the budget allows. A step that alone is longer than the
@@ -387,10 +387,10 @@ def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPar
         blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
         blocks += [(text.kind, text.text) for text in step.texts]
         found.append("\n".join(fence(label, content) for label, content in blocks))
-    return parts_of(horizon, found, budget=budget, reserve=MOST_NOTE_TOKENS)
+    return parts_of(horizon, found, budget, reserve=MOST_NOTE_TOKENS)
 
 
-def parts_of(horizon: Horizon, texts: Sequence[str], *, budget: int, reserve: int) -> tuple[HorizonPart, ...]:
+def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: int) -> tuple[HorizonPart, ...]:
     """Steps as text, in parts within the budget; all but the first part keep ``reserve`` words free."""
     sizes = [token_count(text) for text in texts]
     cuts = cut(sizes, budget, reserve)

@@ -98,7 +98,7 @@ def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
     return NoiseFloor(math.sqrt(squares / freedom), freedom, replicates, len(repeated), "ok")
 
 
-def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, level: float = 0.95) -> float | None:
+def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: float = 0.95) -> float | None:
     """The gap that the noise alone of two totals stays below with probability ``level``; None where a floor is unknown.
 
     The variances of both agents and, for each total, of the judges add up. Few repetitions make the floor higher: it is
@@ -138,7 +138,7 @@ def tie_classes(
     if any(b > a for a, b in pairwise(totals)):
         raise InputError("tie_classes", [Problem("totals", "must be in falling order")])
     n = len(totals)
-    limits = {(i, j): gap_floor(floors[i], floors[j], judges, level=level) for i in range(n) for j in range(i + 1, n)}
+    limits = {(i, j): gap_floor(floors[i], floors[j], judges, level) for i in range(n) for j in range(i + 1, n)}
 
     def apart(i: int, j: int) -> bool:
         limit = limits[i, j]
