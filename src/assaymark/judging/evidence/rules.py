@@ -29,7 +29,7 @@ from assaymark.judging.evidence.words import (
     narrow,
     words_in,
 )
-from assaymark.records import Series
+from assaymark.records import EvidenceState, Series
 
 # Whether a sentence plainly states one figure: subject, field, horizon, copula, number, and not one word more.
 
@@ -363,24 +363,30 @@ _FINE = 3
 _DAY_S = 86_400
 
 
-class Derived(NamedTuple):
-    """The facts that a number follows from, and how."""
+class Ruling(NamedTuple):
+    """The outcome of one rule: the state of a number, the rule, the facts used, and the row of its subject."""
 
-    facts: tuple[str, ...]
+    state: EvidenceState
     rule: str
+    facts: tuple[str, ...] = ()
     row: int = -1
 
 
-def derive(material: Material, around: Around) -> Derived | None:
+def derive(material: Material, around: Around) -> Ruling | None:
     """The first way in which the number follows from visible facts, or None."""
     if around.number.bare:
         return None
-    return (
+    found = (
         _spread(material, around)
         or _combined(material.free, around)
         or _recomputed(material, around)
         or _change_in_row(material.cells, around)
     )
+    return found and Ruling("derivable", *found)
+
+
+Derived = tuple[str, tuple[str, ...], int]
+"""How a number follows from facts, these facts, and the row that it is about or -1."""
 
 
 def _spread(material: Material, around: Around) -> Derived | None:
@@ -406,7 +412,7 @@ def _spread(material: Material, around: Around) -> Derived | None:
             rate, plain = cells.values.rate, cells.values.plain
             gap = float(rate[at] - rate[there]), float(plain[at] - plain[there])
             if _is_gap(around, gap, ordered=other == material.benchmark):
-                return Derived((cells.ids[at], cells.ids[there]), "difference-of-rows", one)
+                return "difference-of-rows", (cells.ids[at], cells.ids[there]), one
     return None
 
 
@@ -437,7 +443,7 @@ def _combined(free: FreeFacts, around: Around) -> Derived | None:
         for reading in readings(around.number):
             found = _pair(free.values.rate[part], free.values.plain[part], reading)
             if found is not None:
-                return Derived((free.ids[start + found[0]], free.ids[start + found[1]]), found[2])
+                return found[2], (free.ids[start + found[0]], free.ids[start + found[1]]), -1
         shown += 1
         if shown == _MOST_NOTES:
             return None
@@ -473,11 +479,11 @@ def _recomputed(material: Material, around: Around) -> Derived | None:
             starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
             if any(_is_gap(around, (gap, gap), ordered=True) for gap in gaps):
-                return Derived((f"series:{series.instrument}",), "return-shown", row)
+                return "return-shown", (f"series:{series.instrument}",), row
         for horizon in sorted(around.horizons):
             for rule, value in _statistics(series, horizon, around):
                 if math.isfinite(value) and _is_gap(around, (value, value), ordered=rule == "return"):
-                    return Derived((f"series:{series.instrument}",), f"{rule}-{horizon}", row)
+                    return f"{rule}-{horizon}", (f"series:{series.instrument}",), row
     return None
 
 
@@ -491,7 +497,7 @@ def _change_in_row(cells: Cells, around: Around) -> Derived | None:
         for at, base in permutations(prices[:_MOST_PRICES], 2):
             value, before = float(cells.values.plain[at]), float(cells.values.plain[base])
             if before > 0 and _is_gap(around, (value / before - 1, value - before), ordered=True):
-                return Derived((cells.ids[at], cells.ids[base]), "change-in-row", row)
+                return "change-in-row", (cells.ids[at], cells.ids[base]), row
     return None
 
 
