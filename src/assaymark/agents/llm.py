@@ -22,6 +22,8 @@ from assaymark.prompting import (
     fence,
     flagged,
     material_blocks,
+    members,
+    object_schema,
     prompt_template,
     read_material,
     sections,
@@ -86,19 +88,14 @@ def reply_schema() -> dict[str, JSON]:
     All keys are required there; `parse_answer` also takes a reply without a confidence, and an order without a
     quantity where it closes a position.
     """
-
-    def exactly(properties: dict[str, JSON]) -> dict[str, JSON]:
-        keys = list(properties)
-        return {"type": "object", "properties": properties, "required": keys, "additionalProperties": False}
-
-    order = {
+    order: dict[str, JSON] = {
         "instrument": {"type": "string"},
         "side": {"type": "string", "enum": list(SIDES)},
         "quantity": {"type": ["number", "null"]},
     }
-    return exactly(
+    return object_schema(
         {
-            "orders": {"type": "array", "items": exactly(order)},
+            "orders": {"type": "array", "items": object_schema(order)},
             "rationale": {"type": "string"},
             "confidence": {"type": ["number", "null"]},
         }
@@ -115,21 +112,19 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
         # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
-        raw = strict_reply(text)
-        checked_instruments = frozenset(instruments)
-        if not isinstance(raw, dict):
-            raise Rejected(f"not a JSON object (got {type(raw).__name__})")
-        _check_keys(raw, ("orders", "rationale"), ("confidence", "usage", "model", "fingerprint"), "keys")
+        further = ("confidence", "usage", "model", "fingerprint")
+        raw = members(strict_reply(text), ("orders", "rationale"), optional=further)
+        offered = frozenset(instruments)
         orders = raw["orders"]
         if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
             raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
         taken: list[Action] = []
         rejected: list[str] = []
         for number, entry in enumerate(orders, start=1):
-            if not isinstance(entry, dict):
-                raise Rejected(f"order {number} must be an object (got {shown(entry)})")
-            _check_keys(entry, ("instrument", "side"), ("quantity",), f"order {number}: keys")
-            if reason := _refusal(entry, checked_instruments):
+            refusal = f"order {number} must be an object (got {shown(entry)})"
+            keys = f"order {number}: keys"
+            members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
+            if reason := _refusal(entry, offered):
                 rejected.append(f"order {number}: {reason}")
             else:
                 quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
@@ -167,14 +162,6 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
         )
     except Rejected as exc:
         return Unusable(str(exc))
-
-
-def _check_keys(raw: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...], what: str) -> None:
-    """Exactly these keys."""
-    if missing := [key for key in required if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
-    if extra := [key for key in raw if key not in required and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
 
 
 def _refusal(entry: Mapping[str, Any], instruments: frozenset[str]) -> str | None:
@@ -238,25 +225,14 @@ def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, tria
     """The call that asks an agent about one context."""
     outside = is_outside(spec.model)
     return CallSpec(
-        model=spec.model,
-        messages=(message,) if outside else (_system(template), message),
-        template="" if outside else agent_template(template).sha256,
-        trial=trial,
-        seed=spec.seed,
-        temperature=spec.temperature,
-        effort=spec.effort,
-        schema=None if outside else _schema(),
-        args=dict(spec.args),
-    )
+        model=spec.model, messages=(message,) if outside else (_system(template), message),
+        template="" if outside else agent_template(template).sha256, trial=trial, seed=spec.seed,
+        temperature=spec.temperature, effort=spec.effort, schema=None if outside else _schema(), args=dict(spec.args),
+    )  # fmt: skip
 
 
 SEASON_TEMPLATE: Final = "season-v1.txt"
 """The prompt template in use."""
-
-
-@cache
-def _head() -> Text:
-    return Text.of(agent_template(SEASON_TEMPLATE).part("material"))
 
 
 def season_texts() -> dict[str, str]:
@@ -271,7 +247,7 @@ def fenced(block: Block) -> Text:
 
 def season_message(blocks: Sequence[Text]) -> Message:
     """The material of one agent: the sections of its context in their order."""
-    return Message("user", (_head(), *blocks))
+    return Message("user", (Text.of(agent_template(SEASON_TEMPLATE).part("material")), *blocks))
 
 
 def season_call(spec: AgentSpec, context: Context, message: Message, *, trial: int = 1) -> CallSpec:
@@ -370,31 +346,19 @@ class LLMAgent:
             params={name: value for name, value in {**own, **self.spec.args}.items() if value is not None},
         )
         used = [found.input_tokens, found.output_tokens] if found else [None, None]
+        call = CallFacts(
+            seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
+            input_tokens=reply.input_tokens if used[0] is None else used[0],
+            output_tokens=reply.output_tokens if used[1] is None else used[1],
+            cost_usd=cost_usd, attempts=attempts, raw_object=key,
+        )  # fmt: skip
         made = Decision(
-            record_id=place.record_id(self.spec.name),
-            episode_id=place.episode,
-            step=1,
-            cluster=place.regime,
-            decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S),
-            agent=agent,
-            context_id=place.context_id,
-            actions=found.orders if found else (),
-            rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (),
-            confidence=found.confidence if found else None,
-            call=CallFacts(
-                seconds=reply.seconds,
-                timing_source="absent" if reply.seconds is None else "measured",
-                input_tokens=reply.input_tokens if used[0] is None else used[0],
-                output_tokens=reply.output_tokens if used[1] is None else used[1],
-                cost_usd=cost_usd,
-                attempts=attempts,
-                raw_object=key,
-            ),
-            format=FORMAT,
-            provenance=Provenance(source="assaymark study"),
-            flags=flags,
-            missing=missing,
-        )
+            record_id=place.record_id(self.spec.name), episode_id=place.episode, step=1, cluster=place.regime,
+            decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
+            actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
+            rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+            provenance=Provenance(source="assaymark study"), flags=flags, missing=missing,
+        )  # fmt: skip
         return flagged(made)
 
 
@@ -436,21 +400,13 @@ class Dated:
 
 def date_call(model: str, context: Context, *, seed: int | None = None) -> CallSpec:
     """The question about one context."""
-    question = _question()
+    question = Text.of(QUESTION)
+    answer: dict[str, JSON] = {
+        "year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]},
+    }  # fmt: skip
+    schema = Text.of(json.dumps(object_schema(answer), indent=1))
     messages = (Message("system", (question,)), prompt_of(context))
-    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=_date_schema())
-
-
-@cache
-def _question() -> Text:
-    return Text.of(QUESTION)
-
-
-@cache
-def _date_schema() -> Text:
-    properties = {"year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]}}
-    whole = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return Text.of(json.dumps(whole, indent=1))
+    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=schema)
 
 
 def read_date(reply: Reply) -> Dated | None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.optimisers import min_variance
-from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, settle
+from assaymark.portfolio.orders import Settlement, audit, fee_of, settle
 from assaymark.prompting import SIGNATURES, read_material, sections, signature
 from assaymark.records import Action, Constraint, Context, Portfolio
 
@@ -94,10 +94,6 @@ class Observation:
         """The book after orders, fees included."""
         return settle(self.book, self.prices, actions, fee_bps=fee_of(self.constraints))
 
-    def checks(self, after: Settlement) -> tuple[RuleCheck, ...]:
-        """Every rule held against a settlement."""
-        return audit(after, self.constraints)
-
 
 def observe(context: Context) -> Observation:
     """Read a context of minute bars."""
@@ -120,7 +116,7 @@ def observe(context: Context) -> Observation:
         if fact.instrument and not isinstance(fact.value, str):
             stated.setdefault(fact.instrument, {})[fact.field] = fact.value
     # One row; a feature that the context does not state is computed from the bars.
-    asset_list: list[Asset] = []
+    assets: list[Asset] = []
     for item in context.instruments:
         asset_bars = bars[item.id]
         asset_stated = stated.get(item.id, {})
@@ -129,25 +125,19 @@ def observe(context: Context) -> Observation:
         n = closes.size
         low, high = min(asset_bars.low or asset_bars.close), max(asset_bars.high or asset_bars.close)
         span = high - low
-        asset_list.append(
-            Asset(
-                id=item.id,
-                asset_class=item.asset_class,
-                price=asset_stated.get("price", float(closes[-1])),
-                hour=asset_stated.get(f"return_{n}m", float(closes[-1] / closes[0] - 1)),
-                quarter=asset_stated.get("return_15m", float(closes[-1] / closes[-16] - 1)),
-                last=asset_stated.get("return_5m", float(closes[-1] / closes[-6] - 1)),
-                volatility=asset_stated.get(f"volatility_{n}m", float(moves.std(ddof=1) * math.sqrt(n))),
-                place=asset_stated.get(f"range_{n}m", (float(closes[-1]) - low) / span if span > 0 else 0.5),
-                busy=asset_stated.get("volume_15m", 1.0),
-                low=low,
-                high=high,
-                moves=moves,
-            )
+        computed = {
+            "price": float(closes[-1]), f"return_{n}m": float(closes[-1] / closes[0] - 1),
+            "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
+            f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)),
+            f"range_{n}m": (float(closes[-1]) - low) / span if span > 0 else 0.5, "volume_15m": 1.0,
+        }  # fmt: skip
+        price, hour, quarter, last, volatility, place, busy = (
+            asset_stated.get(name, value) for name, value in computed.items()
         )
-    assets = tuple(asset_list)
+        features = (price, hour, quarter, last, volatility, place, busy)
+        assets.append(Asset(item.id, item.asset_class, *features, low, high, moves))
     minutes = min(len(bars[item.id].close) for item in context.instruments)
-    return Observation(assets, context.portfolio, context.constraints, minutes)
+    return Observation(tuple(assets), context.portfolio, context.constraints, minutes)
 
 
 # How the agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.
@@ -252,7 +242,7 @@ def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
                 units = min(units, max(seen.book.positions.get(asset.id, 0.0), 0.0))
             if units > 0:
                 orders.append(Action(instrument=asset.id, kind="buy" if change > 0 else "sell", quantity=units))
-        if all(check.kept for check in seen.checks(seen.after(orders))):
+        if all(check.kept for check in audit(seen.after(orders), seen.constraints)):
             return tuple(orders)
     return ()
 

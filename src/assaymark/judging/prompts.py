@@ -26,8 +26,10 @@ from assaymark.prompting import (
     latest,
     lines_of,
     material_blocks,
+    members,
     no_json,
     number_text,
+    object_schema,
     prompt_template,
     refuse_future,
     row,
@@ -102,19 +104,6 @@ def parsed_by(text: str, check: Callable[[JSON], A], most: int) -> A | Invalid:
         return Invalid(str(exc))
 
 
-def members(
-    raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
-) -> Mapping[str, Any]:
-    """An object with exactly these keys; ``otherwise`` is the reason for what is no object."""
-    if not isinstance(raw, dict):
-        raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
-    if missing := [key for key in keys if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
-    if extra := [key for key in raw if key not in keys and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
-    return raw
-
-
 def whole(raw: JSON, what: str, low: int, high: int) -> int:
     """A whole number in a range."""
     # bool is an int to Python, and 4.0 is equal to 4: neither is a whole number that somebody wrote.
@@ -140,16 +129,6 @@ def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
         if raw == word:
             return word
     raise Rejected(f"{what} (got {shown(raw)})")
-
-
-def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def reply_schema(rubric: Rubric) -> dict[str, JSON]:

@@ -69,6 +69,26 @@ def no_json(text: str) -> bool:
     return False
 
 
+def members(
+    raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
+) -> Mapping[str, Any]:
+    """An object with exactly these keys; ``otherwise`` is the reason for what is no object."""
+    if not isinstance(raw, dict):
+        raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
+    if missing := [key for key in keys if key not in raw]:
+        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
+    if extra := [key for key in raw if key not in keys and key not in optional]:
+        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
+    return raw
+
+
+def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The schema of an object with exactly these keys."""
+    return {
+        "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
+    }  # fmt: skip
+
+
 def strict_json(text: str) -> JSON:
     """The one JSON value that ``text`` is."""
     try:

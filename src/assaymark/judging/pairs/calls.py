@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging.prompts import Invalid, judge_call, members, object_schema, parsed_by, read_end, text_of, word_of
+from assaymark.judging.prompts import Invalid, judge_call, parsed_by, read_end, text_of, word_of
 from assaymark.plan import read_model
-from assaymark.prompting import PromptTemplate, Rejected, fence, prompt_template, row
+from assaymark.prompting import PromptTemplate, Rejected, fence, members, object_schema, prompt_template, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON, PairCall, PairCondition, record, sha256_text
 

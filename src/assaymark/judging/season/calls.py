@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import Material, numeric_ledger
-from assaymark.judging.prompts import Invalid, Read, judge_call, object_schema, parsed_by, text_of, word_of
+from assaymark.judging.prompts import Invalid, Read, judge_call, parsed_by, text_of, word_of
 from assaymark.judging.season.plans import (
     MOST_CHARACTERS,
     MOST_CLAIMS,
@@ -47,7 +47,7 @@ from assaymark.judging.season.record import (
     rules_text,
     split_horizon,
 )
-from assaymark.prompting import PromptTemplate, fence, prompt_template
+from assaymark.prompting import PromptTemplate, fence, object_schema, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record

@@ -28,8 +28,6 @@ from assaymark.engine.calls import Reply
 from assaymark.judging.prompts import (
     Invalid,
     Read,
-    members,
-    object_schema,
     parsed_by,
     read_end,
     text_of,
@@ -38,7 +36,7 @@ from assaymark.judging.prompts import (
 )
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
-from assaymark.prompting import Rejected, shown, token_count
+from assaymark.prompting import Rejected, members, object_schema, shown, token_count
 from assaymark.records import JSON, Context, record
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
