@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from assaymark.judging.evidence.mention import Number, extract_numbers
 from assaymark.portfolio.orders import Settlement
@@ -94,18 +94,6 @@ _FAMILY: dict[str, Family] = {
     "residual": "cash", "cost": "cash", "cash": "cash", "leverage": "gross", "exposure": "gross", "equity": "gross",
     "largest": "largest", "position": "largest", "orders": "orders",
 }  # fmt: skip
-_LIMIT_OF: dict[Family, Quantity] = {
-    "cash": "cash_floor",
-    "gross": "leverage_cap",
-    "largest": "weight_cap",
-    "orders": "orders_cap",
-}
-_VALUE_OF: dict[Family, Quantity] = {
-    "cash": "cash_share",
-    "gross": "leverage",
-    "largest": "largest",
-    "orders": "orders",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +109,13 @@ class Figure:
     certain: bool
     names: tuple[str, ...]
     quote: str
+
+
+# The value and the limit that a family of words speaks of.
+_ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
+    "cash": ("cash_share", "cash_floor"), "gross": ("leverage", "leverage_cap"), "largest": ("largest", "weight_cap"),
+    "orders": ("orders", "orders_cap"),
+}  # fmt: skip
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -203,7 +198,7 @@ def _read(
         if about is None or number.unit == "usd":
             return None
         # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
-        return about, (_LIMIT_OF[about], _VALUE_OF[about]), True, cue
+        return about, _ABOUT[about][::-1], True, cue
     if cue is not None:
         return _FAMILY[cue.topic], _readings(cue.topic, number, f"{left}|{right}"), cue.topic != "position", cue
     if family is None or not _JOINING.fullmatch(left[-60:]):
@@ -213,7 +208,7 @@ def _read(
         return (family, ("residual",), True, None) if family == "cash" and "=" in left else None
     if family == "cash" and number.unit != "percent":
         return None
-    return family, (_VALUE_OF[family], _LIMIT_OF[family]), family != "orders", None
+    return family, _ABOUT[family], family != "orders", None
 
 
 def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
@@ -252,17 +247,8 @@ def _readings(topic: str, number: Number, around: str) -> tuple[Quantity, ...]:
         return ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
     if topic == "exposure":
         return ("leverage",) if rate else ("exposure", "leverage")
-    readings: dict[str, Quantity] = {
-        "gross_share": "leverage",
-        "cash_share": "cash_share",
-        "cost": "cost",
-        "equity": "equity",
-        "leverage": "leverage",
-        "largest": "largest",
-        "position": "largest",
-        "orders": "orders",
-    }
-    return (readings[topic],)
+    renamed: dict[str, Quantity] = {"gross_share": "leverage", "position": "largest"}
+    return (renamed.get(topic, cast(Quantity, topic)),)
 
 
 # The stated arithmetic of a text held against a book: cash less cost, exposure over equity, values against limits.
@@ -281,11 +267,8 @@ QUANTITIES: Final = (
 """
 
 PAIRED: Final[Mapping[str, str]] = {
-    "leverage": "leverage_cap",
-    "largest": "weight_cap",
-    "cash_share": "cash_floor",
-    "orders": "orders_cap",
-}
+    "leverage": "leverage_cap", "largest": "weight_cap", "cash_share": "cash_floor", "orders": "orders_cap",
+}  # fmt: skip
 """A value and the limit it is held against."""
 
 _LIMITS: Final[Mapping[str, str]] = {
@@ -362,7 +345,7 @@ def reconcile(
     sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
     top = max(sizes.values(), default=0.0)
     limits = {rule.kind: rule.limit for rule in constraints}
-    accepted_accepted = {
+    stated = {
         "cash": (settlement.cash,),
         "cost": (
             settlement.cost,
@@ -381,16 +364,23 @@ def reconcile(
         "shorting": (float(sum(units < 0 for units in settlement.positions.values())),),
         **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
     }
-    finite = {name: tuple(filter(math.isfinite, values)) for name, values in accepted_accepted.items()}
-    accepted, largest = finite, frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
+    accepted = {name: tuple(filter(math.isfinite, values)) for name, values in stated.items()}
+    largest = frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
 
     def bears_out(quantity: str, figure: Figure) -> bool:
+        # Within half of the last printed digit; a cost is a size.
         if quantity == "largest" and figure.names and not largest.intersection(figure.names):
             return False
-        return any(_agrees(figure.number, value, signed=quantity != "cost") for value in accepted[quantity])
+        factor = 0.01 if figure.number.unit == "percent" else 1.0
+        value, half = figure.number.value * factor, figure.number.step * factor / 2
+        return any(
+            abs(abs(value) - abs(true) if quantity == "cost" else value - true)
+            <= half * (1 + _SLACK) + abs(true) * 1e-12
+            for true in accepted[quantity]
+        )
 
     for figure in figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
         known = [reading for reading in figure.readings if accepted[reading]]
@@ -409,14 +399,6 @@ def reconcile(
         quotes = tuple(dict.fromkeys([*wrong[name], *right[name]]))[:_MOST_QUOTES]
         parts.append(Part(name, verdict, next(iter(accepted[name]), None), quotes, tuple(numbers[name])))
     return Reconciliation(tuple(parts))
-
-
-def _agrees(number: Number, value: float, *, signed: bool) -> bool:
-    """Whether a value lies within half of the last printed digit of a number; a cost is a size."""
-    factor = 0.01 if number.unit == "percent" else 1.0
-    stated, half = number.value * factor, number.step * factor / 2
-    away = abs(stated - value) if signed else abs(abs(stated) - abs(value))
-    return away <= half * (1 + _SLACK) + abs(value) * 1e-12
 
 
 _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))

@@ -90,9 +90,26 @@ def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def strict_json(text: str) -> JSON:
-    """The one JSON value that ``text`` is."""
+    """The one JSON value that ``text`` is: no key twice, no NaN or infinity, integers of sane length."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise Rejected(f"key {shown(key)} comes more than once")
+            found[key] = value
+        return found
+
+    def no_constant(name: str) -> NoReturn:
+        raise Rejected(f"{name} is not JSON")
+
+    def sane(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            raise Rejected(f"an integer with {len(digits)} digits")
+        return int(digits)
+
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=no_constant, parse_int=sane)
     except json.JSONDecodeError as exc:
         raise NotJson(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
     except RecursionError:
@@ -103,27 +120,6 @@ def shown(value: object) -> str:
     """A value for a reason: cut short, printable ASCII only."""
     seen = ascii(value)
     return seen if len(seen) <= 60 else seen[:57] + "..."
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key comes twice."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise Rejected(f"key {shown(key)} comes more than once")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise Rejected(f"{name} is not JSON")
-
-
-def _int(digits: str) -> int:
-    """An integer of sane length."""
-    if len(digits) > MOST_DIGITS:
-        raise Rejected(f"an integer with {len(digits)} digits")
-    return int(digits)
 
 
 _HEDGING = """

@@ -19,6 +19,7 @@ from assaymark.judging import (
     HorizonGrades,
     HorizonLedger,
     HorizonScore,
+    OutcomeGrade,
     horizon_grades,
     horizon_ledger,
     horizon_of,
@@ -29,6 +30,7 @@ from assaymark.judging import (
     load_scoring,
     next_call,
     outcome_calls,
+    outcome_grade,
     reference_season_judges,
 )
 from assaymark.judging.season.calls import (
@@ -40,7 +42,6 @@ from assaymark.judging.season.calls import (
     quoted_spans,
 )
 from assaymark.judging.season.plans import HorizonClaim, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.scoring import OutcomeGrade, outcome_grade
 from assaymark.prompting import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse

@@ -482,12 +482,24 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         The text has no number that can be made wrong, or no draw was admissible.
     """
     text = judged_text(decision)
-    choices = _figure_choices(text, decision, context)
+    held = held_values(context, decision.actions)
+    said = statements_of(text, context, decision.actions, book_if_any(context, decision.actions))
+    # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
+    choices: list[tuple[Figure, bool, bool]] = []
+    for one in said.features:
+        if one.right and _telling(one.figure):
+            kind, figure = one.about.split("_")[0], one.figure
+            choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
+    if not choices:
+        amounts = [one for one in said.amounts if one.right and one.about in RECONCILED and _telling(one.figure)]
+        choices = [(one.figure, False, False) for one in amounts]
+    if not choices:
+        loose = [one for one in outside(figures_in(text), mentions_in(text, context)) if _telling(one)]
+        choices = [(one, False, False) for one in loose if is_held(held, abs(one.value), one.half)]
     if not choices:
         raise NotMeasurableError(
             "fact_flip cannot be made from this decision: its text states no number that the material holds"
         )
-    held = held_values(context, decision.actions)
 
     def draw(_: int) -> Composed | None:
         figure, signed, place = choices[int(rng.integers(len(choices)))]
@@ -498,30 +510,6 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         return _made("fact_flip", decision, flipped, change=Change(figure.quote, new, figure.start))
 
     return drawn("fact_flip", draw, context)
-
-
-FigureChoice = tuple[Figure, bool, bool]
-"""A figure, whether its sign can be turned, and whether it is a place between 0 and 1."""
-
-
-def _figure_choices(text: str, decision: Decision, context: Context) -> list[FigureChoice]:
-    """The figures that may be changed: of the best sort that the text has any of."""
-    book = book_if_any(context, decision.actions)
-    said = statements_of(text, context, decision.actions, book)
-    features = []
-    for one in said.features:
-        if one.right and _telling(one.figure):
-            kind = one.about.split("_")[0]
-            place = kind == "range" and not one.figure.percent
-            features.append((one.figure, one.figure.signed and kind in _SIGNED, place))
-    if features:
-        return features
-    amounts = [one for one in said.amounts if one.right and one.about in RECONCILED and _telling(one.figure)]
-    if amounts:
-        return [(one.figure, False, False) for one in amounts]
-    held = held_values(context, decision.actions)
-    loose = outside(figures_in(text), mentions_in(text, context))
-    return [(one, False, False) for one in loose if _telling(one) and is_held(held, abs(one.value), one.half)]
 
 
 def _telling(figure: Figure) -> bool:

@@ -6,7 +6,7 @@ import re
 import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -35,10 +35,6 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 # a run of one of these scripts is a word of its own, so that a Latin name or a figure beside it stays whole
 _TOKEN = re.compile(rf"[^\W_{CJK}]+(?:&[^\W_{CJK}]+)*|[{CJK}]+")
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|\Z)\s*|\n+|[。；！？]|\s\|\s")
-_BREAK = re.compile(
-    r"[,;()|，、]|\s[\-–—/]\s|(?<![A-Za-z0-9])(?:and|but|while|whereas|versus|vs|though|although|despite|after|with|plus"
-    r"|against|compared)(?![A-Za-z0-9])"
-)
 _HORIZON = re.compile(r"([0-9]{1,4})([a-z]+)\Z")
 _SPACED_HORIZON = re.compile(
     r"(?<![A-Za-z0-9.,])([0-9]{1,4}|[A-Za-z]{3,9})[ \-](?:trading[ \-])?"
@@ -227,27 +223,25 @@ class Pieces:
         return before, self.text[start : min(self._ends[at + 1], start + _WIDEST_SENTENCE)]
 
 
-class Breaks:
-    """The commas, brackets and conjunctions of a stretch of text, which cut it into clauses."""
+BREAK = re.compile(
+    r"[,;()|，、]|\s[\-–—/]\s|(?<![A-Za-z0-9])(?:and|but|while|whereas|versus|vs|though|although|despite|after|with|plus"
+    r"|against|compared)(?![A-Za-z0-9])"
+)
+"""The commas, brackets and conjunctions that cut a sentence into clauses."""
 
-    __slots__ = ("_found",)
 
-    def __init__(self, text: str, start: int, end: int) -> None:
-        self._found = [match.span() for match in _BREAK.finditer(text, start, end)]
-
-    def clause(self, start: int, end: int, sentence: tuple[int, int]) -> tuple[int, int]:
-        """The piece of ``sentence`` around the span that no comma, bracket or conjunction interrupts."""
-        found = self._found
-        at = bisect_left(found, (start, start))
-        left = max(sentence[0], start - _WIDEST_CLAUSE)
-        if at and found[at - 1][1] > left:
-            left = found[at - 1][1]
-        right = min(sentence[1], end + _WIDEST_CLAUSE)
-        while at < len(found) and found[at][0] < end:
-            at += 1
-        if at < len(found) and found[at][0] < right:
-            right = found[at][0]
-        return left, right
+def clause_in(breaks: Sequence[tuple[int, int]], start: int, end: int, sentence: tuple[int, int]) -> tuple[int, int]:
+    """The piece of ``sentence`` around the span that none of its breaks interrupts."""
+    at = bisect_left(breaks, (start, start))
+    left = max(sentence[0], start - _WIDEST_CLAUSE)
+    if at and breaks[at - 1][1] > left:
+        left = breaks[at - 1][1]
+    right = min(sentence[1], end + _WIDEST_CLAUSE)
+    while at < len(breaks) and breaks[at][0] < end:
+        at += 1
+    if at < len(breaks) and breaks[at][0] < right:
+        right = breaks[at][0]
+    return left, right
 
 
 _LONGEST_NAME = 200
@@ -359,7 +353,10 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
         for phrase in {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
             owners[phrase].add(row)
     # Words of names that exactly one instrument uses, such as Korea for South Korea.
-    words = tuple(_words(instrument) for instrument in instruments)
+    texts = (" ".join((one.id, one.symbol or "", one.name, *one.aliases)) for one in instruments)
+    words = tuple(
+        frozenset(form for form in words_of(text[:400]).forms if len(form) > 1 and form not in STOP) for text in texts
+    )
     users: dict[str, set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
         for word in words[row] - {canonical((instrument.symbol or "").lower())}:
@@ -408,9 +405,3 @@ def _unique(names: Iterable[str]) -> dict[str, int]:
 
 def _phrase(text: str) -> tuple[str, ...]:
     return tuple(words_of(text[:_LONGEST_NAME]).forms)
-
-
-def _words(instrument: Instrument) -> frozenset[str]:
-    """Content words of an instrument's names, which can tie a sentence about it to free text."""
-    text = " ".join((instrument.id, instrument.symbol or "", instrument.name, *instrument.aliases))
-    return frozenset(form for form in words_of(text[:400]).forms if len(form) > 1 and form not in STOP)

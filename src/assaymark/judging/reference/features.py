@@ -17,7 +17,7 @@ from typing import Any
 from assaymark.errors import InputError
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
 from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
-from assaymark.judging.prompts import Book, Cell, Shown, book_of, read_decision
+from assaymark.judging.prompts import Book, Shown, book_of, read_decision
 from assaymark.prompting import read_material, sections, style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
@@ -100,17 +100,6 @@ _ENDS = {"low": "low", "p10": "low", "base": "base", "p50": "base", "high": "hig
 _TOTAL_SLACK = 0.005
 _PRINTED = 0.00006
 _SLACK = 1e-6
-
-
-def _held(shown: Shown) -> dict[str, float]:
-    """Absolute weights by instrument of what the decision holds; equal ones where no weight is given at all."""
-    weights: dict[str, float] = defaultdict(float)
-    for action in shown.actions:
-        if action.kind in _HELD:
-            weights[action.instrument] += abs(action.weight or 0.0)
-    if not math.fsum(weights.values()):
-        return dict.fromkeys(weights, 1.0 / max(len(weights), 1))
-    return {instrument: weight for instrument, weight in weights.items() if weight > 0}
 
 
 def _sizes(seen: Seen, holdings: Mapping[str, float]) -> dict[str, Any]:
@@ -330,7 +319,16 @@ def _notice(material: str, decision: str) -> Features:
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     tokens = token_count(text)
     book = book_of(seen.context, shown.actions)
-    holdings = _held(shown) if book is None else book.holdings
+    holdings = {} if book is None else book.holdings
+    if book is None:
+        # Absolute weights by instrument of what the decision holds; equal ones where no weight is given at all.
+        weights: dict[str, float] = defaultdict(float)
+        for action in shown.actions:
+            if action.kind in _HELD:
+                weights[action.instrument] += abs(action.weight or 0.0)
+        holdings = {instrument: weight for instrument, weight in weights.items() if weight > 0}
+        if not math.fsum(weights.values()):
+            holdings = dict.fromkeys(weights, 1.0 / max(len(weights), 1))
     stated: list[Part] = []
     if book is not None and book.after is not None:
         found = reconcile(text, book.after, seen.context.constraints, names=tuple(seen.instruments))
@@ -405,7 +403,12 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
             subject = path
             while subject and subject not in instruments:
                 subject = subject.partition(".")[2]
-            unit = _unit_beside(path.removesuffix(subject), shown.values) if subject else _unit(path)
+            # The unit of values by instrument is what their path says, else what the names beside it say.
+            stem = path.removesuffix(subject) if subject else path
+            above = stem.rstrip(".").rpartition(".")[0] if subject else ""
+            beside = {_unit(name) for name in shown.values if above and name.rpartition(".")[0] == above}
+            told = _unit(stem) == "ratio" and len(beside) == 1
+            unit = beside.pop() if told else _unit(stem.rstrip(".") if subject else path)
             entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
         for cells in rows:
@@ -417,13 +420,6 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
         # The weights that the orders lead to are the decision's own, as target weights are.
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in book.after.weights.items()]
     return OwnNumbers.of(dict.fromkeys(entries))
-
-
-def _unit_beside(path: str, values: Mapping[str, Cell]) -> str:
-    """The unit of the values by instrument under a path: what the path says, else what the names beside it say."""
-    above = path.rstrip(".").rpartition(".")[0]
-    beside = {_unit(name) for name in values if above and name.rpartition(".")[0] == above}
-    return beside.pop() if _unit(path) == "ratio" and len(beside) == 1 else _unit(path.rstrip("."))
 
 
 def _unit(path: str) -> str:
