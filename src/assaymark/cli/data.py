@@ -34,7 +34,7 @@ def data_synth(
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
     tools = tools_of(ctx)
     with tools.progress(WHOLE) as progress:
-        line = market_data.synth(out, seed, progress=progress)
+        line = market_data.synth(out, seed, progress)
     say(tools, json, market_data.facts(out) if json else {}, [line])
 
 
@@ -88,9 +88,9 @@ def data_show(
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
     tools = tools_of(ctx)
     if json:
-        say_json(market_data.facts(folder, at=at, instrument=instrument))
+        say_json(market_data.facts(folder, at, instrument))
         return
-    tools.show(market_data.show(folder, at=at, instrument=instrument))
+    tools.show(market_data.show(folder, at, instrument))
 
 
 @app.command(

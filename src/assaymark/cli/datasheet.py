@@ -109,7 +109,7 @@ def datasheet(
     wanted = wanted if rubric is None else find_rubric(rubric)
     if dry_run:
         found = costs.expect_datasheets(
-            folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=pointwise, rubric=wanted
+            folder, judges, prices_of(who), tasks, seed, strict, pointwise=pointwise, rubric=wanted
         )
         say_forecast(tools, json, found)
         return

@@ -61,7 +61,7 @@ def gate(
     margin of each other.
     """
     with _errors():
-        found = gate_claim(claim, texts.read_decided(run, alias or ()), at_least=at_least)
+        found = gate_claim(claim, texts.read_decided(run, alias or ()), at_least)
         value = to_json(found) | {"claim": claim, "at_least": at_least}
         say(tools_of(ctx), json, value, texts.gate_lines(found, at_least))
     if not found.passed:

@@ -68,7 +68,7 @@ def draw(
     tools = tools_of(ctx)
     with new_folder(out) if run.is_file() else nullcontext():
         folder = _folder(run, out)
-        made = draw_cycles(folder, sample, now=datetime.now(UTC), seed=seed, twice=double)
+        made = draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
     say(tools, json, made, draw_lines(folder, made))
 
 
@@ -95,7 +95,7 @@ def label(
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
-    found = open_labelling(_folder(run, OUT), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC))
+    found = open_labelling(_folder(run, OUT), sample, names, gold, seed, now=datetime.now(UTC))
     if read:
         new = read_labels(found, files or [])
         _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])

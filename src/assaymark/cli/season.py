@@ -151,7 +151,7 @@ def judge(
         say_forecast(tools, json, expect_season_judging(folder, prices_of(who)))
         return
     with tools.progress() as progress:
-        done = judge_season(folder, who, progress=progress)
+        done = judge_season(folder, who, progress)
     paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
     value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
     say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
@@ -170,7 +170,7 @@ def publish(
     tools = tools_of(ctx)
     chosen = chosen_languages(language or ())
     with tools.progress(WHOLE) as progress:
-        done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, url=url or "", progress=progress)
+        done = publish_season(RunFolder(season), out, chosen, calls, url or "", progress)
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
     say(tools, json, value, done.lines)
 

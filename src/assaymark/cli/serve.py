@@ -41,7 +41,7 @@ def serve(
     Only requests to a host named here are answered, so that no other web page can read the run.
     """
     tools = tools_of(ctx)
-    with open_server(folder, host=host, port=port, allowed=allow or ()) as server:
+    with open_server(folder, host, port, allowed=allow or ()) as server:
         names = ["localhost" if host in EVERY else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = ["others on the network are refused: say with --allow-host NAME how they call this machine"]

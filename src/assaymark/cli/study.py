@@ -143,7 +143,7 @@ def controls(
     tools, now = tools_of(ctx), datetime.now(UTC)
     with tools.progress() as progress:
         made = make_controls(
-            RunFolder(run), now=now, count=count, kinds=[one.strip() for one in kinds.split(",")], seed=seed,
+            RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed,
             progress=progress,
         )  # fmt: skip
     say(tools, json, made, list(made.lines()))
@@ -155,7 +155,7 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     tools, now = tools_of(ctx), datetime.now(UTC)
     text = study_text(study)
     if is_plan_of_scores(text, str(study)):
-        made, when = lock_plan(RunFolder(out), text, str(study), now=now)
+        made, when = lock_plan(RunFolder(out), text, str(study), now)
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
         say(tools, json, {"plan_hash": made, "locked_at": when}, lines)
         return
@@ -191,7 +191,7 @@ def amend(
         if out is not None or reason is not None:
             raise typer.BadParameter("--rules takes a run folder and nothing else", ctx=ctx)
         folder = RunFolder(study)
-        made = adopt_rules(folder, now=now)
+        made = adopt_rules(folder, now)
     elif out is None or reason is None:
         raise typer.BadParameter("--out and --reason are needed, or RUN --rules 2", ctx=ctx)
     else:
@@ -323,8 +323,8 @@ def measure(
         plan = None if study is None else parse_study(study_text(study), source=str(study))
         with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
-                judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions, computing=computing,
-                progress=progress,
+                judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
+                progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
         say(tools, json, value, found.lines())
@@ -445,7 +445,7 @@ def report(
         raise typer.BadParameter("several runs make one site: say where with --out SITE", ctx=ctx)
     if out is not None:
         with tools.progress(WHOLE) as progress:
-            joined = join_runs(folders, out, title=title, calls=calls, progress=progress)
+            joined = join_runs(folders, out, title, calls, progress)
         lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
         return
@@ -466,7 +466,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
     match kind_of(folder):
         case "portbench":
             with tools.progress(WHOLE) as progress:
-                done = bench_report(folder, calls=calls, progress=progress)
+                done = bench_report(folder, calls, progress)
             value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
             say(tools, json, value, [*done.lines, f"page: {done.page}"])
         case "season":
@@ -474,7 +474,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
                 f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
             )
         case "judges":
-            made = datasheet_report(folder, calls=calls)
+            made = datasheet_report(folder, calls)
             value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
             say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
         case "study":
@@ -505,7 +505,7 @@ def export(
         raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both", ctx=ctx)
     folder = RunFolder(run)
     with tools.progress(WHOLE) as progress:
-        logs = export_inspect(folder, out, progress=progress) if out is not None else []
+        logs = export_inspect(folder, out, progress) if out is not None else []
         tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
     told = [{"path": str(one.path), "judge": one.judge, "samples": one.samples, "scored": one.scored} for one in logs]
     say(tools, json, {"logs": told, "tables": tables}, [*map(str, logs), *tables])

@@ -179,8 +179,8 @@ class MadeControls(Result):
 
 
 def make_controls(
-    folder: RunFolder, *, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-    family: str = CONTROL, style: str = "plain", progress: Progress = silent,
+    folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
+    *, family: str = CONTROL, style: str = "plain", progress: Progress = silent,
 ) -> MadeControls:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet.
 

@@ -134,7 +134,7 @@ def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
 
 
 def ask_in_batches(
-    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, *, what: str, progress: Progress
+    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
 ) -> None:
     """Ask the calls whose provider takes batches in batches, and wait for them; the others are left for later."""
     batched = batched_calls(calls)
@@ -175,8 +175,8 @@ _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are
 
 
 def run_all(
-    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, *, what: str,
-    progress: Progress, unusable: Unusable | None = None, first: bool = True,
+    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
+    progress: Progress, *, unusable: Unusable | None = None, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     _check_ready(ledger, calls, models)
@@ -187,7 +187,7 @@ def run_all(
     if engine.batch:
         if purse is not None:
             purse.afford(ledger, batched_calls(calls))
-        ask_in_batches(ledger, calls, engine, what=what, progress=progress)
+        ask_in_batches(ledger, calls, engine, what, progress)
     counts = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
     paid = {"purse": purse, "told": _cost_told(models, progress), **run_options(engine)}
@@ -321,7 +321,7 @@ def ask(
         anchor_lock(folder, ledger)
         ledger.plan(calls)
         engine, what = engine or EngineChoice(), f"{what} {judge}"
-        summary = run_all(ledger, calls, models, engine, what=what, progress=progress, unusable=unusable)
+        summary = run_all(ledger, calls, models, engine, what, progress, unusable=unusable)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 

@@ -143,11 +143,11 @@ class Checked(Result):
         write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
         write_json(folder.path / READ, head | {"read": asdict(self.read)})
-        page = self.write_pages(folder, brief=brief)
+        page = self.write_pages(folder, brief)
         write_sums(folder)
         return page
 
-    def write_pages(self, folder: RunFolder, *, brief: bool = False) -> Path:
+    def write_pages(self, folder: RunFolder, brief: bool = False) -> Path:
         """Write the pages into a run folder, and return the first."""
         replace_files(folder.report, each_page(self.run, brief=brief))
         return folder.report / "index.html"
@@ -440,7 +440,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
     )
 
 
-def lock_plan(folder: RunFolder, text: str, source: str, *, now: datetime) -> tuple[str, str]:
+def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
     """Lock a plan before scores are made elsewhere; returns its hash and when it was locked.
 
     `PlanError`: another plan is locked there.
@@ -503,7 +503,7 @@ def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrde
     """
     judges = tuple(sorted(read.families))
     panel = Panel(judges, tuple(read.families[name] for name in judges))
-    plan = default_study(panel, derivations=columns.names.get("derivation", ("honest",)), scale=read.scale)
+    plan = default_study(panel, columns.names.get("derivation", ("honest",)), read.scale)
     if len(read.dimensions) == 1:  # its score is the overall score
         plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
     form = None if read.levels else "icc"

@@ -58,7 +58,7 @@ def claim(folder: RunFolder) -> VerdictFile:
     verdicts = decide_claims(measurements, study, plan_hash, amended=locked.amended, preregistered=kept)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    file = verdict_file(study, plan_hash, verdicts, measurements, preregistered=kept, amendments=locked.amendments)
+    file = verdict_file(study, plan_hash, verdicts, measurements, kept, locked.amendments)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
     made = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)

@@ -54,7 +54,7 @@ class Pull:
     options: Sequence[str] = field(default=(), repr=False)  # may hold a key
 
 
-def synth(folder: Path, seed: int, *, progress: Progress = silent) -> str:
+def synth(folder: Path, seed: int, progress: Progress = silent) -> str:
     """Write the embedded market of a seed into a folder, and say in one line what is there now."""
     progress("market", 0, 2)
     snapshot = synthetic_snapshot(seed)
@@ -92,17 +92,17 @@ def pull(
     return _written(folder, sources.pull(wanted.source, request, now=now, progress=progress))
 
 
-def show(folder: Path, *, at: str | None = None, instrument: str | None = None) -> RenderableType:
+def show(folder: Path, at: str | None = None, instrument: str | None = None) -> RenderableType:
     """What a folder holds or, with ``at``, what could be known from it at that time."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     if moment is None:
-        return store_summary(manifest, history, instrument=instrument)
+        return store_summary(manifest, history, instrument)
     # Without the summary of the store, which knows what came later.
-    return Group(origin_summary(manifest), Text(), view_summary(history.as_of(moment), instrument=instrument))
+    return Group(origin_summary(manifest), Text(), view_summary(history.as_of(moment), instrument))
 
 
-def facts(folder: Path, *, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
+def facts(folder: Path, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
     """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)

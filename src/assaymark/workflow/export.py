@@ -64,7 +64,7 @@ def require_inspect(name: str = "inspect_ai") -> ModuleType:
     raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
 
 
-def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent) -> list[ExportedLog]:
+def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) -> list[ExportedLog]:
     """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)

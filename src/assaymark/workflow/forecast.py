@@ -91,7 +91,7 @@ def paid_models(
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, found, strict=strict)
+    return whole.paid_from(purse, found, strict)
 
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
@@ -117,8 +117,8 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 
 def expect_datasheets(
-    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, *, tasks: Path | None, seed: int, strict: bool,
-    pointwise: bool, rubric: Rubric,
+    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
+    *, pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost; see `expect_study`."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
@@ -173,7 +173,7 @@ def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, ba
         if key not in replied:
             rest[call.model].append(call)
     return [
-        Expected(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch=batch))
+        Expected(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
         for name, of in sorted(counts.items())
     ]
 

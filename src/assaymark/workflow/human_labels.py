@@ -108,9 +108,9 @@ def draw_sample(
     if twice:
         double = min(number, max(math.ceil(twice * number - 1e-9), math.ceil(FEWEST_DOUBLE / agents_a_cycle)))
     return Draw(
-        frame=frame, frame_sha256=sha256_text(canonical_json(frame)), strata={name: cycles[name] for name in frame},
-        seed=seed, units=units, pi=dict.fromkeys(frame, number / len(frame)),
-        twice=tuple(units[k * number // double] for k in range(double)), at=at,
+        frame, sha256_text(canonical_json(frame)), {name: cycles[name] for name in frame},
+        seed, units, dict.fromkeys(frame, number / len(frame)),
+        tuple(units[k * number // double] for k in range(double)), at,
     )  # fmt: skip
 
 
@@ -308,7 +308,7 @@ def take_over(folder: RunFolder) -> int:
             cycle, trajectory = sheets.ids.get(name, ("", ""))
             for dimension, score in (before[trajectory, grader] | label["scores"]).items() if trajectory else ():
                 one = HumanGrade(
-                    trajectory=trajectory, cycle=cycle, grader=grader, dimension=dimension,
+                    trajectory, cycle, grader, dimension,
                     score=None if score is None else float(score), at=label["at"], seconds=label.get("seconds"),
                     comment=label.get("comment", ""),
                 )  # fmt: skip

@@ -68,7 +68,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
         asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
-        given = import_labels(path.name, data, records=cycles, dimensions=asked, scale=frame.scale)
+        given = import_labels(path.name, data, cycles, asked, frame.scale)
         store_grades(folder, [HumanGrade(**one) for one in given])
         return len(given)
     if season:

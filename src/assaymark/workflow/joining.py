@@ -65,7 +65,7 @@ class Joined:
 
 
 def join_runs(
-    folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
+    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
 ) -> Joined:
     """Make one site of several finished runs, whatever they are."""
     paths, problems = [folder.path.resolve() for folder in folders], []
@@ -113,7 +113,7 @@ def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
         run = open_checked(folder).run
         return front_of_study(run), lambda out, site: replace_files(out, each_page(run, site))
     shown = study_shown(folder)
-    return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls=calls))
+    return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls))
 
 
 def _benchmark(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
@@ -136,7 +136,7 @@ def _judges(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
 
     def write(out: Path, site: Site) -> None:
         frame = judges_frame(COMPARISON, site)
-        pages = datasheet_pages(sheets, stored_agreement(folder), frame, answers=stored_answers(folder), read=read)
+        pages = datasheet_pages(sheets, stored_agreement(folder), frame, stored_answers(folder), read)
         replace_files(out, pages)
 
     return front_of_judges(sheets, folder.path.resolve().name), write

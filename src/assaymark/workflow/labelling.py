@@ -196,8 +196,8 @@ def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
 
 
 def open_labelling(
-    folder: RunFolder, *, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
-    seed: int | None = None, now: datetime,
+    folder: RunFolder, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
+    seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
     """The labelling of a run: its stored draw, or a new one, dealt out to the graders.
 
@@ -215,7 +215,7 @@ def open_labelling(
         raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")
     if draw is None or asked:
         size = len(draw.units) if draw is not None and number is None else number
-        draw = draw_cycles(folder, size, now=now, seed=draw.seed if draw is not None and seed is None else seed)
+        draw = draw_cycles(folder, size, now, seed=draw.seed if draw is not None and seed is None else seed)
     if sheets is not None and sheets.draw != content_id(draw):
         sheets = None
     if sheets is None or graders is not None or gold is not None:

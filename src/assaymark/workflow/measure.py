@@ -189,8 +189,8 @@ def _anchored(store: Store, locked: Locked, scores: Scores) -> Iterator[Measurem
     by_id = {one.record_id: one for one in scores.selection.honest}
     yield from anchor_measurements(
         {name: before[name] for name in both}, {name: after[name] for name in both},
-        agents={name: by_id[name].agent.id for name in both}, clusters={name: by_id[name].cluster for name in both},
-        changed=load_rubric(wanted.rubric).changed(locked.rubric), judge=wanted.judge, rubric=wanted.rubric,
+        {name: by_id[name].agent.id for name in both}, {name: by_id[name].cluster for name in both},
+        load_rubric(wanted.rubric).changed(locked.rubric), wanted.judge, rubric=wanted.rubric,
         study=locked.study,
     )  # fmt: skip
 

@@ -470,7 +470,7 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
             before = ()
         following = [other.text for other in sentences[at + 1 : at + 12] if other.block == one.block]
         long = len(one.text) > LONGEST and next(run.names.mentions(one.text[: 10 * LONGEST]), None)
-        finding = proofread_sentence(one.text, run, following=following, before=before)
+        finding = proofread_sentence(one.text, run, following, before)
         if long:
             finding = Finding("?", f"a sentence of {len(one.text):,} characters is not read")
         elif len(one.text) <= LONGEST:

@@ -187,7 +187,7 @@ def study_shown(folder: RunFolder) -> StudyShown:
     return StudyShown(run, sheets, stored_answers(folder), None if paid is None else calls_of(folder))
 
 
-def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") -> Iterator[tuple[str, str]]:
+def study_pages(shown: StudyShown, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
     """Every page of a study with those of its judges, as path and text."""
     yield from each_page(shown.run, site, shown.read, calls)
     if shown.sheets:
@@ -207,12 +207,12 @@ def gather(
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
     judged = Judged(
-        parts={
+        {
             "panel": judgments,
             "anchors": store.read(ANCHOR) if store.rows(ANCHOR) else (),
             "outside": store.read(PROBE) if store.rows(PROBE) else (),
         },
-        decisions=selection.decisions,
+        selection.decisions,
         people=frozenset(one.name for one in study.judges if one.human),
         decided_here=study.substrate is not None,
     )

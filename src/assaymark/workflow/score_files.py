@@ -163,7 +163,7 @@ class MeasuredTable(Result):
 
 
 def measure_table(
-    path: Path, study: Study | None = None, out: RunFolder | Path | None = None, *,
+    path: Path, study: Study | None = None, out: RunFolder | Path | None = None,
     dimensions: Sequence[str] | None = None, computing: Computing | None = None, progress: Progress = silent,
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
@@ -214,7 +214,7 @@ def is_large(path: Path) -> bool:
     return False
 
 
-def default_study(table: Judged, *, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
+def default_study(table: Judged, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
     """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
@@ -259,7 +259,7 @@ def measure_columns(
         if not columns.usable.any():
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
-    whole = honest = score_table_of(columns, weights=weights)
+    whole = honest = score_table_of(columns, weights)
     plan = default_study(honest, derivations=present) if study is None else study
     _require_fit(path, plan, honest, honest.names, honest.agents, present)
     if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
@@ -275,7 +275,7 @@ def measure_columns(
             raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
         columns = columns.only(np.array([name not in left_out for name in judges])[columns.codes["judge"]])
         said += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
-        honest = score_table_of(columns, weights=weights)
+        honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
         said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
@@ -373,7 +373,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
         composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
         cells = []
         for kind in study.cells_judged:
-            table = score_table_of(columns, weights=study.rubric.weights, derivation=kind)
+            table = score_table_of(columns, study.rubric.weights, derivation=kind)
             own = table.trajectories
             written = tuple(composers[name] for name in own)
             cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in own), written))

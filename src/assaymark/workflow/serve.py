@@ -254,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def open_server(
-    path: Path, *, host: str = HOST, port: int = PORT, allowed: Collection[str] = ()
+    path: Path, host: str = HOST, port: int = PORT, *, allowed: Collection[str] = ()
 ) -> ThreadingHTTPServer:
     """A server that shows a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}

@@ -115,7 +115,7 @@ class Desk:
             for again in ("", " again"):
                 ledger.plan(calls)
                 summary = run_all(
-                    ledger, calls, self.models, study.engine, what=what + again, progress=self.progress,
+                    ledger, calls, self.models, study.engine, what + again, self.progress,
                     unusable=None if again else unusable,
                 )  # fmt: skip
                 require_all(summary, "the judges", self.folder)

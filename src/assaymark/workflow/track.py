@@ -258,7 +258,7 @@ def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
 
 
 def _value_at(text: str, source: str, place: Sequence[str]) -> object:
-    value: object = read_toml(text, source=source)
+    value: object = read_toml(text, source)
     for key in place:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value

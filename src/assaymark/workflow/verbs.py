@@ -98,7 +98,7 @@ def plan_calls(
     verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
     progress("simulating studies", 0, 1)
     found = plan_calls_report(
-        honest_table(store, locked), locked.study, verdicts, measurements, budget_calls=budget, seed=locked.study.seed,
+        honest_table(store, locked), locked.study, verdicts, measurements, budget, locked.study.seed,
         effect=effect, prices=prices,
     )  # fmt: skip
     progress("simulating studies", 1, 1)
