@@ -15,6 +15,7 @@ from assaymark.cli.options import (
     PriceFile,
     Tools,
     examples,
+    option,
     say_forecast,
     say_json,
     tools_of,
@@ -28,38 +29,25 @@ from assaymark.workflow.ask import prices_of
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.datasheet import Made
 
-Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Judge to measure; repeatable.", metavar="PROVIDER/NAME")
-]
-Log = Annotated[
-    Path | None, typer.Option("--from", help="Existing log of pairwise verdicts, any format.", metavar="LOG")
-]
-LogMap = Annotated[
-    list[str] | None, typer.Option("--map", help="For --from: a column, or a map (TOML).", metavar="ROLE=COLUMN")
-]
+Judges = Annotated[list[str] | None, option("Judge to measure; repeatable.", "PROVIDER/NAME", "--judge")]
+Log = Annotated[Path | None, option("Existing log of pairwise verdicts, any format.", "LOG", "--from")]
+LogMap = Annotated[list[str] | None, option("For --from: a column, or a map (TOML).", "ROLE=COLUMN", "--map")]
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="For --from: leave out rows that cannot be read.")]
-Only = Annotated[
-    list[str] | None, typer.Option("--only", help="For --from: rows to read; repeatable.", metavar="COLUMN=VALUE")
-]
-Compare = Annotated[
-    list[Path] | None, typer.Option("--compare", help="Earlier datasheet (JSON), to test for drift.", metavar="FILE")
-]
+Only = Annotated[list[str] | None, option("For --from: rows to read; repeatable.", "COLUMN=VALUE", "--only")]
+Compare = Annotated[list[Path] | None, option("Earlier datasheet (JSON), to test for drift.", "FILE", "--compare")]
 Comparator = Annotated[
-    str | None, typer.Option("--comparator", help="Upper-bound reference judge (not ground truth).",
-                             metavar="PROVIDER/NAME"),
-]  # fmt: skip
-Tasks = Annotated[Path | None, typer.Option("--tasks", help="Custom tasks (TOML); default: finance.", metavar="FILE")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of stimuli and resampling.", metavar="N")]
-Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
+    str | None, option("Upper-bound reference judge (not ground truth).", "PROVIDER/NAME", "--comparator")
+]
+Tasks = Annotated[Path | None, option("Custom tasks (TOML); default: finance.", "FILE", "--tasks")]
+Seed = Annotated[int, option("Seed of stimuli and resampling.", "N", "--seed")]
+Trials = Annotated[int, option("Times each question is asked.", "N", "--trials", min=1, max=50)]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also have single texts graded by a rubric.")]
-RubricName = Annotated[
-    str | None, typer.Option("--rubric", help="For --pointwise: rubric, or its file.", metavar="NAME")
-]
-Panel = Annotated[Path | None, typer.Option("--run", help="Run folder whose judges are all measured.", metavar="RUN")]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
-KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]
+RubricName = Annotated[str | None, option("For --pointwise: rubric, or its file.", "NAME", "--rubric")]
+Panel = Annotated[Path | None, option("Run folder whose judges are all measured.", "RUN", "--run")]
+BaseUrl = Annotated[str | None, option("Address of a compatible API.", "URL", "--base-url")]
+KeyEnv = Annotated[str | None, option("Variable that holds its key.", "NAME", "--key-env")]
+Out = Annotated[Path, option("Folder to work in.", "RUN", "--out", "-o")]
 app = typer.Typer(rich_markup_mode=None)
 
 

@@ -293,16 +293,17 @@ def misuse(error: typer.TyperException) -> str:
     return f"{said}; for example: {example}"
 
 
+def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
+    """An option of a command, with its help and what stands for its value."""
+    return typer.Option(*flags, help=help, metavar=metavar, **more)
+
+
 DEGRADED = 3
 """Exit status of a command that did its work without something that should have been there."""
 
-Ledger = Annotated[str | None, typer.Option("--ledger", help="PostgreSQL ledger, for several workers.", metavar="URL")]
-Budget = Annotated[
-    float | None, typer.Option("--budget", help="Maximum total spend for this run, in USD.", metavar="USD")
-]
-PriceFile = Annotated[
-    Path | None, typer.Option("--prices", help="Custom price table (TOML), not the built-in one.", metavar="FILE")
-]
+Ledger = Annotated[str | None, option("PostgreSQL ledger, for several workers.", "URL", "--ledger")]
+Budget = Annotated[float | None, option("Maximum total spend for this run, in USD.", "USD", "--budget")]
+PriceFile = Annotated[Path | None, option("Custom price table (TOML), not the built-in one.", "FILE", "--prices")]
 StrictAgents = Annotated[bool, typer.Option("--strict-agents", help="Stop when a Python agent raises.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]

@@ -21,6 +21,7 @@ from assaymark.cli.options import (
     Tools,
     Verbs,
     examples,
+    option,
     say,
     say_forecast,
     tools_of,
@@ -36,26 +37,21 @@ from assaymark.workflow.tracks.season_publish import chosen_languages, publish_s
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
 SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to make.", metavar="SEASON")]
-Site = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder of the site: new, empty, or this season's.", metavar="SITE")
-]
+Out = Annotated[Path, option("Run folder to make.", "SEASON", "--out", "-o")]
+Site = Annotated[Path, option("Folder of the site: new, empty, or this season's.", "SITE", "--out", "-o")]
 Language = Annotated[
-    list[str] | None,
-    typer.Option("--language", help="Language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
+    list[str] | None, option("Language of the pages: de, or a TOML file. Default: all.", "LANGUAGE", "--language")
 ]
 Calls = Annotated[
     bool, typer.Option("--calls", help="Pages of raw calls for every grade and decision; they show the context.")
 ]
 Address = Annotated[
-    str | None,
-    typer.Option("--url", help="Address where the site will lie, for links in feeds and previews.", metavar="URL"),
+    str | None, option("Address where the site will lie, for links in feeds and previews.", "URL", "--url")
 ]
 AllowAbsent = Annotated[
-    list[str] | None,
-    typer.Option("--allow-absent", help="Agent that may be absent when the season is locked.", metavar="NAME"),
+    list[str] | None, option("Agent that may be absent when the season is locked.", "NAME", "--allow-absent")
 ]
-Day = Annotated[str | None, typer.Option("--day", help="Last day to run, such as 2024-03-01.", metavar="DAY")]
+Day = Annotated[str | None, option("Last day to run, such as 2024-03-01.", "DAY", "--day")]
 
 
 app = typer.Typer(

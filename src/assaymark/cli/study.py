@@ -23,6 +23,7 @@ from assaymark.cli.options import (
     StrictAgents,
     Tools,
     examples,
+    option,
     say,
     say_forecast,
     say_json,
@@ -55,17 +56,15 @@ app = typer.Typer(rich_markup_mode=None)
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 MaybeRun = Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")]
 StudyFile = Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")]
+Out = Annotated[Path, option("Run folder to work in.", "RUN", "--out", "-o")]
 
 
 @app.command(epilog=examples("assaymark demo", "assaymark demo --real", "assaymark demo --out /tmp/first --verbose"))
 def demo(
     ctx: typer.Context,
     real: Annotated[bool, typer.Option("--real", help="Check published grades of six language models.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Run folder to work in; default: assaymark-demo[-real].",
-                                  metavar="RUN")
-    ] = None,
+    out: Annotated[Path | None,
+        option("Run folder to work in; default: assaymark-demo[-real].", "RUN", "--out", "-o")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run a small built-in study and write its report: no key, no file, no network."""
@@ -96,10 +95,10 @@ def import_(
         str, typer.Argument(help=f"{', '.join(sorted(IMPORTERS))}, human, or: template.", metavar="FORMAT")
     ],
     path: Annotated[Path | None, typer.Argument(help="Folder or file to read.", metavar="PATH")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write.", metavar="RUN")] = None,
+    out: Annotated[Path | None, option("Run folder to write.", "RUN", "--out", "-o")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
     rubric: Annotated[
-        str, typer.Option("--rubric", help="For human: rubric that people graded by, or its file.", metavar="NAME")
+        str, option("For human: rubric that people graded by, or its file.", "NAME", "--rubric")
     ] = "v1.0",
     json: AsJson = False,
 ) -> None:
@@ -129,11 +128,9 @@ def import_(
 )
 def controls(
     ctx: typer.Context, run: Run,
-    count: Annotated[int, typer.Option("--count", min=1, help="Texts of each kind.", metavar="N")] = 30,
-    kinds: Annotated[
-        str, typer.Option("--kinds", help="Some of cell_a, cell_b, fact_flip.", metavar="NAMES")
-    ] = "cell_a,cell_b,fact_flip",
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the texts.", metavar="N")] = 0,
+    count: Annotated[int, option("Texts of each kind.", "N", "--count", min=1)] = 30,
+    kinds: Annotated[str, option("Some of cell_a, cell_b, fact_flip.", "NAMES", "--kinds")] = "cell_a,cell_b,fact_flip",
+    seed: Annotated[int, option("Random seed of the texts.", "N", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Make control texts from imported records before they are judged.
@@ -173,10 +170,8 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
 def amend(
     ctx: typer.Context,
     study: Annotated[Path, typer.Argument(help="Study file (TOML); for --rules, a run folder.", metavar="STUDY|RUN")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")] = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Reason, shown with every verdict.", metavar="TEXT")
-    ] = None,
+    out: Annotated[Path | None, option("Run folder to work in.", "RUN", "--out", "-o")] = None,
+    reason: Annotated[str | None, option("Reason, shown with every verdict.", "TEXT", "--reason")] = None,
     rules: Annotated[
         Literal["2"] | None, typer.Option("--rules", help="New rules for a run of version 1; keeps all replies.")
     ] = None,
@@ -249,9 +244,8 @@ def worker(
 def judge(
     ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False,
-    reparse: Annotated[
-        bool, typer.Option("--reparse", help="Only parse stored replies again, with this version (an amendment).")
-    ] = False,
+    reparse: Annotated[bool,
+        typer.Option("--reparse", help="Only parse stored replies again, with this version (an amendment).")] = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Score every decision with every judge of the locked plan, and check every number against its context.
@@ -283,31 +277,17 @@ def judge(
 )
 def measure(
     ctx: typer.Context, run: MaybeRun = None,
-    judgments: Annotated[
-        Path | None,
-        typer.Option("--judgments", help="Folder of partitions; for one file use: assaymark check.", metavar="PATH"),
-    ] = None,
-    study: Annotated[
-        Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.", metavar="STUDY")
-    ] = None,
+    judgments: Annotated[Path | None,
+        option("Folder of partitions; for one file use: assaymark check.", "PATH", "--judgments")] = None,
+    study: Annotated[Path | None, option("For --judgments: the plan; default: defaults.", "STUDY", "--study")] = None,
     dimensions: tables.Criteria = None, role_map: tables.RoleMap = None, scale: tables.OnScale = None,
     judges: tables.Judges = None, family: tables.Makers = None, cluster: tables.Cluster = None,
     cluster_order: tables.Order = None, without: tables.Without = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For --judgments: output folder.", metavar="RUN")
-    ] = None,
-    compute: Annotated[
-        str | None, typer.Option("--compute", help="For a folder: serial, processes or ray.", metavar="HOW")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Partitions at once; default: cores.", metavar="N")
-    ] = None,
-    ray: Annotated[
-        str | None, typer.Option("--ray", help="Ray cluster; default: RAY_ADDRESS, or local.", metavar="ADDRESS")
-    ] = None,
-    deadline: Annotated[
-        float | None, typer.Option("--deadline", help="Seconds per partition; default: 3600.", metavar="SECONDS")
-    ] = None,
+    out: Annotated[Path | None, option("For --judgments: output folder.", "RUN", "--out", "-o")] = None,
+    compute: Annotated[str | None, option("For a folder: serial, processes or ray.", "HOW", "--compute")] = None,
+    workers: Annotated[int | None, option("Partitions at once; default: cores.", "N", "--workers", min=1)] = None,
+    ray: Annotated[str | None, option("Ray cluster; default: RAY_ADDRESS, or local.", "ADDRESS", "--ray")] = None,
+    deadline: Annotated[float | None, option("Seconds per partition; default: 3600.", "SECONDS", "--deadline")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure the judges, the agents and the evidence of a run, or of a folder of partitions of scores."""
@@ -337,13 +317,10 @@ def measure(
 
 @app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
 def claim(
-    ctx: typer.Context, runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folder; with --verify, more certificates.", metavar="RUN")
-    ] = None,
-    verify: Annotated[
-        list[Path] | None, typer.Option("--verify", help="Certificates to recompute from their own tables.",
-                                        metavar="FILE")
-    ] = None,
+    ctx: typer.Context, runs: Annotated[list[Path] | None,
+        typer.Argument(help="Run folder; with --verify, more certificates.", metavar="RUN")] = None,
+    verify: Annotated[list[Path] | None,
+        option("Certificates to recompute from their own tables.", "FILE", "--verify")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Decide which claims are supported, or verify certificates without any judged text."""
@@ -386,16 +363,10 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
 )
 def plan_calls(
     ctx: typer.Context, run: Run,
-    budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="Number of further judge calls.", metavar="CALLS")
-    ] = None,
-    effect: Annotated[
-        float | None, typer.Option("--effect", help="Difference to find; default: the claim's.", metavar="POINTS")
-    ] = None,
-    price: Annotated[
-        list[str] | None,
-        typer.Option("--price", help="Price of a record, call or human grade; repeatable.", metavar="WHAT=USD"),
-    ] = None,
+    budget: Annotated[int | None, option("Number of further judge calls.", "CALLS", "--budget", min=1)] = None,
+    effect: Annotated[float | None, option("Difference to find; default: the claim's.", "POINTS", "--effect")] = None,
+    price: Annotated[list[str] | None,
+        option("Price of a record, call or human grade; repeatable.", "WHAT=USD", "--price")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Simulate which further judge calls would most likely raise a claim to the next level.
@@ -429,14 +400,10 @@ def plan_calls(
 def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of a site of all runs.", metavar="SITE")
-    ] = None,
+    out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = TITLE,
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
-    language: Annotated[
-        str, typer.Option("--language", help="Further language of a study's first page: de.", metavar="LANGUAGE")
-    ] = "",
+    language: Annotated[str, option("Further language of a study's first page: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,
 ) -> None:
     """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
@@ -491,12 +458,9 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
 def export(
     ctx: typer.Context, run: Run,
     inspect: Annotated[bool, typer.Option("--inspect", help="Write Inspect AI logs, one per judge.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For --inspect: output folder.", metavar="FOLDER")
-    ] = None,
-    arrow: Annotated[
-        Path | None, typer.Option("--arrow", help="Folder for copies of all tables as Arrow files.", metavar="FOLDER")
-    ] = None,
+    out: Annotated[Path | None, option("For --inspect: output folder.", "FOLDER", "--out", "-o")] = None,
+    arrow: Annotated[Path | None,
+        option("Folder for copies of all tables as Arrow files.", "FOLDER", "--arrow")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Export what judges were asked and answered as logs for Inspect's viewer, or all tables for a notebook."""
