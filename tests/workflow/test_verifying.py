@@ -29,7 +29,7 @@ def verified(folder: Path) -> VerifiedRun:
 
 
 def differing(folder: Path) -> list[str]:
-    return [f"{one.file}: {one.what}" for one in verified(folder).differences]
+    return [str(one) for one in verified(folder).differences]
 
 
 def edit(path: Path, **changes: object) -> None:

@@ -23,7 +23,7 @@ from assaymark.cli.options import (
     option,
     say,
     say_forecast,
-    say_json,
+    say_paid,
 )
 from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
@@ -129,11 +129,7 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
             verbs.name_ledger(folder, ledger)
         with tools.progress() as progress:
             done = verb(folder, text, source, who, now=datetime.now(UTC), progress=progress)
-        paid = costs.paid_of(folder, prices_of(who))
-        if json:
-            verdicts = Store(folder).read(VERDICTS)
-            say_json({"page": str(done.page), "verdicts": verdicts, "paid": paid.views})
-        else:
-            tools.say_all([*done.lines, *paid.lines, f"page: {done.page}"])
+        value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS) if json else ()}
+        say_paid(tools, json, folder, who, value, done.lines, [f"page: {done.page}"])
 
     return command

@@ -60,9 +60,9 @@ def data_pull(
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
     tools = tools_of(ctx)
-    wanted = market_data.Pull(source=source, symbols=symbol or (), start=start, end=end, options=option or ())
     with tools.progress(WHOLE) as progress:
-        line = market_data.pull(out, wanted, now=datetime.now(UTC), environment=os.environ, progress=progress)
+        line = market_data.pull(out, source, symbols=symbol or (), start=start, end=end, options=option or (),
+                                now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
     say(tools, json, market_data.facts(out) if json else {}, [line])
 
 

@@ -17,9 +17,10 @@ from assaymark.cli.options import (
     examples,
     option,
     say_forecast,
-    say_json,
+    say_paid,
     tools_of,
 )
+from assaymark.engine.providers.registry import Models
 from assaymark.judging import find_rubric
 from assaymark.records import JSON
 from assaymark.report.terminal import datasheet_summary
@@ -83,7 +84,7 @@ def datasheet(
         mapping = verbs.log_map(log_map or (), only or ())
         with tools.progress(WHOLE):
             made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going)
-        _show(tools, json, made)
+        _show(tools, json, RunFolder(out), made)
         return
     if log_map or only or keep_going:
         raise typer.BadParameter("--map, --only and --keep-going are for --from", ctx=ctx)
@@ -107,14 +108,11 @@ def datasheet(
             study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
         )  # fmt: skip
-    _show(tools, json, made, costs.paid_of(folder, prices_of(who)))
+    _show(tools, json, folder, made, who)
 
 
-def _show(tools: Tools, json: bool, made: Made, paid: costs.Paid | None = None) -> None:
+def _show(tools: Tools, json: bool, folder: RunFolder, made: Made, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
-    if json:
-        views = {} if paid is None else {"paid": paid.views}
-        say_json({"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement} | views)
-        return
-    tools.show(datasheet_summary(made.sheets, made.agreement))
-    tools.say_all([f"page: {made.page}", *(() if paid is None else paid.lines)])
+    value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
+    summary = datasheet_summary(made.sheets, made.agreement)
+    say_paid(tools, json, folder, who, value, [f"page: {made.page}"], summary=summary)

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from typer._click.core import Parameter
 
     from assaymark.engine import Model
+    from assaymark.engine.providers.registry import Models
     from assaymark.workflow.forecast import Forecast
     from assaymark.workflow.progress import Progress
+    from assaymark.workflow.run_folder import RunFolder
 
 
 class Loudness(enum.IntEnum):
@@ -347,3 +349,21 @@ def say_json(value: object) -> None:
 def say_forecast(tools: Tools, as_json: bool, found: Forecast) -> None:
     """What a dry run found."""
     say(tools, as_json, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)
+
+
+def say_paid(
+    tools: Tools, as_json: bool, folder: RunFolder, who: Models | None, value: Mapping[str, object],
+    lines: Iterable[str], then: Iterable[str] = (), summary: RenderableType | None = None,
+) -> None:  # fmt: skip
+    """A result, for a person below its summary; with what the replies of the run cost, where it asked models."""
+    if summary is not None and not as_json:
+        tools.show(summary)
+    if who is None:
+        say(tools, as_json, value, [*lines, *then])
+        return
+    from assaymark.workflow.ask import prices_of
+    from assaymark.workflow.forecast import paid_lines
+    from assaymark.workflow.raw_calls import paid_views
+
+    paid = paid_views(folder, prices_of(who))
+    say(tools, as_json, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])

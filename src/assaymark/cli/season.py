@@ -24,6 +24,7 @@ from assaymark.cli.options import (
     option,
     say,
     say_forecast,
+    say_paid,
     tools_of,
 )
 from assaymark.engine.providers.registry import Models
@@ -148,9 +149,9 @@ def judge(
         return
     with tools.progress() as progress:
         done = judge_season(folder, who, progress)
-    paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
-    value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
-    say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
+    then = f"assaymark season publish {season} --out SITE"
+    value = {"made": done.made, "lines": done.lines, "next": then}
+    say_paid(tools, json, folder, who, value, done.lines, [f"next: {then}"])
 
 
 @app.command(
@@ -175,10 +176,9 @@ def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[...
     folder = RunFolder(season)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
-    paid = costs.paid_of(folder, prices_of(who))
     days = [str(one) for one in done.days]
-    value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent, "paid": paid.views}
-    say(tools, json, value, [*done.lines, *paid.lines])
+    value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
+    say_paid(tools, json, folder, who, value, done.lines)
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:

@@ -26,9 +26,10 @@ from assaymark.cli.options import (
     option,
     say,
     say_forecast,
-    say_json,
+    say_paid,
     tools_of,
 )
+from assaymark.engine.providers.registry import Models
 from assaymark.errors import AssayError, LedgerError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
@@ -220,7 +221,7 @@ def run(
                 verbs.name_ledger(folder, ledger)
             verbs.start(folder, text, str(study), now=now, models=who, progress=progress)
         result = verbs.finish(folder, who, progress=progress)
-    _finish(tools, json, folder, result, costs.paid_of(folder, prices_of(who)))
+    _finish(tools, json, folder, result, who)
 
 
 @app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
@@ -265,9 +266,8 @@ def judge(
     with tools.progress() as progress:
         verbs.decide(folder, who, progress=progress)
         result = verbs.judge(folder, who, progress=progress)
-    paid = costs.paid_of(folder, prices_of(who))
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    say(tools, json, to_json(result) | {"paid": paid.views}, [line, *paid.lines])
+    say_paid(tools, json, folder, who, to_json(result), [line])
 
 
 @app.command(
@@ -348,7 +348,11 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     """
     tools = tools_of(ctx)
     found = verbs.verify_run(RunFolder(run))
-    value = {"same": found.same, "differences": found.differences, "notes": found.notes}
+    value = {
+        "same": found.same,
+        "differences": [{"file": one.where, "what": one.what} for one in found.differences],
+        "notes": found.notes,
+    }
     say(tools, json, value, found.lines)
     if count := len(found.differences):
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
@@ -412,9 +416,10 @@ def report(
         raise typer.BadParameter("several runs make one site: say where with --out SITE", ctx=ctx)
     if out is not None:
         with tools.progress(WHOLE) as progress:
-            joined = join_runs(folders, out, title, calls, progress)
-        lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
-        say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
+            shown, pages = join_runs(folders, out, title, calls, progress)
+        named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
+        page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
+        say(tools, json, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
     try:
         _report_one(tools, json, folders[0], calls, language)
@@ -471,17 +476,11 @@ def export(
     with tools.progress(WHOLE) as progress:
         logs = export_inspect(folder, out, progress) if out is not None else []
         tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
-    told = [{"path": str(one.path), "judge": one.judge, "samples": one.samples, "scored": one.scored} for one in logs]
-    say(tools, json, {"logs": told, "tables": tables}, [*map(str, logs), *tables])
+    lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
+    say(tools, json, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(
-    tools: Tools, json: bool, folder: RunFolder, result: verbs.Reported, paid: costs.Paid | None = None
-) -> None:
+def _finish(tools: Tools, json: bool, folder: RunFolder, result: verbs.Reported, who: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
-    if json:
-        views = {} if paid is None else {"paid": paid.views}
-        say_json({"page": str(result.page), "verdicts": Store(folder).read(VERDICTS)} | views)
-        return
-    tools.show(result.summary)
-    tools.say_all([f"page: {result.page}", *(() if paid is None else paid.lines)])
+    value = {"page": str(result.page), "verdicts": Store(folder).read(VERDICTS) if json else ()}
+    say_paid(tools, json, folder, who, value, [f"page: {result.page}"], summary=result.summary)

@@ -29,7 +29,6 @@ from assaymark.report import PaidView, money
 from assaymark.workflow.ask import anchor_sample
 from assaymark.workflow.lock import check_plan, open_locked, prepare, probe_calls
 from assaymark.workflow.publish import asked
-from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
 from assaymark.workflow.study_calls import agent_calls, stand_in
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
@@ -214,25 +213,17 @@ def forecast(
     return Forecast(tuple(found), (*lines, "dry run: nothing was sent"))
 
 
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """What the replies of a run cost, for the models that cost anything: as records, and in lines to print."""
-
-    views: tuple[PaidView, ...]
-    lines: tuple[str, ...]
-
-
-def paid_of(folder: RunFolder, prices: Prices) -> Paid:
-    """What the replies of a run cost; nothing where none costs anything."""
-    found, lines = paid_views(folder, prices), []
-    for paid in found:
+def paid_lines(views: Sequence[PaidView]) -> list[str]:
+    """What the replies of a run cost, in lines to print; none where none costs anything."""
+    lines = []
+    for paid in views:
         known = paid.calls - paid.unpriced
         unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
         cost = f"{_money(paid.usd)} for {known:,} replies{unknown}"
         if not known:
             cost = f"not known, because there is no price of its {paid.calls:,} replies"
         lines.append(f"paid for {paid.model}: {cost}")
-    return Paid(found, tuple(lines))
+    return lines
 
 
 def _money(amount: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -50,24 +49,10 @@ _NAME: Final = "several runs"
 Write = Callable[[Path, Site], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Where the site lies, its pages, and what it is made of."""
-
-    page: Path
-    pages: tuple[Path, ...]
-    runs: tuple[FrontRun, ...]
-
-    @property
-    def named(self) -> list[dict[str, str | int]]:
-        """The runs in a few words each, in the order of the menu."""
-        return [{"kind": run.kind, "title": run.title, "claims": run.verdicts} for run in self.runs]
-
-
 def join_runs(
     folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
-) -> Joined:
-    """Make one site of several finished runs, whatever they are."""
+) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
+    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
@@ -96,7 +81,7 @@ def join_runs(
 
     found = replace_site(site, _NAME, "", write)
     progress("writing pages", len(made), len(made))
-    return Joined(site / "index.html", found, tuple(fronts[key] for key in links))
+    return tuple(fronts[key] for key in links), found
 
 
 def kind_of(folder: RunFolder) -> Kind:
