@@ -93,7 +93,22 @@ def label(
         written = _write(found, file)
         _say(tools, json, found, {"written": written}, [f"wrote {one}" for one in written])
     else:
-        _serve(tools, json, found, port)
+        # Show the pages until Ctrl-C, then take the labels over.
+        desk = Desk(found)
+        with listen(desk, HOST, port) as server:
+            addresses = {
+                one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders
+            }
+            said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
+            _say(tools, json, found, {"addresses": addresses}, said)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                new = take_over(found.folder)
+                if json:
+                    say_json({**found.progress(), "new": new})
+                else:
+                    tools.say_all([f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:
@@ -121,20 +136,3 @@ def _write(found: Labelling, file: Path) -> list[str]:
     for name, text in pages.items():
         write_atomic(file.parent / name, text)
     return [str(file.parent / name) for name in pages]
-
-
-def _serve(tools: Tools, json: bool, found: Labelling, port: int) -> None:
-    """Show the pages until Ctrl-C, then take the labels over."""
-    desk = Desk(found)
-    with listen(desk, HOST, port) as server:
-        addresses = {one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders}
-        said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
-        _say(tools, json, found, {"addresses": addresses}, said)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            new = take_over(found.folder)
-            if json:
-                say_json({**found.progress(), "new": new})
-            else:
-                tools.say_all([f"stopped; {new} new grades are stored"])

@@ -179,7 +179,14 @@ def run_all(
     progress: Progress, *, unusable: Unusable | None = None, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
-    _check_ready(ledger, calls, models)
+    # See that every model that is not ours, and has something left to answer, is there and has its key.
+    outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
+    wanted = {
+        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
+    }
+    for _, call in sorted(wanted.items()):
+        if call.model in models:
+            check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
     store_prices(ledger, models.prices if isinstance(models, Models) else None)
@@ -273,17 +280,6 @@ def stored_run_options(ledger: Ledger) -> EngineChoice | None:
         return None if text is None else EngineChoice.model_validate_json(text)
     except ValidationError as exc:
         raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
-
-
-def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model]) -> None:
-    """See that every model that is not ours, and has something left to answer, is there and has its key."""
-    outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
-    wanted = {
-        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
-    }
-    for _, call in sorted(wanted.items()):
-        if call.model in models:
-            check_ready(models[call.model], call.args)
 
 
 def say_raised(models: Mapping[str, Model], progress: Progress) -> None:

@@ -472,18 +472,13 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     found = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
         return found, False
-    return found, _older(folder, Path(source))
-
-
-def _older(folder: RunFolder, scores: Path) -> bool:
-    """Whether a plan was locked, and not touched, before the file of the scores was written."""
+    # Whether a plan was locked, and not touched, before the file of the scores was written.
+    scores = Path(source)
     stored = read_json(folder.lock, "lock")
     if stored.get(PLAN_BYTES) != file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
-    if not scores.is_file():
-        return False
     locked = datetime.fromisoformat(stored["locked_at"])
-    return locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
+    return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
 class Panel(NamedTuple):

@@ -69,7 +69,30 @@ def pull(
         given[name] = value
     first, last = _day("--start", start), _day("--end", end)
     if source in LOCAL:
-        return _written(folder, _local(source, symbols, given, first, last, now))
+        # A snapshot from this machine.
+        known, synthetic = LOCAL[source], source == "synthetic"
+        unknown = f"is unknown; {source} takes {', '.join(known)}"
+        problems = [Problem(f"option {name}", unknown) for name in given if name not in known]
+        if source == "files" and "path" not in given:
+            problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
+        if synthetic and (symbols or first or last):
+            problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
+        if problems:
+            raise InputError(f"source {source}", problems)
+        if synthetic:
+            seed = given.get("seed", "0")
+            if not seed.isascii() or not seed.isdigit():
+                raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
+            local = synthetic_snapshot(int(seed))
+        else:
+            kind = given.get("class", "EQ")
+            if kind not in CLASSES:
+                raise UnknownNameError("class", kind, CLASSES)
+            local = snapshot_from_file(
+                Path(given["path"]), now=now, licence=given.get("licence", "not stated"),
+                currency=given.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
+            )  # fmt: skip
+        return _written(folder, local)
     # Here, because the networked sources are needed by nothing else and their package takes time to load.
     from assaymark.market import sources
 
@@ -150,33 +173,6 @@ def parse_moment(text: str) -> datetime:
     if found.tzinfo is None:
         raise InputError("--at", [f"a time needs a zone, such as {text}Z or {text}-05:00 (got {text!r})"])
     return found
-
-
-def _local(
-    source: str, symbols: Sequence[str], given: Mapping[str, str], start: date | None, end: date | None, now: datetime
-) -> Snapshot:
-    """A snapshot from this machine."""
-    known, synthetic = LOCAL[source], source == "synthetic"
-    unknown = f"is unknown; {source} takes {', '.join(known)}"
-    problems = [Problem(f"option {name}", unknown) for name in given if name not in known]
-    if source == "files" and "path" not in given:
-        problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
-    if synthetic and (symbols or start or end):
-        problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
-    if problems:
-        raise InputError(f"source {source}", problems)
-    if synthetic:
-        seed = given.get("seed", "0")
-        if not seed.isascii() or not seed.isdigit():
-            raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
-        return synthetic_snapshot(int(seed))
-    kind = given.get("class", "EQ")
-    if kind not in CLASSES:
-        raise UnknownNameError("class", kind, CLASSES)
-    return snapshot_from_file(
-        Path(given["path"]), now=now, licence=given.get("licence", "not stated"), currency=given.get("currency", ""),
-        asset_class=kind, symbols=symbols, start=start, end=end,
-    )  # fmt: skip
 
 
 def _day(option: str, text: str | None) -> date | None:

@@ -330,7 +330,16 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
         raise InputError(str(file), [Problem("format", f"must be {FORMAT!r} (got {found.format!r:.80})")])
     compared = (one.claim for one in found.verdicts if one.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
-    named = dict(_alias(one, tuple(found.agents)) for one in aliases)
+    alias: list[tuple[str, str]] = []
+    for one in aliases:
+        agents = tuple(found.agents)
+        name, equals, agent = (part.strip() for part in one.partition("="))
+        if not equals or not name:
+            raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {one!r:.80})')])
+        if agent not in agents:
+            raise UnknownNameError("agent", agent, agents)
+        alias.append((name, agent))
+    named = dict(alias)
     names = Names(tuple(found.agents), scores, named)
     items = found.measurements.values()
     contrasts = [item for item in items if item.name == "contrast"]
@@ -342,15 +351,6 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
     }  # fmt: skip
     counts = {noun: size for noun, size in sizes.items() if size}
     return Decided(names, found.verdicts, found.measurements, found.ranks, counts, judged=bool(found.panel.judges))
-
-
-def _alias(text: str, agents: tuple[str, ...]) -> tuple[str, str]:
-    name, equals, agent = (part.strip() for part in text.partition("="))
-    if not equals or not name:
-        raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {text!r:.80})')])
-    if agent not in agents:
-        raise UnknownNameError("agent", agent, agents)
-    return name, agent
 
 
 def gate_lines(found: Gated, at_least: str) -> list[str]:
@@ -548,7 +548,19 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
         if several:
             yield ""
         for one in one_text.found:
-            yield from _finding_lines(one)
+            head = f"  line {one.line:<4}"
+            if one.finding.mark == "x":
+                room = _WIDTH - len(head) - len("   [x] matches")
+                yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
+            else:
+                yield from _wrapped(clean(one.sentence, 300), head, _INDENT)
+                for label, finding_lines_text in _said(one.finding):
+                    if label.startswith("["):
+                        first = f"     {label:<6}"
+                    else:
+                        first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
+                    rest = " " * len(first) if label in ("Add", "Write") else _INDENT
+                    yield from _wrapped(finding_lines_text, first, rest)
         if several:
             yield ""
     failing, undecided, matching = (sum(one.counts[at] for one in texts) for at in range(3))
@@ -556,22 +568,6 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
     yield f"{failing} to change, {undecided} not decided, {matching} {match}.   Exit status {int(failing > 0)}"
     if failing and not fixing:
         yield "Write the changes: --fix   For pull requests: --format github   JSON: --json"
-
-
-def _finding_lines(one: Placed) -> Iterator[str]:
-    head = f"  line {one.line:<4}"
-    if one.finding.mark == "x":
-        room = _WIDTH - len(head) - len("   [x] matches")
-        yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
-        return
-    yield from _wrapped(clean(one.sentence, 300), head, _INDENT)
-    for label, text in _said(one.finding):
-        if label.startswith("["):
-            first = f"     {label:<6}"
-        else:
-            first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
-        rest = " " * len(first) if label in ("Add", "Write") else _INDENT
-        yield from _wrapped(text, first, rest)
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
@@ -605,7 +601,11 @@ def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
             "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,
             "snippet": {"text": one.sentence},
         }  # fmt: skip
-        place = {"artifactLocation": {"uri": _uri(one.file)}, "region": region}
+        path = Path(one.file)
+        place = {
+            "artifactLocation": {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())},
+            "region": region,
+        }
         message = {"text": one.message}
         results.append({"ruleId": rule, "level": level, "message": message, "locations": [{"physicalLocation": place}]})
     driver = {"name": "assaymark", "version": __version__, "rules": rules}
@@ -613,8 +613,3 @@ def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
         "$schema": _SARIF, "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }  # fmt: skip
-
-
-def _uri(name: str) -> str:
-    path = Path(name)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -148,7 +148,20 @@ def checked_rubric(
     models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
 ) -> Rubric:  # fmt: skip
     """The rubric of a study, after everything that the study names was found."""
-    problems = [*_record_problems(study, decisions, models), *_people_problems(study, graders)]
+    # The agents that a plan names or asks itself, the model of its date probe, and its judges.
+    record_problems: list[Problem] = []
+    known = sorted({decision.agent.id for decision in decisions})
+    record_problems.extend(_unknown("records.agents", "agent", study.records.agents or (), known))
+    for at, agent in enumerate(study.agents):
+        record_problems.extend(agent_problems(f"agents.{at}", agent, models))
+    record_problems_probe = None if study.substrate is None else study.substrate.date_probe.model
+    if record_problems_probe is not None and (unknown := unknown_model(record_problems_probe, models)) is not None:
+        record_problems.append(Problem("substrate.date_probe.model", unknown))
+    for at, judge in enumerate(study.judges):
+        record_problems.extend(judge_problems(f"judges.{at}", judge, models))
+    if study.stability.probe is not None:
+        record_problems.extend(judge_problems("stability.probe", study.stability.probe, models))
+    problems = [*record_problems, *_people_problems(study, graders)]
     for kind in study.cells_judged:
         if not selection.cell(kind):
             problems.append(Problem("records.derivations", f"no record of the control cell {kind} was imported"))
@@ -178,23 +191,6 @@ def checked_rubric(
 def _unknown(place: str, kind: str, names: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
     """A problem for each of some names that is not known."""
     return (Problem(place, str(UnknownNameError(kind, name, tuple(known)))) for name in names if name not in known)
-
-
-def _record_problems(
-    study: Study, decisions: Sequence[Decision], models: Mapping[str, Model] | None
-) -> Iterator[Problem]:
-    """The agents that a plan names or asks itself, the model of its date probe, and its judges."""
-    known = sorted({decision.agent.id for decision in decisions})
-    yield from _unknown("records.agents", "agent", study.records.agents or (), known)
-    for at, agent in enumerate(study.agents):
-        yield from agent_problems(f"agents.{at}", agent, models)
-    probe = None if study.substrate is None else study.substrate.date_probe.model
-    if probe is not None and (unknown := unknown_model(probe, models)) is not None:
-        yield Problem("substrate.date_probe.model", unknown)
-    for at, judge in enumerate(study.judges):
-        yield from judge_problems(f"judges.{at}", judge, models)
-    if study.stability.probe is not None:
-        yield from judge_problems("stability.probe", study.stability.probe, models)
 
 
 def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem]:
