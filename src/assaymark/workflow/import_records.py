@@ -74,25 +74,20 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     if season:
         # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
         stored = stored_season(folder)
-        season_grades_season = stored.season
-        people = [one.name for one in season_grades_season.panel if one.human]
+        played = stored.season
+        people = [one.name for one in played.panel if one.human]
         if not people:
             what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
             then = "to hold the judges against people, first draw what these grade (assaymark draw)"
             raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
         rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
-        plan = season_grades_season.scoring_plan if not rows else material_of(store, stored).scoring
-        periods = {f"{agent}/{period_of(day, season_grades_season.judging.period)}" for agent, day in rows}
+        plan = played.scoring_plan if not rows else material_of(store, stored).scoring
+        periods = {f"{agent}/{period_of(day, played.judging.period)}" for agent, day in rows}
         grades = import_human(
-            path.name,
-            data,
-            records={agent for agent, _ in rows} | periods,
-            rubric=plan.grader,
-            scale=(0, HIGHEST),
-            dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)],
-            graders=people,
+            path.name, data, records={agent for agent, _ in rows} | periods, rubric=plan.grader, scale=(0, HIGHEST),
+            dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)], graders=people,
             optional=("data_reliability", "outcome", *(part.name for part in plan.not_applicable)),
-        )
+        )  # fmt: skip
     else:
         records, graders = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}, None
         if folder.lock.is_file() and read_lock(folder).get("format") == STUDY_LOCK:

@@ -65,13 +65,12 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     check(stimuli)
     planned = plan_pair_calls(stimuli, _ASKED, [prompt])
     # What is known of a pair in one order: for the scorer and for readers of the log, never for the model.
-    knowns: list[dict[str, Any]] = []
+    samples: list[Any] = []
     for one in planned:
         pair = one.pair
         slot = "" if pair.better is None else str(one.order.index(pair.better) + 1)
-        known_about = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
-        knowns.append(_sample(one.call, f"{one.pair.id} {one.order}", {"better": slot, **known_about}))
-    samples = knowns
+        what = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
+        samples.append(_sample(one.call, f"{one.pair.id} {one.order}", {"better": slot, **what}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
     return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
 

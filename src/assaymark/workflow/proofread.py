@@ -330,17 +330,15 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
         raise InputError(str(file), [Problem("format", f"must be {FORMAT!r} (got {found.format!r:.80})")])
     compared = (one.claim for one in found.verdicts if one.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
-    alias: list[tuple[str, str]] = []
+    agents, named = tuple(found.agents), dict[str, str]()
     for one in aliases:
-        agents = tuple(found.agents)
         name, equals, agent = (part.strip() for part in one.partition("="))
         if not equals or not name:
             raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {one!r:.80})')])
         if agent not in agents:
             raise UnknownNameError("agent", agent, agents)
-        alias.append((name, agent))
-    named = dict(alias)
-    names = Names(tuple(found.agents), scores, named)
+        named[name] = agent
+    names = Names(agents, scores, named)
     items = found.measurements.values()
     contrasts = [item for item in items if item.name == "contrast"]
     sizes = {
@@ -554,13 +552,13 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
                 yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
             else:
                 yield from _wrapped(clean(one.sentence, 300), head, _INDENT)
-                for label, finding_lines_text in _said(one.finding):
+                for label, text in _said(one.finding):
                     if label.startswith("["):
                         first = f"     {label:<6}"
                     else:
                         first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
                     rest = " " * len(first) if label in ("Add", "Write") else _INDENT
-                    yield from _wrapped(finding_lines_text, first, rest)
+                    yield from _wrapped(text, first, rest)
         if several:
             yield ""
     failing, undecided, matching = (sum(one.counts[at] for one in texts) for at in range(3))
@@ -602,10 +600,8 @@ def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
             "snippet": {"text": one.sentence},
         }  # fmt: skip
         path = Path(one.file)
-        place = {
-            "artifactLocation": {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())},
-            "region": region,
-        }
+        uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+        place = {"artifactLocation": {"uri": uri}, "region": region}
         message = {"text": one.message}
         results.append({"ruleId": rule, "level": level, "message": message, "locations": [{"physicalLocation": place}]})
     driver = {"name": "assaymark", "version": __version__, "rules": rules}
