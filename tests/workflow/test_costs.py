@@ -13,12 +13,10 @@ from assaymark.engine.prices import load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
+from assaymark.workflow import RunFolder, in_flight_bound, silent
 from assaymark.workflow.ask import ask
 from assaymark.workflow.forecast import Stage, expected, paid_lines, paid_models
-from assaymark.workflow.progress import silent
-from assaymark.workflow.publish import in_flight_bound
 from assaymark.workflow.raw_calls import paid_views
-from assaymark.workflow.run_folder import RunFolder
 
 PRICES = """
 format = "assaymark prices 1"

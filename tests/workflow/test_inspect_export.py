@@ -14,10 +14,18 @@ import pytest
 from assaymark.cli import main
 from assaymark.engine import Ledger, Message, Text
 from assaymark.errors import AssayError, InputError, PlanError
-from assaymark.workflow.export import export_arrow, export_inspect, item_names
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PROBE, Store
+from assaymark.workflow import (
+    ANCHOR,
+    DECISIONS,
+    JUDGMENTS,
+    PROBE,
+    RunFolder,
+    Store,
+    export_arrow,
+    export_inspect,
+    open_locked,
+)
+from assaymark.workflow.export import item_names
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,7 @@ from outline import read
 
 from assaymark.cli import main
 from assaymark.errors import AssayError, InputError
-from assaymark.workflow.joining import join_runs
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, join_runs
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -481,13 +481,6 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
-class Panel(NamedTuple):
-    """Judges with the family of each."""
-
-    judges: tuple[str, ...]
-    families: tuple[str, ...]
-
-
 def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
     """The plan of a table without one: its judges, its scale, and the defaults of the protocol.
 
@@ -496,9 +489,7 @@ def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrde
     every judge scored. A table of several formats keeps that too, as each format has a gate of its own. Shares of wins
     are no levels, so they have no kappa.
     """
-    judges = tuple(sorted(read.families))
-    panel = Panel(judges, tuple(read.families[name] for name in judges))
-    plan = default_study(panel, columns.names.get("derivation", ("honest",)), read.scale)
+    plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
     if len(read.dimensions) == 1:  # its score is the overall score
         plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
     form = None if read.levels else "icc"

@@ -8,12 +8,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-
-import pyarrow as pa
 
 from assaymark import engine
 from assaymark.encoding import write_atomic
@@ -24,7 +22,7 @@ from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
 from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import Column, Store, Table
+from assaymark.workflow.tables import Store, Table, columns
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -69,14 +67,10 @@ class HumanGrade:
     comment: str = ""
 
 
-def _column(name: str) -> tuple[pa.DataType, Column]:
-    return pa.float64() if name in ("score", "seconds") else pa.string(), lambda row, _: getattr(row, name)
-
-
 LABELS: Final = Table(
     "labels",
     HumanGrade,
-    {one.name: _column(one.name) for one in fields(HumanGrade)},
+    columns("trajectory cycle grader dimension score:float at seconds:float comment"),
     sort=lambda row, _: (row.trajectory, row.grader, row.dimension),
     flat=True,
 )

@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -60,20 +60,6 @@ STREAMED_FROM: Final = 2_000_000
 """From so many rows on, a Parquet file is read in parts of which only sums are kept."""
 
 _LISTED: Final = 5
-
-
-class Judged(Protocol):
-    """Judges with the family of each."""
-
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """Names of the judges."""
-        ...
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The family of each."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +200,12 @@ def is_large(path: Path) -> bool:
     return False
 
 
-def default_study(table: Judged, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
-    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
+def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
+    """The study that stands in for a plan: the judges of a table with their families, and the protocol's defaults."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
-        for name, family in zip(table.judges, table.families, strict=True)
+        for name, family in families.items()
     )
     records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere", scale=scale)
     return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
@@ -260,8 +246,9 @@ def measure_columns(
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
     whole = honest = score_table_of(columns, weights)
-    plan = default_study(honest, derivations=present) if study is None else study
-    _require_fit(path, plan, honest, honest.names, honest.agents, present)
+    families = dict(zip(honest.judges, honest.families, strict=True))
+    plan = default_study(families, present) if study is None else study
+    _require_fit(path, plan, families, honest.names, honest.agents, present)
     if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
         raise PlanError(
             f"{path}: a table of scores has no texts to count in (claims.length names {', '.join(lacking)})"
@@ -301,8 +288,9 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
 
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
     layout = sums.layout
-    plan = default_study(layout) if study is None else study
-    _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents, ())
+    families = dict(zip(layout.judges, layout.families, strict=True))
+    plan = default_study(families) if study is None else study
+    _require_fit(path, plan, families, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
         why = "partitions are only summed, while one file is read whole"
@@ -385,11 +373,10 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
 
 
 def _require_fit(
-    path: Path, study: Study, table: Judged, names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
+    path: Path, study: Study, seen: Mapping[str, str], names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
 ) -> None:
     """A plan is about the judges, dimensions and control cells of the table, or about another table."""
     planned = {judge.name: judge.family for judge in study.judges}
-    seen = dict(zip(table.judges, table.families, strict=True))
     problems = [f"judge {name} is in the plan and not in the table" for name in sorted(planned.keys() - seen.keys())]
     problems += [f"judge {name} is in the table and not in the plan" for name in sorted(seen.keys() - planned.keys())]
     for name in sorted(planned.keys() & seen.keys()):
