@@ -61,7 +61,7 @@ def data_pull(
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
     tools = tools_of(ctx)
     with tools.progress(WHOLE) as progress:
-        line = market_data.pull(out, source, symbols=symbol or (), start=start, end=end, options=option or (),
+        line = market_data.pull(out, source, symbol or (), start, end, options=option or (),
                                 now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
     say(tools, json, market_data.facts(out) if json else {}, [line])
 

@@ -97,9 +97,7 @@ def datasheet(
     wanted = verbs.tested_by(None if run is None else verbs.open_locked(folder).study)
     wanted = wanted if rubric is None else find_rubric(rubric)
     if dry_run:
-        found = costs.expect_datasheets(
-            folder, judges, prices_of(who), tasks, seed, strict, pointwise=pointwise, rubric=wanted
-        )
+        found = costs.expect_datasheets(folder, judges, prices_of(who), tasks, seed, strict, pointwise, rubric=wanted)
         say_forecast(tools, json, found)
         return
     with tools.progress() as progress:

@@ -76,7 +76,7 @@ def demo(
         tables.show_checked(tools, json, found, page)
         return
     with tools.progress() as progress:
-        result = verbs.demo(RunFolder(out), tools.models(), now=datetime.now(UTC), progress=progress)
+        result = verbs.demo(RunFolder(out), tools.models(), datetime.now(UTC), progress)
     _finish(tools, json, RunFolder(out), result)
 
 
@@ -219,8 +219,8 @@ def run(
         with new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 verbs.name_ledger(folder, ledger)
-            verbs.start(folder, text, str(study), now=now, models=who, progress=progress)
-        result = verbs.finish(folder, who, progress=progress)
+            verbs.start(folder, text, str(study), now, who, progress)
+        result = verbs.finish(folder, who, progress)
     _finish(tools, json, folder, result, who)
 
 
@@ -389,7 +389,7 @@ def plan_calls(
         except ValueError:
             raise typer.BadParameter(f"--price must be written call=0.01 (got {one!r})", ctx=ctx) from None
     with tools.progress(NOTHING) as progress:
-        plan = verbs.plan_calls(RunFolder(run), budget, effect=effect, prices=given, progress=progress)
+        plan = verbs.plan_calls(RunFolder(run), budget, effect, given, progress)
     say(tools, json, plan.document, verbs.plan_calls_lines(plan))
 
 

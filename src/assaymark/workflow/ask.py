@@ -176,7 +176,7 @@ _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are
 
 def run_all(
     ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
-    progress: Progress, *, unusable: Unusable | None = None, first: bool = True,
+    progress: Progress, unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     # See that every model that is not ours, and has something left to answer, is there and has its key.
@@ -317,7 +317,7 @@ def ask(
         anchor_lock(folder, ledger)
         ledger.plan(calls)
         engine, what = engine or EngineChoice(), f"{what} {judge}"
-        summary = run_all(ledger, calls, models, engine, what, progress, unusable=unusable)
+        summary = run_all(ledger, calls, models, engine, what, progress, unusable)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 

@@ -298,7 +298,7 @@ def check(
     if held is not None:
         take_over(RunFolder(Path(held)))
     people = people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
-    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit, people=people)
+    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)

@@ -54,8 +54,8 @@ def synth(folder: Path, seed: int, progress: Progress = silent) -> str:
 
 
 def pull(
-    folder: Path, source: str, *, symbols: Sequence[str] = (), start: str | None = None, end: str | None = None,
-    options: Sequence[str] = (), now: datetime, environment: Mapping[str, str], progress: Progress = silent,
+    folder: Path, source: str, symbols: Sequence[str] = (), start: str | None = None, end: str | None = None,
+    *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str], progress: Progress = silent,
 ) -> str:  # fmt: skip
     """Fetch a snapshot into a folder, and say in one line what is there now: days in ISO form, options as KEY=VALUE."""
     given: dict[str, str] = {}

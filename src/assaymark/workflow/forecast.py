@@ -117,7 +117,7 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 def expect_datasheets(
     folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
-    *, pointwise: bool, rubric: Rubric,
+    pointwise: bool, *, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost; see `expect_study`."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
@@ -178,7 +178,7 @@ def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, ba
 
 
 def forecast(
-    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, *, batch: bool = False
+    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, batch: bool = False
 ) -> Forecast:
     """What each model has to answer, and the sum. ``batch`` where no study says it."""
     held = {call.key for stage in stages for call in stage.calls} if folder.has_ledger else set()

@@ -219,7 +219,7 @@ class Locked(Result):
 
 
 def lock(
-    folder: RunFolder, study_text: str, source: str, *, now: datetime, models: Mapping[str, Model] | None = None,
+    folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
     first: Callable[[Study], object] | None = None, progress: Progress = silent,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""

@@ -229,7 +229,7 @@ def _in_memory(
 
 
 def measure_columns(
-    path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool, *,
+    path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen.

@@ -160,7 +160,7 @@ class JudgeResult(Shown):
     reasked: int
 
 
-def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> JudgeResult:
+def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
     desk = Desk(folder, open_locked(folder), models, progress)
     store = desk.store
@@ -218,7 +218,7 @@ class Asked:
     call: CallSpec
 
 
-def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> int:
+def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> int:
     """Let every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
     study, store, engine = locked.study, Store(folder), locked.study.engine
