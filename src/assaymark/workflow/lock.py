@@ -220,7 +220,7 @@ class Locked(Result):
 
 def lock(
     folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
-    first: Callable[[Study], object] | None = None, progress: Progress = silent,
+    progress: Progress = silent, first: Callable[[Study], object] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
