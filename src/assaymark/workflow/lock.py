@@ -185,6 +185,7 @@ STUDY: Final = Track(
     texts="rubric and prompts of this version",
     restore="restore the plan, or lock it in a new run folder",
 )
+"""The kind of run that a study is, as far as its lock goes."""
 _FIRST: Final = "1"
 """The parser of locks that name none."""
 
