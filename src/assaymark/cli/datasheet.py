@@ -16,6 +16,7 @@ from assaymark.cli.options import (
     Tools,
     examples,
     option,
+    refuse,
     say_forecast,
     say_paid,
     tools_of,
@@ -70,30 +71,30 @@ def datasheet(
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
     tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
-        raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG", ctx=ctx)
+        refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
     given = {"base_url": base_url, "api_key_env": key_env}
     args: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
     if args and not judge:
-        raise typer.BadParameter("--base-url and --key-env are for --judge", ctx=ctx)
+        refuse(ctx, "--base-url and --key-env are for --judge")
     if log is not None:
         asked = "for judges that are asked"
         if tasks is not None or trials != 1 or pointwise or comparator:
-            raise typer.BadParameter(f"--tasks, --trials, --pointwise and --comparator are {asked}", ctx=ctx)
+            refuse(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
         if budget is not None or prices is not None or dry_run:
-            raise typer.BadParameter(f"--budget, --prices and --dry-run are {asked}", ctx=ctx)
+            refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = verbs.log_map(log_map or (), only or ())
         with tools.progress(WHOLE):
             made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going)
         _show(tools, json, RunFolder(out), made)
         return
     if log_map or only or keep_going:
-        raise typer.BadParameter("--map, --only and --keep-going are for --from", ctx=ctx)
+        refuse(ctx, "--map, --only and --keep-going are for --from")
     who, folder = costs.paid_models(tools.models(), budget, prices), RunFolder(out if run is None else run)
     panel = () if run is None else verbs.panel_of(folder)
     judges = [*panel, *verbs.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
     if rubric is not None and not (pointwise and run is None):
-        raise typer.BadParameter("--rubric is for --pointwise; a run has the rubric of its plan", ctx=ctx)
+        refuse(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
     wanted = verbs.tested_by(None if run is None else verbs.open_locked(folder).study)
     wanted = wanted if rubric is None else find_rubric(rubric)
     if dry_run:

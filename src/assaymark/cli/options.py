@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -298,6 +298,11 @@ def misuse(error: typer.TyperException) -> str:
 def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
     """An option of a command, with its help and what stands for its value."""
     return typer.Option(*flags, help=help, metavar=metavar, **more)
+
+
+def refuse(ctx: Context, what: str) -> NoReturn:
+    """End a command that was called wrongly, with what is wrong."""
+    raise typer.BadParameter(what, ctx=ctx)
 
 
 DEGRADED = 3

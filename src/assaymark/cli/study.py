@@ -24,6 +24,7 @@ from assaymark.cli.options import (
     Tools,
     examples,
     option,
+    refuse,
     say,
     say_forecast,
     say_paid,
@@ -112,13 +113,13 @@ def import_(
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
-        raise typer.BadParameter("PATH and --out are needed", ctx=ctx)
+        refuse(ctx, "PATH and --out are needed")
     if format == "human":
         grades = verbs.import_grades(RunFolder(out), path, rubric=rubric)
         say(tools, json, {"grades": grades}, [f"{grades} grades by people"])
         return
     with tools.progress(WHOLE) as progress:
-        report = verbs.import_records(format, path, RunFolder(out), keep_going=keep_going, progress=progress)
+        report = verbs.import_records(format, path, RunFolder(out), keep_going, progress)
     say(tools, json, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
@@ -158,7 +159,7 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
         say(tools, json, {"plan_hash": made, "locked_at": when}, lines)
         return
     with tools.progress() as progress:
-        locked = verbs.lock(RunFolder(out), text, str(study), now=now, models=tools.models(), progress=progress)
+        locked = verbs.lock(RunFolder(out), text, str(study), now, tools.models(), progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
     say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
 
@@ -185,14 +186,14 @@ def amend(
     tools, now = tools_of(ctx), datetime.now(UTC)
     if rules is not None:
         if out is not None or reason is not None:
-            raise typer.BadParameter("--rules takes a run folder and nothing else", ctx=ctx)
+            refuse(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
         made = adopt_rules(folder, now)
     elif out is None or reason is None:
-        raise typer.BadParameter("--out and --reason are needed, or RUN --rules 2", ctx=ctx)
+        refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), study_text(study)
-        made = verbs.amend(folder, text, str(study), reason=reason, now=now, models=tools.models())
+        made = verbs.amend(folder, text, str(study), reason, now, tools.models())
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": read_lock(folder)["preregistered"]}
     say(tools, json, value, verbs.amendment_lines(made))
 
@@ -232,11 +233,11 @@ def worker(
     """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
     tools = tools_of(ctx)
     if (run is None) == (ledger is None):
-        raise typer.BadParameter("give a run folder, or --ledger URL", ctx=ctx)
+        refuse(ctx, "give a run folder, or --ledger URL")
     who = costs.paid_models(tools.models(), budget, prices)
     where = ledger or RunFolder(run or Path())
     with tools.progress() as progress:
-        summary = verbs.work(where, who, progress=progress)
+        summary = verbs.work(where, who, progress)
     say(tools, json, summary, verbs.work_lines(summary))
     require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
@@ -256,7 +257,7 @@ def judge(
     tools, folder = tools_of(ctx), RunFolder(run)
     if reparse:
         with tools.progress(WHOLE) as progress:
-            read = verbs.reparse(folder, now=datetime.now(UTC), progress=progress)
+            read = verbs.reparse(folder, datetime.now(UTC), progress)
         say(tools, json, {"amendment": read.amendment}, read.lines)
         return
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
@@ -264,8 +265,8 @@ def judge(
         say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))
         return
     with tools.progress() as progress:
-        verbs.decide(folder, who, progress=progress)
-        result = verbs.judge(folder, who, progress=progress)
+        verbs.decide(folder, who, progress)
+        result = verbs.judge(folder, who, progress)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
     say_paid(tools, json, folder, who, to_json(result), [line])
 
@@ -293,7 +294,7 @@ def measure(
     """Measure the judges, the agents and the evidence of a run, or of a folder of partitions of scores."""
     tools = tools_of(ctx)
     if (run is None) == (judgments is None):
-        raise typer.BadParameter("give a run folder, or --judgments PATH", ctx=ctx)
+        refuse(ctx, "give a run folder, or --judgments PATH")
     computing = computing_of(compute, workers, ray, deadline)
     if judgments is not None and computing is None and not judgments.is_dir():  # as `check`, under its old name
         tables.run_check(tools, judgments, out, json, role_map=role_map, scale=scale, dimensions=dimensions,
@@ -310,7 +311,7 @@ def measure(
         say(tools, json, value, found.lines())
     elif run is not None:
         with tools.progress(WHOLE) as progress:
-            count = verbs.measure(RunFolder(run), progress=progress)
+            count = verbs.measure(RunFolder(run), progress)
         value = {"measurements": Store(RunFolder(run)).read(MEASUREMENTS)} if json else {}
         say(tools, json, value, [f"{count} measurements"])
 
@@ -327,7 +328,7 @@ def claim(
     tools = tools_of(ctx)
     if not verify:
         if len(runs or ()) != 1:
-            raise typer.BadParameter("give a run folder, or --verify CERTIFICATE", ctx=ctx)
+            refuse(ctx, "give a run folder, or --verify CERTIFICATE")
         file = verbs.claim(RunFolder((runs or [Path()])[0]))
         tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
         say(tools, json, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
@@ -381,13 +382,13 @@ def plan_calls(
     """
     tools, given = tools_of(ctx), dict(PRICES if not price else {})
     if budget is None and effect is None:
-        raise typer.BadParameter("--budget or --effect is needed", ctx=ctx)
+        refuse(ctx, "--budget or --effect is needed")
     for one in price or ():
         name, _, value = one.partition("=")
         try:
             given[name.strip()] = float(value)
         except ValueError:
-            raise typer.BadParameter(f"--price must be written call=0.01 (got {one!r})", ctx=ctx) from None
+            refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
     with tools.progress(NOTHING) as progress:
         plan = verbs.plan_calls(RunFolder(run), budget, effect, given, progress)
     say(tools, json, plan.document, verbs.plan_calls_lines(plan))
@@ -413,7 +414,7 @@ def report(
     """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
     tools, folders = tools_of(ctx), [RunFolder(run) for run in runs]
     if out is None and len(folders) > 1:
-        raise typer.BadParameter("several runs make one site: say where with --out SITE", ctx=ctx)
+        refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
         with tools.progress(WHOLE) as progress:
             shown, pages = join_runs(folders, out, title, calls, progress)
@@ -454,7 +455,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
                 page, view = report_unfinished(folder)
                 say(tools, json, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
                 return
-            _finish(tools, json, folder, verbs.report(folder, calls=calls, language=language))
+            _finish(tools, json, folder, verbs.report(folder, calls, language))
 
 
 @app.command(
@@ -471,7 +472,7 @@ def export(
     """Export what judges were asked and answered as logs for Inspect's viewer, or all tables for a notebook."""
     tools = tools_of(ctx)
     if inspect != (out is not None) or (out is None and arrow is None):
-        raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both", ctx=ctx)
+        refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
     with tools.progress(WHOLE) as progress:
         logs = export_inspect(folder, out, progress) if out is not None else []

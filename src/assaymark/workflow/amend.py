@@ -34,7 +34,7 @@ _SHOWN: Final = 4  # reasons that are said
 
 
 def amend(
-    folder: RunFolder, study_text: str, source: str, *, reason: str, now: datetime,
+    folder: RunFolder, study_text: str, source: str, reason: str, now: datetime,
     models: Mapping[str, Model] | None = None,
 ) -> Amendment:  # fmt: skip
     """Replace the locked plan of a run folder by another, and keep what was changed, when and why."""
@@ -107,7 +107,7 @@ class Reparsed(Told):
     lines: tuple[str, ...]
 
 
-def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) -> Reparsed:
+def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Reparsed:
     """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):

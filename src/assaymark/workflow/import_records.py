@@ -30,7 +30,7 @@ from assaymark.workflow.tracks.season_records import TIMES
 
 
 def import_records(
-    format: str, path: Path, folder: RunFolder, *, keep_going: bool = False, progress: Progress = silent
+    format: str, path: Path, folder: RunFolder, keep_going: bool = False, progress: Progress = silent
 ) -> ImportReport:
     """Read the files of a format below ``path`` into a run folder."""
     chosen = importer(format)

@@ -44,6 +44,7 @@ FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "
 """The columns of a file of labels."""
 
 CANNOT_SAY: Final = "cannot say"
+"""The grade of a person who could not say."""
 
 LONGEST_COMMENT: Final = 4000
 """Characters of a comment."""

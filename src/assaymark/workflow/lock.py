@@ -185,6 +185,7 @@ STUDY: Final = Track(
     texts="rubric and prompts of this version",
     restore="restore the plan, or lock it in a new run folder",
 )
+"""The kind of run that a study is, as far as its lock goes."""
 _FIRST: Final = "1"
 """The parser of locks that name none."""
 
@@ -220,7 +221,7 @@ class Locked(Result):
 
 def lock(
     folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
-    first: Callable[[Study], object] | None = None, progress: Progress = silent,
+    progress: Progress = silent, first: Callable[[Study], object] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():

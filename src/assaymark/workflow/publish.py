@@ -128,7 +128,7 @@ class Reported(Result):
         yield Note(f"page: {self.page}")
 
 
-def report(folder: RunFolder, *, calls: Calls = "all", language: str = "") -> Reported:
+def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:
     """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
     pages = study_pages(shown, calls=calls)

@@ -477,7 +477,7 @@ def _place(call: CallSpec) -> tuple[str, ...]:
     return (call.model, *map(str, door_of(call)))
 
 
-def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
+def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that could be answered here."""
     folder = None if isinstance(where, str) else where
     locked = None if folder is None else open_locked(folder)

@@ -129,6 +129,7 @@ CONTEXTS: Final = Table(
     },
     sort=lambda _, raw: raw,
 )  # fmt: skip
+"""What agents saw, by content id."""
 
 DECISIONS: Final = Table(
     "decisions", Decision,
@@ -136,16 +137,19 @@ DECISIONS: Final = Table(
             "agent_family=agent.family derivation=derivation.kind replicate:int flags:list"),
     sort=lambda row, _: row.record_id,
 )  # fmt: skip
+"""What agents decided."""
 
 OUTCOMES: Final = Table(
     "outcomes", Outcome, columns("record_id horizon value:float benchmark:float"),
     sort=lambda row, _: (row.record_id, row.horizon),
 )  # fmt: skip
+"""What happened next, apart from the decisions."""
 
 CYCLES: Final = Table(
     "cycles", CycleKey, columns("context_id regime number:int source first_bar:time last_bar:time"),
     sort=lambda row, _: (row.regime, row.number),
 )  # fmt: skip
+"""Where each question was cut from."""
 
 JUDGMENTS: Final = Table(
     "judgments", Judgment,
@@ -153,6 +157,7 @@ JUDGMENTS: Final = Table(
             "reason"),
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
 )  # fmt: skip
+"""What judges gave."""
 
 HUMAN: Final = replace(JUDGMENTS, name="human")
 """What people graded, as it was imported."""
@@ -171,24 +176,28 @@ EVIDENCE: Final = Table(
     columns("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
     sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
 )  # fmt: skip
+"""Numbers of rationales, checked against the context."""
 
 PAIRS: Final = Table(
     "pairs", PairCall,
     columns("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
     sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
 )  # fmt: skip
+"""Verdicts on pairs of texts."""
 
 SCORES: Final = Table(
     "scores", Score,
     columns("about agent cluster name value:float least:float most:float convention state labels:map"),
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
 )  # fmt: skip
+"""Scores of a benchmark."""
 
 MEASUREMENTS: Final = Table(
     "measurements", Measurement,
     columns("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
     sort=lambda row, _: row.id,
 )  # fmt: skip
+"""Everything that was measured."""
 
 VERDICTS: Final = Table(
     "verdicts", Verdict,
@@ -196,6 +205,7 @@ VERDICTS: Final = Table(
             "adversarial_status publication_level condition plan_hash"),
     sort=lambda row, _: row.claim.id,
 )  # fmt: skip
+"""Which claims are supported."""
 
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(

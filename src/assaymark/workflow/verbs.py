@@ -62,7 +62,7 @@ def start(
     def first(study: Study) -> None:
         sent.append(study_canaries(folder, study, models, progress))
 
-    locked = lock(folder, text, source, now, models, first, progress)
+    locked = lock(folder, text, source, now, models, progress, first)
     for one in sent:
         one.keep(folder, locked)
     return locked
@@ -108,5 +108,5 @@ def plan_calls(
 def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress = silent) -> Reported:
     """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now, models, progress=progress)
+    lock(folder, study, "demo.toml", now, models, progress)
     return finish(folder, models, progress)
