@@ -212,10 +212,13 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
         folder = dirname(path)
         up = "../" * bool(folder)
         yield path, _switched(text, ("English", ""), (made.name, f"{up}{language}/{path}"))
-        yield (
-            f"{language}/{path}",
-            _policy(_switched(made.page(text, folder), ("English", f"../{up}{path}"), (made.name, "")), made),
-        )
+        # A page whose scripts speak the language, with a policy that allows them by their hashes.
+        html = _switched(made.page(text, folder), ("English", f"../{up}{path}"), (made.name, ""))
+        for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
+            spoken = made.script(source)
+            old, new = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (source, spoken))
+            html = html.replace(source, spoken).replace(f"sha256-{old}", f"sha256-{new}")
+        yield f"{language}/{path}", html
 
 
 def _switched(html: str, *ways: tuple[str, str]) -> str:
@@ -226,12 +229,3 @@ def _switched(html: str, *ways: tuple[str, str]) -> str:
     )
     switch = f'<ul class="switch" aria-label="Languages">{items}</ul></div></header>'
     return html.replace("</style>", f"{_STYLE}</style>", 1).replace("</div></header>", switch, 1)
-
-
-def _policy(html: str, made: Translation) -> str:
-    """A page whose scripts speak the language, with a policy that allows them by their hashes."""
-    for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
-        spoken = made.script(source)
-        old, new = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (source, spoken))
-        html = html.replace(source, spoken).replace(f"sha256-{old}", f"sha256-{new}")
-    return html
