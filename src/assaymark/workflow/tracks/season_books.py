@@ -334,7 +334,7 @@ def unexplained(name: str, day: Day, marks: Marks) -> str:
     move = abs(math.log(worth.nav({name: close}) / price))
     if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
         return ""
-    closes = day.closes[:, day.universe.index(name)]
+    closes = day.bars["close"][:, day.universe.index(name)]
     moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
     if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
         return ""
