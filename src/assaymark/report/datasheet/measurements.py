@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
 from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
-from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
-from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
+from assaymark.report.datasheet.reading import GROUPS, Opened, bounds, group_of, rank_of, row_anchor, title_of
 from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import state_words
