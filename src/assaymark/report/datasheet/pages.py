@@ -234,7 +234,13 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
     ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
     since not every reader of SVG knows CSS variables.
     """
-    plots = _plots(sheet, (sheet, *peers[:_PEERS]))
+    drawn = (sheet, *peers[:_PEERS])
+    found = [
+        ("axes", axes_plot(drawn)), ("curve", curve_plot(drawn)), ("parts", parts_plot(drawn)),
+        ("segment", segment_plot(sheet)), ("scatter", scatter_plot(drawn)), ("near", near_plot(sheet)),
+    ]  # fmt: skip
+    # An even number of figures; what a log cannot give is not among them.
+    plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
     parts: list[svg.Element] = [
         svg.Style(text=_plain_style(page, marks)),
         rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper"),
@@ -262,19 +268,6 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
         elements=[svg.Title(id="t", text=escape(title)), svg.Desc(id="d", text=escape(". ".join(told))), *parts],
         extra={"role": "img", "aria-labelledby": "t d"},
     ).as_str()
-
-
-def _plots(sheet: Opened, drawn: Sequence[Opened]) -> list[tuple[str, Plot | Missing]]:
-    """An even number of figures; what a log cannot give is not among them."""
-    found = [
-        ("axes", axes_plot(drawn)),
-        ("curve", curve_plot(drawn)),
-        ("parts", parts_plot(drawn)),
-        ("segment", segment_plot(sheet)),
-        ("scatter", scatter_plot(drawn)),
-        ("near", near_plot(sheet)),
-    ]
-    return [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
 
 
 def _title(sheet: Opened, parts: list[svg.Element]) -> float:

@@ -174,23 +174,18 @@ def _stages(book: BenchBook) -> Group:
     told = tuple(
         Text((bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched") for note in hatched
     )
-    return _half("stages", heading, _lost(columns), *told, Figure(title, "", wide, narrow, table=table))
-
-
-def _lost(columns: Sequence[Column]) -> str:
-    """The two stages furthest from what is possible."""
+    # The two stages furthest from what is possible.
     reached = {c.name: max((float(bar.shown) for bar in c.bars if bar is not None), default=None) for c in columns}
     gaps = {c.name: c.best - top for c in columns if c.best is not None and (top := reached[c.name]) is not None}
     worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
-    if not worst:
-        return "Bars are intervals of mean scores from 0 to 1."
-    most = listing([number(reached[name] or 0.0) for name in worst])
-    known = {c.name: c for c in columns}
-    possible = listing([number(known[name].best or 0.0) for name in worst])
-    return (
-        f"At {listing([known[name].words for name in worst])}: no model exceeds {most} there, where {possible} "
-        f"{'are' if len(worst) > 1 else 'is'} possible."
-    )
+    lost = "Bars are intervals of mean scores from 0 to 1."
+    if worst:
+        scored, possible = (listing([number(of[name] or 0.0) for name in worst]) for of in (reached, best))
+        lost = (
+            f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
+            f"{'are' if len(worst) > 1 else 'is'} possible."
+        )
+    return _half("stages", heading, lost, *told, Figure(title, "", wide, narrow, table=table))
 
 
 # --- on what the ranking rests ----------------------------------------------------------------------------------------
@@ -232,21 +227,17 @@ def _conventions(book: BenchBook) -> Group | None:
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
     more: Inline = (differ, Linked("Every profile", "scores.html#stages"))
     figure = Figure(title, caption, wide, narrow, table=table)
-    return _half(
-        "conventions", "Does the ranking depend on the formulas?", _depends(book, board, theirs), figure, Text(more)
-    )
-
-
-def _depends(book: BenchBook, board: Leaderboard, theirs: str) -> str:
     pairs = [one for one in book.of_kind("above") if one.claim.dimension == board.board.name]
     said = [one for one in pairs if one.publication_level != "no-claim"]
     turned = [one for one in said if any(c.id == "other-convention" for c in one.conditions)]
+    orders = plural(len(said), "supported order")
+    answer = f"No. None of the {orders} is the other way round by the {theirs}."
     if not said:
-        return f"No ranking of the models on CEPS is supported by the {CONVENTIONS.get(book.run.convention, 'plan')}."
-    if not turned:
-        return f"No. None of the {plural(len(said), 'supported order')} is the other way round by the {theirs}."
-    named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
-    return f"Yes. By the {theirs} {count(len(turned))} of {plural(len(said), 'supported order')} turn round: {named}."
+        answer = f"No ranking of the models on CEPS is supported by the {CONVENTIONS.get(book.run.convention, 'plan')}."
+    elif turned:
+        named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
+        answer = f"Yes. By the {theirs} {count(len(turned))} of {orders} turn round: {named}."
+    return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, Text(more))
 
 
 def _questions(book: BenchBook) -> Group | None:
@@ -276,11 +267,6 @@ def _questions(book: BenchBook) -> Group | None:
     open_pairs = f"{count(board.pairs - board.open_pairs)} of {plural(board.pairs, 'pair')} can be ranked: "
     note: list[Inline] = [open_pairs, Linked("see sentences", "claims.html"), "."] if board.pairs else []
     more = Linked("By template", "scores.html#questions")
-    return _half("questions", heading, _knows(book, board), Figure(title, caption, wide, narrow, table=table),
-                 Text((*note, " ", more)))  # fmt: skip
-
-
-def _knows(book: BenchBook, board: Leaderboard) -> str:
     top = board.tiers[0]
     if len(board.tiers) == 1:
         said = (
@@ -291,9 +277,10 @@ def _knows(book: BenchBook, board: Leaderboard) -> str:
     item = next(book.every("bench.dissociation"), None)
     open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
     if item is not None and item.value is not None and open_:
-        ends = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
-        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{ends})."
-    return said
+        between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
+        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
+    figure = Figure(title, caption, wide, narrow, table=table)
+    return _half("questions", heading, said, figure, Text((*note, " ", more)))
 
 
 # --- who keeps the limit ----------------------------------------------------------------------------------------------
