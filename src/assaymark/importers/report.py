@@ -173,7 +173,7 @@ class Tally:
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
             replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
         )  # fmt: skip
-        return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
+        return Imported(tuple(decisions), contexts, tuple(outcomes), report)
 
 
 def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ def verdict_map(source: str = "map", **fields: Any) -> VerdictMap:
 
 def parse_verdict_map(text: str, *, source: str = "map.toml") -> VerdictMap:
     """A map from its TOML."""
-    return verdict_map(source, **read_toml(text, source=source))
+    return verdict_map(source, **read_toml(text, source))
 
 
 def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, str]:

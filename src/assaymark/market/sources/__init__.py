@@ -58,9 +58,7 @@ def pull(
     asking = Asking(now, manners or Manners(), progress)
     draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
     name = snapshot_id(known.name, now.astimezone(UTC).date(), draft.tables)
-    origin = Origin(
-        source=known.name, retrieved_at=now, query=request.as_query(), licence=known.licence, notes=draft.notes
-    )
+    origin = Origin(known.name, now, request.as_query(), known.licence, draft.notes)
     return Snapshot(name, origin, stamped(draft.tables, name))
 
 
