@@ -207,11 +207,9 @@ def test_level_date_and_name_are_gone():
 def test_level_and_date_leave_no_trace(scale, days):
     one = hour(0)
     moved = Bars(
-        one.instrument,
-        one.times + 86_400 * days,
-        *(p * scale for p in (one.open, one.high, one.low, one.close)),
+        one.instrument, one.times + 86_400 * days, *(p * scale for p in (one.open, one.high, one.low, one.close)),
         one.volume * 2,
-    )
+    )  # fmt: skip
     first, _ = sanitise([one], np.random.default_rng(0))
     other, _ = sanitise([moved], np.random.default_rng(0))
     np.testing.assert_array_equal(first.bars[0].times, other.bars[0].times)

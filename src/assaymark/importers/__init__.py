@@ -19,21 +19,9 @@ if TYPE_CHECKING:
     from assaymark.importers.report import Imported, ImportReport, Missing, RecordedBook, RecordedTrack
 
 __all__ = [
-    "IMPORTERS",
-    "Audit",
-    "ImportReport",
-    "Imported",
-    "Importer",
-    "Missing",
-    "RecordedBook",
-    "RecordedTrack",
-    "audit_aitrader",
-    "import_aitrader",
-    "import_capitalbench",
-    "import_generic",
-    "import_human",
-    "importer",
+    "IMPORTERS", "Audit", "ImportReport", "Imported", "Importer", "Missing", "RecordedBook", "RecordedTrack",
+    "audit_aitrader", "import_aitrader", "import_capitalbench", "import_generic", "import_human", "importer",
     "template",
-]
+]  # fmt: skip
 
 __getattr__ = exported(__name__)

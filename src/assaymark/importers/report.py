@@ -144,14 +144,9 @@ class Tally:
                 self.missing(what, decision.record_id)
 
     def imported(
-        self,
-        source: str,
-        decisions: Sequence[Decision],
-        contexts: Mapping[str, Context],
-        outcomes: Sequence[Outcome],
-        bad: int,
-        notes: Sequence[str] = (),
-    ) -> Imported:
+        self, source: str, decisions: Sequence[Decision], contexts: Mapping[str, Context], outcomes: Sequence[Outcome],
+        bad: int, notes: Sequence[str] = (),
+    ) -> Imported:  # fmt: skip
         """The finished import; contexts that no decision names are left out."""
         used = {decision.context_id for decision in decisions}
         contexts = {name: context for name, context in contexts.items() if name in used}

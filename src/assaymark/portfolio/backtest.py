@@ -232,14 +232,9 @@ class Schedule:
 
 
 def schedule(
-    strategy: Strategy | str,
-    returns: ArrayLike,
-    classes: Sequence[str],
-    signals: Sequence[int],
-    *,
-    window: int = 60,
+    strategy: Strategy | str, returns: ArrayLike, classes: Sequence[str], signals: Sequence[int], *, window: int = 60,
     delay: int = 1,
-) -> Schedule:
+) -> Schedule:  # fmt: skip
     """What a strategy wants to hold, traded at the close ``delay`` days after each signal."""
     if isinstance(strategy, str) and strategy not in STRATEGIES:
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))

@@ -35,12 +35,9 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
 _FETCH: Mapping[str, Fetch] = {
-    "yfinance": yahoo.fetch,
-    "fred": fred.fetch,
-    "alfred": fred.fetch_vintages,
-    "ccxt": ccxt.fetch,
+    "yfinance": yahoo.fetch, "fred": fred.fetch, "alfred": fred.fetch_vintages, "ccxt": ccxt.fetch,
     "huggingface": huggingface.fetch,
-}
+}  # fmt: skip
 
 # The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
 _ONE_AT_A_TIME = Lock()

@@ -15,19 +15,9 @@ from assaymark.records import Action
 FillAt = Literal["next_open", "close"]
 Excess = Literal["reject", "cut"]
 Reason = Literal[
-    "bad-order",
-    "bad-quantity",
-    "unknown-symbol",
-    "no-price",
-    "stale-price",
-    "short-forbidden",
-    "not-held",
-    "fraction",
-    "beyond-holding",
-    "beyond-cash",
-    "beyond-weight",
-    "beyond-exposure",
-]
+    "bad-order", "bad-quantity", "unknown-symbol", "no-price", "stale-price", "short-forbidden", "not-held", "fraction",
+    "beyond-holding", "beyond-cash", "beyond-weight", "beyond-exposure",
+]  # fmt: skip
 
 SIDES: Final = ("buy", "sell", "short", "cover", "close", "target")
 """What an order can ask for. ``close`` brings a position to nothing, ``target`` to a weight."""
@@ -118,14 +108,12 @@ def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
     """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
     return tuple(
         Order(
-            symbol=one.instrument,
-            side="target" if one.kind == "target_weight" else one.kind,
-            quantity=one.quantity,
+            symbol=one.instrument, side="target" if one.kind == "target_weight" else one.kind, quantity=one.quantity,
             weight=one.weight,
         )
         for one in actions
         if one.kind not in ("hold", "no_trade")
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +175,9 @@ _MOST: Final = 1e15
 
 
 def settle_day(
-    book: Book,
-    orders: Sequence[Order],
-    bars: Mapping[str, Bar],
-    rules: Rules,
-    *,
+    book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, *,
     universe: Collection[str] | None = None,
-) -> Settled:
+) -> Settled:  # fmt: skip
     """The book after a day's orders."""
     day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
     first = {number: day.reading(order) for number, order in enumerate(orders)}
@@ -485,14 +469,9 @@ class Reconciliation:
 
 
 def reconcile(
-    start: Book,
-    steps: Sequence[StatedStep],
-    *,
-    fill: FillAt = "next_open",
-    cost_bps: float = 0.0,
-    short: bool = False,
+    start: Book, steps: Sequence[StatedStep], *, fill: FillAt = "next_open", cost_bps: float = 0.0, short: bool = False,
     tolerance: Tolerance | None = None,
-) -> Reconciliation:
+) -> Reconciliation:  # fmt: skip
     """Recompute each step of a record from the book stated before it."""
     run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
     for step in steps:
@@ -636,26 +615,7 @@ def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: flo
 
 
 __all__ = [
-    "RELIABILITY",
-    "SIDES",
-    "Bar",
-    "Book",
-    "CheckKind",
-    "Excess",
-    "Fill",
-    "FillAt",
-    "Mismatch",
-    "Order",
-    "Reason",
-    "Reconciliation",
-    "Rejection",
-    "Rules",
-    "Settled",
-    "StatedFill",
-    "StatedStep",
-    "Tolerance",
-    "Unchecked",
-    "orders_of",
-    "reconcile",
-    "settle_day",
-]
+    "RELIABILITY", "SIDES", "Bar", "Book", "CheckKind", "Excess", "Fill", "FillAt", "Mismatch", "Order", "Reason",
+    "Reconciliation", "Rejection", "Rules", "Settled", "StatedFill", "StatedStep", "Tolerance", "Unchecked",
+    "orders_of", "reconcile", "settle_day",
+]  # fmt: skip
