@@ -17,11 +17,9 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 
 from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
-from assaymark.importers.aitrader import season_aitrader
-from assaymark.importers.aitrader_log import TRACKS, names_in, read_prices, texts_of
-from assaymark.importers.report import Tally
-from assaymark.portfolio import Book, Order, Rules, settle_day
+from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader, season_aitrader
+from assaymark.importers.aitrader_log import TRACKS, names_in, texts_of
+from assaymark.portfolio import Bar, Book, Order, Rules, settle_day
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Rationale, canonical_json
 from assaymark.workflow.run_folder import RunFolder
@@ -254,10 +252,12 @@ orders = st.lists(
 def test_a_log_written_by_the_paper_broker_reconciles(days):
     """Simulated and imported again, no book differs."""
     track = TRACKS[TRACK]
-    prices = read_prices(track, "prices", HOURLY.encode(), Tally())
+    bars: dict[str, dict[str, Bar]] = {}
+    for symbol, stamp, opened, *_rest in (row.split(",") for row in HOURLY.splitlines()[1:]):
+        bars.setdefault(stamp, {})[symbol] = Bar(float(opened))
     book, steps, navs = Book(track.capital), [], []
     for stamp, wishes in zip(STEPS, days, strict=True):
-        day = settle_day(book, wishes, prices.bars[track.read(stamp)], Rules(excess="cut", fractional=False, lot=100))
+        day = settle_day(book, wishes, bars[stamp], Rules(excess="cut", fractional=False, lot=100))
         book = day.book
         done = [action("buy" if one.quantity > 0 else "sell", one.symbol, abs(one.quantity)) for one in day.fills]
         after = {**book.positions, "CASH": book.cash}

@@ -6,8 +6,7 @@ import pytest
 from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, imported, problems, seen
 
 from assaymark.errors import InputError
-from assaymark.importers import import_generic
-from assaymark.importers.column_map import parse_map
+from assaymark.importers import import_generic, parse_map
 
 
 @pytest.mark.parametrize("field", ["exit_price", "realized_return_1w", "outcome_7d", "return_after_1w", "Fwd Return"])

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from assaymark.errors import InputError
-from assaymark.importers.tables import FORMATS, read_rows
+from assaymark.importers import FORMATS, read_rows
 
 PLAIN = [{"item": "q1", "agent": "ash", "score": "4"}, {"item": "q2", "agent": "elm", "score": None}]
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from made_verdicts import write_verdicts
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
-from assaymark.importers.verdict_log import dense, joined
-from assaymark.importers.verdicts import (
+from assaymark.importers import (
     CALLS_CONDITION,
     LABELS,
     SPELLINGS,
@@ -31,6 +30,7 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
+from assaymark.importers.verdict_log import dense, joined
 from assaymark.metrology import decompose
 from assaymark.metrology.datasheet import CLASSES, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED

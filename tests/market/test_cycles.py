@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 from perturbed import Later
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
-from assaymark.market import Bars, class_members, date_probe, fill_gaps, minute_bars, sanitise, synthetic_market
-from assaymark.market.cycles import (
+from assaymark.market import (
     NEUTRAL_NOW,
     REGIMES,
     SESSION,
+    Bars,
+    class_members,
     cycles_of,
+    date_probe,
     day_of,
+    fill_gaps,
     key_of,
+    minute_bars,
     minutes_from_file,
     probe_result,
+    sanitise,
+    synthetic_market,
     synthetic_minutes,
 )
 from assaymark.portfolio import audit, settle

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import (
+    Clock,
     CorporateAction,
     class_correlations,
     class_index,
@@ -33,7 +34,6 @@ from assaymark.market import (
     weekdays,
     write_snapshot,
 )
-from assaymark.market.history import Clock
 from assaymark.market.instruments import all_days, implied_action, instant
 
 PRICES = arrays(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import (
+    SPACINGS,
     Filing,
     Fundamentals,
     History,
@@ -32,7 +33,6 @@ from assaymark.market import (
 )
 from assaymark.market.history import wide_bars
 from assaymark.market.macro import read, released_after, synthetic_fundamentals
-from assaymark.market.open import SPACINGS
 from assaymark.market.snapshot import SCHEMAS
 
 ORIGIN = Origin(source="test", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))

@@ -17,15 +17,22 @@ from hypothesis import strategies as st
 from assaymark.errors import InputError, LedgerError
 from assaymark.market import (
     CLASSES,
+    FIELDS,
+    LONG_GAP,
+    PORTBENCH_NOTES,
     History,
     Listing,
     MacroSeries,
     Origin,
     Snapshot,
+    class_overviews,
+    condition,
+    gaps_of,
     history_from_file,
     history_of,
     known_at_close,
     open_history,
+    quotes,
     read_manifest,
     read_snapshot,
     snapshot_from_file,
@@ -36,11 +43,8 @@ from assaymark.market import (
     write_snapshot,
 )
 from assaymark.market import snapshot as cache_module
-from assaymark.market.files import PORTBENCH_NOTES
-from assaymark.market.history import FIELDS
 from assaymark.market.instruments import all_days
 from assaymark.market.macro import released_after
-from assaymark.market.open import LONG_GAP, class_overviews, condition, gaps_of, quotes
 from assaymark.market.snapshot import OPTIONAL, SCHEMAS, cached_bars, content_digest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import (
+    FIELDS,
+    Clock,
     History,
     News,
     Origin,
     Snapshot,
     class_members,
     known_at_close,
+    shown_prices,
     synthetic_history,
     synthetic_market,
     universe,
     weekdays,
 )
-from assaymark.market.history import FIELDS, Clock, shown_prices
 from assaymark.market.macro import SUMMARY_DAYS
 
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2026, 1, 15), timezones=st.just(UTC))

@@ -15,7 +15,9 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import (
+    FIGURES,
     Drawdown,
+    Method,
     backtest,
     expected_shortfall,
     max_drawdown,
@@ -23,7 +25,6 @@ from assaymark.portfolio import (
     simple_returns,
     value_at_risk,
 )
-from assaymark.portfolio.backtest import FIGURES, Method
 
 paths = st.lists(st.floats(-0.3, 0.3).map(lambda r: round(r, 4)), min_size=2, max_size=60)
 

@@ -26,8 +26,11 @@ NO_TEXT = "text"
 REPLAYED: Final = "replayed"
 """The flag of a decision that was written more than a day after its step."""
 
-NEXT, WHOLE = "to the agent's next step", "whole log"
-"""The horizons of outcomes that are recomputed from a log."""
+NEXT: Final = "to the agent's next step"
+"""The horizon of an outcome from one step of an agent to its next."""
+
+WHOLE: Final = "whole log"
+"""The horizon of an outcome from an agent's first step to its last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,10 @@ def replayed(decisions: Iterable[Decision], what: str) -> list[str]:
 
 
 EQUAL_WEIGHT: Final = "equal weight"
+"""The baseline that buys every symbol alike at the first step, and holds."""
+
 CASH: Final = "cash"
+"""The baseline that holds its capital."""
 
 
 @dataclass(frozen=True, slots=True)

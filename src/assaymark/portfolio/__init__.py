@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from assaymark.portfolio.backtest import (
+    CLASSES,
+    FIGURES,
+    RISK_FREE,
     STRATEGIES,
     Backtest,
     Choice,
     Drawdown,
+    Method,
     Performance,
     Schedule,
     Strategy,
@@ -48,10 +52,10 @@ from assaymark.portfolio.optimisers import (
 from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 
 __all__ = [
-    "ORDER_RULES", "STATUSES", "STRATEGIES", "Backtest", "Bar", "Book", "Choice", "Drawdown", "Fill", "Mismatch",
-    "Order", "Performance", "Reconciliation", "Rejection", "RuleCheck", "Rules", "Schedule", "Settled", "Settlement",
-    "Solution", "StatedFill", "StatedStep", "Status", "Strategy", "Tolerance", "audit", "backtest",
-    "equal_risk_contribution", "expected_shortfall", "fee_of", "inverse_volatility", "max_drawdown", "max_sharpe",
-    "min_variance", "orders_of", "performance", "prices_of", "reconcile", "risk_shares", "schedule", "settle",
-    "settle_day", "simple_returns", "value_at_risk",
+    "CLASSES", "FIGURES", "ORDER_RULES", "RISK_FREE", "STATUSES", "STRATEGIES", "Backtest", "Bar", "Book", "Choice",
+    "Drawdown", "Fill", "Method", "Mismatch", "Order", "Performance", "Reconciliation", "Rejection", "RuleCheck",
+    "Rules", "Schedule", "Settled", "Settlement", "Solution", "StatedFill", "StatedStep", "Status", "Strategy",
+    "Tolerance", "audit", "backtest", "equal_risk_contribution", "expected_shortfall", "fee_of", "inverse_volatility",
+    "max_drawdown", "max_sharpe", "min_variance", "orders_of", "performance", "prices_of", "reconcile", "risk_shares",
+    "schedule", "settle", "settle_day", "simple_returns", "value_at_risk",
 ]  # fmt: skip
