@@ -20,8 +20,8 @@ import pytest
 from agent_servers import agent_call, context
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
-from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
-from assaymark.benchmark.questions.payloads import (
+from assaymark.benchmark.questions import (
+    TEMPLATES,
     PairAllocation,
     PositionSize,
     Rebalancing,
@@ -29,6 +29,8 @@ from assaymark.benchmark.questions.payloads import (
     ReturnDirection,
     SharpeAllocation,
     TailRisk,
+    generate_questions,
+    write_questions,
 )
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (
@@ -44,10 +46,8 @@ from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, parse
-from assaymark.workflow.lock import lock
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import decide
-from assaymark.workflow.tables import DECISIONS, SCORES, Store
+from assaymark.workflow import DECISIONS, SCORES, RunFolder, Store, decide
+from assaymark.workflow import lock_study as lock
 from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_lock import lock_season
