@@ -108,7 +108,7 @@ def label(
                 if json:
                     say_json({**found.progress(), "new": new})
                 else:
-                    tools.say_all([f"stopped; {new} new grades are stored"])
+                    tools.print_lines([f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:
