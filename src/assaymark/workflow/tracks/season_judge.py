@@ -13,13 +13,12 @@ from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging import asks_again, second_call
+from assaymark.judging.prompts import Read, ReplyState
 from assaymark.judging.season.calls import (
-    AuthorGuess,
     HorizonLedger,
     HorizonTask,
     PlannedHorizonCall,
-    PlannedOutcomeCall,
-    PlannedProbe,
+    SeasonCall,
     grader_version,
     horizon_ledgers,
     horizon_tasks,
@@ -32,8 +31,7 @@ from assaymark.judging.season.plans import (
     MOST_CHARACTERS,
     MOST_NOTE_TOKENS,
     HorizonAnswer,
-    Read,
-    ReplyState,
+    Reasoned,
     ScoringPlan,
     read_horizon_reply,
     read_outcome_reply,
@@ -83,7 +81,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_lock import StoredSeason
 
 
-Probe = tuple[PlannedProbe, str]
+Probe = tuple[SeasonCall, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 WHAT: Final = "asking the judges"
@@ -158,10 +156,10 @@ class SeasonAsker:
             due: list[PlannedHorizonCall] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
-                    made = horizon_round([task], self.replies.get)
-                    due += made.due
-                    if made.finished:
-                        found[at] = made.grades[0]
+                    asked, graded = horizon_round([task], self.replies.get)
+                    due += asked
+                    if graded:
+                        found[at] = graded[0]
             unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
             self.ask([one.call for one in due], unusable=unusable)
         return tuple(  # a part has the key of its second call, where that is the one that counts
@@ -177,7 +175,7 @@ class SeasonAsker:
             for at in range(len(tasks))
         )
 
-    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
+    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[Reasoned[str]]]]:
         """What the probes of the blinding brought."""
         self.ask([planned.call for planned, _ in probes])
         found = []
@@ -188,7 +186,7 @@ class SeasonAsker:
             found.append(((second, period), read))
         return found
 
-    def outcomes(self, planned: Sequence[Sequence[PlannedOutcomeCall]]) -> list[OutcomeGrade | None]:
+    def outcomes(self, planned: Sequence[Sequence[SeasonCall]]) -> list[OutcomeGrade | None]:
         """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""
         self.ask([one.call for calls in planned for one in calls])
         found: list[OutcomeGrade | None] = []
@@ -275,7 +273,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in probe_calls(horizons, once if period else judges, budget=budget):
-                found.setdefault((probe.author, probe.call.key), (probe, period))
+                found.setdefault((probe.agent, probe.call.key), (probe, period))
     return list(found.values())
 
 
@@ -434,9 +432,9 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
             ]
             guesses = []
             for (probe, period), read in asker.guesses(season_probes(parts, season)):
-                guess = None if read.answer is None else read.answer.author
-                of, key = (probe.judge, probe.trial, period, len(probe.options)), probe.call.key
-                guesses.append(SeasonGuess(probe.author, *of, read.state, guess, key))
+                guess = None if read.answer is None else read.answer.value
+                of, key = (probe.judge.name, probe.call.trial, period, len(probe.options)), probe.call.key
+                guesses.append(SeasonGuess(probe.agent, *of, read.state, guess, key))
         people = {one.name for one in season.panel if one.human}
         grades += human_rows(_given(store), parts, plan, people)
         if all(one.score.grades.state == "failed" for one in grades):
