@@ -79,7 +79,22 @@ def analyse(
     levels = panel.design.levels_with_ends(panel.level)
     whole = panel
     if comparisons.missing and study.rubric.coefficient == "alpha":
-        levels, design = _levels_of_all(comparisons, panel, levels)
+        places = {
+            0: list(range(len(comparisons.judges))),
+            **{panel.drops[one]: kept for one, kept in comparisons.drops.items()},
+        }
+        made, first = tuple(part.copy() for part in levels), panel.design
+        for place, judges in places.items():
+            scores, part = comparisons.fitted(judges)
+            row, agent = np.nonzero(~np.isnan(scores[..., 0]))
+            _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
+            own = Design.of(
+                scores[row, agent], agent, cycle.ravel(), comparisons.cluster[row[at]], len(comparisons.agents)
+            )
+            first = first if place else own
+            for into, values in zip(made, own.levels_with_ends(panel.level), strict=True):
+                into[:, panel.block(place)] = values
+        levels, design = (made[0], made[1], made[2]), first
         whole = replace(panel, design=design)
     found += level_measurements(whole, levels)
     note("contrasts")
@@ -87,29 +102,11 @@ def analyse(
     if people is not None:
         rules, contrasts = study.inference, [one for one in found if one.name == "contrast"]
         found += people_measurements(
-            comparisons, people, contrasts, panel.measure, weights=panel.table.weights, scale=study.scale,
-            pass_mark=study.human.passed_from(*study.scale), coefficient=study.rubric.coefficient, alpha=rules.alpha,
-            level=panel.level, unit=OrderPlan.of(study).unit, power=rules.mde_power,
+            comparisons, people, contrasts, panel.measure, panel.table.weights, study.scale,
+            study.human.passed_from(*study.scale), study.rubric.coefficient, rules.alpha, panel.level,
+            OrderPlan.of(study).unit, power=rules.mde_power,
         )  # fmt: skip
     return tuple(found)
-
-
-def _levels_of_all(found: Comparisons, panel: Panel, levels: Levels) -> tuple[Levels, Design]:
-    """Levels of the panel, and of it without each family, over all records and not only those that every judge scored.
-
-    Judges' severity is taken out first, within the parts that they link; each judge alone keeps its levels.
-    """
-    places = {0: list(range(len(found.judges))), **{panel.drops[one]: kept for one, kept in found.drops.items()}}
-    made, first = tuple(part.copy() for part in levels), panel.design
-    for place, judges in places.items():
-        scores, part = found.fitted(judges)
-        row, agent = np.nonzero(~np.isnan(scores[..., 0]))
-        _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
-        design = Design.of(scores[row, agent], agent, cycle.ravel(), found.cluster[row[at]], len(found.agents))
-        first = first if place else design
-        for into, values in zip(made, design.levels_with_ends(panel.level), strict=True):
-            into[:, panel.block(place)] = values
-    return (made[0], made[1], made[2]), first
 
 
 def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:

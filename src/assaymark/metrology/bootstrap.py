@@ -210,7 +210,7 @@ def bootstrap_kappa(
     checks.whole("bootstrap_kappa", "resamples", resamples, least=1)
     sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
     sums.require_defined()
-    return _raised(sums.bootstrap(level=level, resamples=resamples, rng=rng)[0])
+    return _raised(sums.bootstrap(level, resamples, rng)[0])
 
 
 def jackknife_kappa(
@@ -225,7 +225,7 @@ def jackknife_kappa(
     checks.probability("jackknife_kappa", "level", level)
     sums = KappaSums.of(table[:, :, None], codes, int(codes.max()) + 1, judge_pairs(table.shape[1]))
     sums.require_defined()
-    return _raised(sums.jackknife(level=level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
+    return _raised(sums.jackknife(level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
 
 
 def intraclass(
@@ -338,7 +338,7 @@ class KappaSums:
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
 
-    def bootstrap(self, *, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
+    def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
         """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
         flat = self.columns.reshape(-1, self.clusters)
@@ -363,7 +363,7 @@ class KappaSums:
             for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
         ]
 
-    def jackknife(self, *, level: float, blocks: Ints | None = None) -> list[Interval | str]:
+    def jackknife(self, level: float, blocks: Ints | None = None) -> list[Interval | str]:
         """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
         parts = self.columns
         if blocks is not None:

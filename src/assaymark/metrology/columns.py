@@ -272,7 +272,12 @@ def named_dimensions(
     if wanted is None:
         wanted = numeric or [name for name in unknown if name in SCORE_NAMES]
         if numeric and (len(numeric) > 1 or numeric[0] not in SCORE_NAMES):
-            return (), [*problems, _unnamed(columns, numeric)]
+            # Numeric columns, of which only a person knows whether they are scores.
+            places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
+            more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
+            flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
+            said = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
+            return (), [*problems, Problem("dimensions", f"{said} (got {', '.join(places)}{more})")]
     if not wanted:
         problems.append(Problem("", "no dimension: beside the documented columns at least one with scores is needed"))
     chosen = []
@@ -289,15 +294,6 @@ def named_dimensions(
         elif name not in twice:
             chosen.append(name)
     return tuple(chosen), problems
-
-
-def _unnamed(columns: Sequence[str], numeric: Sequence[str]) -> Problem:
-    """Numeric columns, of which only a person knows whether they are scores."""
-    places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
-    more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
-    flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
-    what = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
-    return Problem("dimensions", f"{what} (got {', '.join(places)}{more})")
 
 
 def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...], Ints]:
@@ -323,17 +319,13 @@ def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...
             texts = texts.fill_null("")
         encoded = texts.dictionary_encode()
         names = encoded.dictionary
-    return _sorted_codes(names, encoded.indices)
-
-
-def _sorted_codes(names: pa.Array, indices: pa.Array) -> tuple[tuple[str, ...], Ints]:
-    """Distinct names that occur, in sorted order, and the place of each row's name among them."""
-    codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    texts = names.to_pylist()
-    used = np.bincount(codes, minlength=len(texts)) > 0
-    kept = sorted({text for text, occurs in zip(texts, used.tolist(), strict=True) if occurs})
+    # Distinct names that occur, in sorted order, and the place of each row's name among them.
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    words = names.to_pylist()
+    used = np.bincount(codes, minlength=len(words)) > 0
+    kept = sorted({text for text, occurs in zip(words, used.tolist(), strict=True) if occurs})
     place = {text: k for k, text in enumerate(kept)}
-    return tuple(kept), np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
+    return tuple(kept), np.array([place.get(text, -1) for text in words], dtype=np.int64)[codes]
 
 
 def _holds_numbers(kind: pa.DataType) -> bool:
@@ -423,11 +415,11 @@ def table_from_arrow(
     """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments."""
     table, name = raw_scores(source)
     named = tuple(weights) if dimensions is None and weights is not None else dimensions
-    return score_table_of(Columns.of(table, name, named, scale), weights=weights)
+    return score_table_of(Columns.of(table, name, named, scale), weights)
 
 
 def score_table_of(
-    columns: Columns, *, weights: Mapping[str, float] | None = None, derivation: str = "honest"
+    columns: Columns, weights: Mapping[str, float] | None = None, derivation: str = "honest"
 ) -> ScoreTable:
     """`table_from_arrow` on columns that were checked, for the rows of one derivation."""
     share = weights_of(columns.dimensions, weights)

@@ -91,11 +91,11 @@ def holm_rows(p: Floats) -> Floats:
     return adjusted
 
 
-def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95) -> Contrast:
+def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], level: float = 0.95) -> Contrast:
     """Two-sided t test of a mean paired difference whose items come in clusters (Bell 2002)."""
     sums, counts, n = by_cluster("cluster_t", differences, clusters)
     checks.probability("cluster_t", "level", level)
-    return contrast_of(t_test(sums, counts, level=level), 0, n=n)
+    return contrast_of(t_test(sums, counts, level), 0, n)
 
 
 def bootstrap_contrast(
@@ -106,8 +106,8 @@ def bootstrap_contrast(
     sums, counts, n = by_cluster("bootstrap_contrast", differences, clusters)
     checks.probability("bootstrap_contrast", "level", level)
     checks.whole("bootstrap_contrast", "resamples", resamples, least=1)
-    (test,) = bootstrap_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
-    return contrast_of(test, 0, n=n)
+    (test,) = bootstrap_tests([(sums, counts)], resamples, rng, level, intervals=[True])
+    return contrast_of(test, 0, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Tested:
     method: tuple[str, ...]
 
 
-def contrast_of(tests: Tested, column: int, *, n: int) -> Contrast:
+def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
     """One column of several tests as the public result."""
     known = not np.isnan(tests.low[column])
     low, high = (float(tests.low[column]), float(tests.high[column])) if known else (None, None)
@@ -133,7 +133,7 @@ def contrast_of(tests: Tested, column: int, *, n: int) -> Contrast:
     return Contrast(difference, low, high, p, n, tests.clusters, tests.method[column])
 
 
-def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:
+def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
     """`cluster_t` on cluster sums [G, K] and cluster sizes [G]."""
     g, n = counts.size, counts.sum()
     mean = sums.sum(axis=0) / n
@@ -164,7 +164,7 @@ def effective_df(share: Floats) -> float:
 
 
 def bootstrap_tests(
-    parts: Sequence[tuple[Floats, Ints]], *, resamples: int, rng: np.random.Generator | None, level: float,
+    parts: Sequence[tuple[Floats, Ints]], resamples: int, rng: np.random.Generator | None, level: float,
     intervals: Sequence[bool], leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
     """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same
@@ -260,12 +260,12 @@ def sign_flip(
     sums, counts, n = by_cluster("sign_flip", differences, clusters)
     checks.probability("sign_flip", "level", level)
     checks.whole("sign_flip", "resamples", resamples, least=1)
-    (test,) = flip_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
-    return contrast_of(test, 0, n=n)
+    (test,) = flip_tests([(sums, counts)], resamples, rng, level, intervals=[True])
+    return contrast_of(test, 0, n)
 
 
 def flip_tests(
-    parts: Sequence[tuple[Floats, Ints]], *, resamples: int, rng: np.random.Generator | None, level: float,
+    parts: Sequence[tuple[Floats, Ints]], resamples: int, rng: np.random.Generator | None, level: float,
     intervals: Sequence[bool], leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
     """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns."""
@@ -283,7 +283,7 @@ def flip_tests(
         low, high = np.full((2, width), np.nan)
         if wanted and g > 1:
             spans = math.floor((1 - level) * total + _ZERO)
-            low[:leading], high[:leading] = _flips_ends(sums[:, :leading], counts, turned, spans, exact=exact)
+            low[:leading], high[:leading] = _flips_ends(sums[:, :leading], counts, turned, spans, exact)
         difference = settle(sums.sum(axis=0) / counts.sum())
         said = (f"{method} patterns of {g} clusters",) * width
         found.append(Tested(difference, p[start : start + width], low, high, g, said))
@@ -328,7 +328,7 @@ def _far(sums: Floats, turned: Bools) -> Floats:
     return hits
 
 
-def _flips_ends(sums: Floats, counts: Ints, turned: Bools, spans: int, *, exact: bool) -> tuple[Floats, Floats]:
+def _flips_ends(sums: Floats, counts: Ints, turned: Bools, spans: int, exact: bool) -> tuple[Floats, Floats]:
     """Ends [K] of the differences that the test keeps, NaN where it keeps all of them."""
     some = turned.any(axis=1) & ~turned.all(axis=1)
     # Drawn patterns that turn all or none speak for every difference; the enumerated one is the test's own.

@@ -79,7 +79,7 @@ class CellAgreement:
 
 def cell_agreement(
     cell: ArrayLike, cell_cluster: Sequence[Any] | NDArray[Any], honest: ArrayLike,
-    honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], *, threshold: float = 0.0,
+    honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], threshold: float = 0.0,
     quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False, rounded: bool = True,
 ) -> CellAgreement:  # fmt: skip
     """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
@@ -221,7 +221,7 @@ _ONE_CLUSTER = "undefined: one cluster cannot be tested, needs two"
 
 
 def cell_b_outcome(
-    delta: float, significant: bool, *, substance: float = SUBSTANCE, verbosity: float = VERBOSITY
+    delta: float, significant: bool, substance: float = SUBSTANCE, verbosity: float = VERBOSITY
 ) -> TerseOutcome:
     """What the terse-but-correct control says about the rubric (ValueBlindBench section 3.5).
 
@@ -241,7 +241,7 @@ def cell_b_outcome(
 
 
 def cell_outcome(
-    cell: str, value: float, p: float, p_holm: float, *, flat: bool, cells: Cells, alpha: float
+    cell: str, value: float, p: float, p_holm: float, flat: bool, cells: Cells, alpha: float
 ) -> CellOutcome:
     """What the rule of a control cell says of its number (ValueBlindBench section 3.5)."""
     if cell in FALLING:
@@ -251,7 +251,7 @@ def cell_outcome(
             return "not tested"
         return "not noticed" if cell == "fact_flip" else "failed"
     if cell == "cell_b":
-        return cell_b_outcome(value, p_holm <= alpha, substance=cells.substance, verbosity=cells.verbosity)
+        return cell_b_outcome(value, p_holm <= alpha, cells.substance, cells.verbosity)
     if abs(value) <= cells.substance + TOLERANCE:
         return "invariant"
     return "style-sensitive" if p_holm <= alpha else "inconclusive"
@@ -341,7 +341,7 @@ class _Held:
         blank = np.full(self.sums.shape[1], np.nan)
         self.tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
         if self.state in (None, _ONE_CLUSTER):
-            self.tested = t_test(self.sums, self.counts, level=study.inference.level)
+            self.tested = t_test(self.sums, self.counts, study.inference.level)
         p, falls = self.tested.p, kind in FALLING
         self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if falls else p
 
@@ -376,7 +376,7 @@ class _Held:
         # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
         flat = bool(np.isnan(self.tested.low[column]))
         number, p = float(self.tested.difference[column]), float(self.p[column])
-        return cell_outcome(kind, number, p, p_holm, flat=flat, cells=study.cells, alpha=study.inference.alpha)
+        return cell_outcome(kind, number, p, p_holm, flat, study.cells, study.inference.alpha)
 
     def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
         """The outcome with its p-values."""
@@ -488,14 +488,14 @@ def _summaries(
     """Mean, quartiles and interval of panel scores [n, K] under each name; single values of the aggregate alone."""
     codes, at = np.unique(table.cluster, return_inverse=True)
     if table.n:
-        tested = t_test(group_sums(scores, at, codes.size), np.bincount(at), level=study.inference.level)
+        tested = t_test(group_sums(scores, at, codes.size), np.bincount(at), study.inference.level)
         quartiles = np.quantile(scores, (0.25, 0.5, 0.75), axis=0).T.tolist()
     for k, dimension in enumerate(names):
         more = {**detail, "clusters": int(codes.size)}
         more |= dict(zip(("q1", "median", "q3"), quartiles[k], strict=True)) if table.n else {}
         if k:
             more.pop("values", None)
-        yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, n=table.n) if table.n else None,
+        yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, table.n) if table.n else None,
                        study, method="mean panel score, quartiles by linear interpolation", state=NO_SCORES,
                        n=table.n, n_of="trajectories", inputs=table.digest, detail=more)  # fmt: skip
 
@@ -563,8 +563,7 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     consecutive = study.inference.order_of(honest.clusters) == "consecutive"
     tests = [
         cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
-                       threshold=threshold, quantile=quantile, alpha=level, consecutive=consecutive,
-                       rounded=study.rubric.coefficient == "kappa")
+                       threshold, quantile, level, consecutive, rounded=study.rubric.coefficient == "kappa")
         for sign, flip, threshold, quantile, level in asked
     ]  # fmt: skip
     unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)
@@ -592,10 +591,10 @@ def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -
     if a is not None and b is not None and not missing:
         base, _ = _matched(a.chosen, a.cell.table, b.cell.table)
         codes, at = np.unique(b.cell.table.cluster, return_inverse=True)
-        tested = t_test(group_sums(b.chosen - base, at, codes.size), np.bincount(at), level=study.inference.level)
+        tested = t_test(group_sums(b.chosen - base, at, codes.size), np.bincount(at), study.inference.level)
     n = 0 if b is None else b.cell.table.n
     for k, dimension in enumerate(names):
-        found = None if tested is None else contrast_of(tested, k, n=n)
+        found = None if tested is None else contrast_of(tested, k, n)
         yield measured(
             "cell.separation", {"dimension": dimension}, found, study, n=n, n_of="trajectories of cell B",
             method="mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",

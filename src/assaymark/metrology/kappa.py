@@ -93,11 +93,11 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
     >>> weighted_kappa([1, 2, 3, 4], [1, 2, 3, 5])
     0.9285714285714286
     """
-    table = contingency(a, b, categories=categories, source="weighted_kappa")
+    table = contingency(a, b, categories, source="weighted_kappa")
     return _kappa_of_counts(table.ravel(), table.shape[0])
 
 
-def contingency(a: ArrayLike, b: ArrayLike, *, categories: int = 5, source: str = "contingency") -> Ints:
+def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
     """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
     table = _count_at_once(a, b, size)
@@ -375,7 +375,7 @@ def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
     return {one: [j for j, f in enumerate(families) if f != one] for one in distinct if len(distinct) > 1}
 
 
-def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> dict[str, bool]:
+def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[str, bool]:
     """For each judge that was asked more than once, whether its trials may be averaged."""
     found = {}
     for judge, trials in table.trials.items():

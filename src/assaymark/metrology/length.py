@@ -146,7 +146,7 @@ class EqualLength:
             tests = [_block_test(*row) for row in zip(*columns, strict=True)]
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            tests = moderated_tests(means, counts * errors**2, counts, effects, borrow=borrow)
+            tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
@@ -252,7 +252,7 @@ def length_adjusted(
     codes = cluster_codes(source, cluster, scores.shape[0])
     checks.probability(source, "level", level)
     _check_agents(source, a, b, scores.shape[1])
-    return adjusted_pairs(scores, covariates, codes, [(a, b)], level=level, consecutive=consecutive)[0]
+    return adjusted_pairs(scores, covariates, codes, [(a, b)], level, consecutive)[0]
 
 
 def length_recused(
@@ -274,10 +274,10 @@ def length_recused(
         exposure = equal.pair_exposure(rows, np.array([pair]))[:, 0, :, 0].mean(axis=0)
         plain = cluster_mean(equal.gaps[rows, pair], neighbour_blocks(rows.size) if consecutive else None)
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
-        found = student_estimate(turn * gap, se, df, level=level)
+        found = student_estimate(turn * gap, se, df, level)
         return LengthRecused(**found.parts(), slopes=tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
-    found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level=level)
+    found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
     return LengthRecused(**found.parts(), slopes=tuple(map(tuple, fitted[0].tolist())))
 
 
@@ -291,7 +291,7 @@ def length_p(
     first, second = pairs_of(effects.shape[1])
     if causal is not None:
         slopes = _causal_slopes("length_p", causal, equal.exposure.shape[2])
-        plain = consecutive_tests(gaps, effects) if consecutive else cluster_tests(gaps, effects, borrow=borrow)
+        plain = consecutive_tests(gaps, effects) if consecutive else cluster_tests(gaps, effects, borrow)
         exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(first.size))[..., 0]
         exposures = np.where(np.isnan(gaps)[:, :, None], 0.0, exposure).sum(axis=0)
         tests = [
@@ -356,7 +356,7 @@ def headline_p(
 
 
 def adjusted_pairs(
-    scores: Floats, covariates: Floats, codes: Ints, pairs: Sequence[Pair], *, level: float, consecutive: bool
+    scores: Floats, covariates: Floats, codes: Ints, pairs: Sequence[Pair], level: float, consecutive: bool
 ) -> list[LengthAdjusted]:
     """`length_adjusted` of many pairs of scores [N, K], covariates [N, K, Q] and cluster codes [N]."""
     used = usable_cells(scores, covariates)
@@ -370,7 +370,7 @@ def adjusted_pairs(
         rows, places = np.unique(codes[both], return_inverse=True)
         if rows.tobytes() not in solved:  # nearly always the same clusters for every pair
             slopes, agents, _ = solve_regression(leave_out(normal[rows], consecutive), scores.shape[1], 1)
-            estimates = tuple(jackknife_estimate(column[0], column[1:], level=level) for column in slopes[:, :, 0].T)
+            estimates = tuple(jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T)
             solved[rows.tobytes()] = agents[:, :, 0], estimates
         agents, estimates = solved[rows.tobytes()]
         adjusted = agents[:, a] - agents[:, b]
@@ -380,10 +380,10 @@ def adjusted_pairs(
                 cluster_mean(
                     scores[both, a] - scores[both, b],
                     neighbour_blocks(rows.size)[places] if consecutive else places,
-                    level=level,
+                    level,
                 ),
                 estimates,
-                jackknife_estimate(adjusted[0], adjusted[1:], level=level),
+                jackknife_estimate(adjusted[0], adjusted[1:], level),
                 tuple((first - second).mean(axis=0).tolist()),
                 min(_share_within(first[:, 0], second[:, 0]), _share_within(second[:, 0], first[:, 0])),
             )
@@ -392,7 +392,7 @@ def adjusted_pairs(
 
 
 def judge_slopes(
-    cells: Floats, covariates: Floats, codes: Ints, *, level: float = 0.95, consecutive: bool = False
+    cells: Floats, covariates: Floats, codes: Ints, level: float = 0.95, consecutive: bool = False
 ) -> list[Estimate]:
     """By judge, how many points more than the other judges' mean it gives for a doubling of length, in slopes within
     agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N].
@@ -410,7 +410,7 @@ def judge_slopes(
     slopes, _, varies = solve_regression(leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
         return [undefined("texts of one agent on one question do not differ in length from others")] * judges
-    return [jackknife_estimate(float(one[0]), one[1:], level=level) for one in slopes[:, 0].T]
+    return [jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
 
 
 def _causal_test(test: RecusalTest, exposure: Floats, slopes: Floats) -> RecusalTest:
@@ -564,13 +564,34 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
     """How often the largest of normal variables with the covariance of permuted cycles is as large as the one found."""
     covariance = np.zeros((scan.tokens.size, scan.tokens.size))
     for cluster in np.unique(honest.cluster):
-        covariance += _permuted(honest, centred, lengths, scan.tokens, np.flatnonzero(honest.cluster == cluster))
+        # Covariance [S, S] of the totals above each split when the cycles of one cluster change places.
+        held = np.flatnonzero(honest.cluster == cluster)
+        cycles, c = np.unique(honest.cycle[held], return_inverse=True)
+        agents, a = np.unique(honest.agent[held], return_inverse=True)
+        present = np.zeros((agents.size, cycles.size))
+        present[a, c] = 1
+        above = np.zeros((agents.size, cycles.size, scan.tokens.size))
+        above[a, c] = lengths[held, None] >= scan.tokens
+        above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
+        above *= present[..., None]
+        scores = np.zeros_like(present)
+        scores[a, c] = centred[held]
+        # Where some agents are absent, each pair of them is known from the cycles that both decided.
+        between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
+        weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
+        covariance += np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
     spread = np.sqrt(np.maximum(np.diag(covariance), 0))
     varies = spread > _ZERO
     if not varies.any():
         return 1.0
     found = float((np.abs(scan.total[varies]) / spread[varies]).max())
-    factor = _root(covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies]))
+    # A lower triangular root of a covariance matrix, of which some columns may follow from others.
+    scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
+    factor = np.zeros_like(scaled)
+    for k in range(len(scaled)):
+        left = scaled[k, k] - factor[k, :k] @ factor[k, :k]
+        if left > _ZERO:
+            factor[k:, k] = (scaled[k:, k] - factor[k:, :k] @ factor[k, :k]) / np.sqrt(left)
     draws = rng.standard_normal((DRAWS, factor.shape[0]))
     rows = SMALL_PRODUCT // factor.size
     # The order that was observed counts as one of the draws.
@@ -579,34 +600,6 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
         largest = np.abs(draws[start : start + rows] @ factor.T).max(axis=1)
         reached += int(np.count_nonzero(largest >= found - _ZERO))
     return reached / (DRAWS + 1)
-
-
-def _root(covariance: Floats) -> Floats:
-    """A lower triangular root of a covariance matrix, of which some columns may follow from others."""
-    root = np.zeros_like(covariance)
-    for k in range(len(covariance)):
-        left = covariance[k, k] - root[k, :k] @ root[k, :k]
-        if left > _ZERO:
-            root[k:, k] = (covariance[k:, k] - root[k:, :k] @ root[k, :k]) / np.sqrt(left)
-    return root
-
-
-def _permuted(honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floats, rows: Ints) -> Floats:
-    """Covariance [S, S] of the totals above each split when the cycles of one cluster change places."""
-    cycles, c = np.unique(honest.cycle[rows], return_inverse=True)
-    agents, a = np.unique(honest.agent[rows], return_inverse=True)
-    present = np.zeros((agents.size, cycles.size))
-    present[a, c] = 1
-    above = np.zeros((agents.size, cycles.size, tokens.size))
-    above[a, c] = lengths[rows, None] >= tokens
-    above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
-    above *= present[..., None]
-    scores = np.zeros_like(present)
-    scores[a, c] = centred[rows]
-    # Where some agents are absent, each pair of them is known from the cycles that both decided.
-    between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
-    weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
-    return np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
 
 
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
@@ -621,7 +614,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
     meetings = panel_of(honest, study).meetings
     pairs = [(honest.agents[m.first], honest.agents[m.second]) for m in meetings]
     met = [again.get(pair) for pair in pairs]
-    tests = [None if m is None else t_test(m.sums[:, :k], m.cycles, level=study.inference.level) for m in met]
+    tests = [None if m is None else t_test(m.sums[:, :k], m.cycles, study.inference.level) for m in met]
     if not pairs:
         return
     p = np.array([np.ones(k) if test is None else test.p for test in tests])
@@ -631,7 +624,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
         for column, dimension in enumerate(honest.names):
             turned = before[column] < 0
             high, low = pair[::-1] if turned else pair
-            found = None if test is None or now is None else contrast_of(test, column, n=now.n)
+            found = None if test is None or now is None else contrast_of(test, column, now.n)
             if found and turned:
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])

@@ -22,14 +22,7 @@ from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import IN_PARTS, NEVER, ONE_FAMILY, Ends, Estimate, Maker, number, state_of
 from assaymark.metrology.kappa import spearman_columns
-from assaymark.metrology.length import (
-    LengthAdjusted,
-    adjusted_pairs,
-    judge_slopes,
-    length_p,
-    length_rule,
-    usable_cells,
-)
+from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, judge_slopes, length_p, length_rule, usable_cells
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
 from assaymark.metrology.orders import OTHER_MARGINS, OrderPlan, OrderTests, equivalence_p
 from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
@@ -76,7 +69,7 @@ def order_measurements(
         yield from _designs(tests, make)
 
 
-def cannot_be_tested(clusters: int, *, consecutive: bool) -> str:
+def cannot_be_tested(clusters: int, consecutive: bool) -> str:
     """Why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
@@ -98,7 +91,7 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
         recused: Mapping[Pair, RecusalTest | None] = {}
         if found.own.any():
             means = found.judge_means[s]
-            recused = recusal_p(means, found.own, borrow=tests.borrow, consecutive=found.consecutive)
+            recused = recusal_p(means, found.own, tests.borrow, found.consecutive)
         means = found.judge_means[s]
         by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)]
         equal = _at_equal_length(tests, s)
@@ -128,7 +121,7 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
                 # Whether other judges like these would agree: judge families as a sample.
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 whole = contrast[:, ~np.isnan(contrast).any(axis=0)]
-                many = random_judges(whole, level=tests.plan.level, consecutive=found.consecutive)
+                many = random_judges(whole, tests.plan.level, found.consecutive)
                 method = "two-way variance of judge families and clusters, and t of the families' own contrasts; "
                 method += "the larger p"
                 yield number(make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
@@ -153,7 +146,7 @@ def _contrast(
     gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
     value = turn * gap + 0.0 if there.size else None
     if value is None or not panel.testable[k]:
-        why = cannot_be_tested(int(panel.clusters[k]), consecutive=found.consecutive)
+        why = cannot_be_tested(int(panel.clusters[k]), found.consecutive)
         return number(make, "contrast", labels, None, count, _MEAN, state=why, unit=plan.unit,
                       detail=detail | {"gap": value})  # fmt: skip
     if s == 0:
@@ -222,8 +215,7 @@ def _at_equal_length(
         for pair, gap in zip(found.pairs, tests.panel.gap[:, s], strict=True)
         if (used[:, pair[0]] & used[:, pair[1]]).any()
     }
-    adjusted = adjusted_pairs(panel, lengths, found.cluster, list(turned.values()), level=tests.plan.level,
-                              consecutive=found.consecutive)  # fmt: skip
+    adjusted = adjusted_pairs(panel, lengths, found.cluster, list(turned.values()), tests.plan.level, found.consecutive)
     return gating, dict(zip(turned, adjusted, strict=True))
 
 
@@ -259,7 +251,7 @@ def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     if not found.own.any() or len(found.agents) < 2:
         return
     for s, name in enumerate(found.names):
-        result = own_family(found.judge_means[s], found.own, level=level, consecutive=found.consecutive)
+        result = own_family(found.judge_means[s], found.own, level, found.consecutive)
         each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
         for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
             if one is not None:
@@ -275,7 +267,7 @@ def _judge_lengths(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     found, level = tests.found, tests.plan.level
     if found.lengths is None or len(found.judges) < 2 or tests.plan.claims.covariates[:1] != ("log2",):
         return
-    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, level=level, consecutive=found.consecutive)
+    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, level, found.consecutive)
     for judge, one in zip(found.judges, slopes, strict=True):
         yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate,
                      (len(found.clusters), "clusters"),
@@ -297,7 +289,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         state = ONE_FAMILY
     flat = state
     if scores.size and not found.in_parts and len(set(found.families)) > 1:
-        result = discriminant(scores, cluster, distinct=plan.claims.distinct, level=plan.level,
+        result = discriminant(scores, cluster, plan.claims.distinct, level=plan.level,
                               consecutive=found.consecutive)  # fmt: skip
         flat = state = result.state
         try:
@@ -351,7 +343,7 @@ def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     if rows.size:
         se, df = float(np.median(panel.se[rows, 0])), float(np.median(panel.df[rows, 0]))
         levels_ = detectable_levels(agents, alpha)
-        leader, pair = (minimum_detectable_gap(se, df, level, power=plan.power) for level in levels_)
+        leader, pair = (minimum_detectable_gap(se, df, level, plan.power) for level in levels_)
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
     yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
                  "noncentral t with the median standard error and degrees of freedom of the tested pairs",
@@ -408,7 +400,7 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
             state = f"no score: {items.unscored[model]}"
             found.append(number(Measurement, name, about, None, count, "mean", state=state))
             continue
-        tested = cluster_t(row, items.clusters, level=level)
+        tested = cluster_t(row, items.clusters, level)
         ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
         found.append(number(Measurement, name, about, tested.difference, count, tested.method, ends=ends, level=level))
     return found

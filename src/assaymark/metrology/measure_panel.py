@@ -119,7 +119,7 @@ def _share(
         clusters, shares = [cluster for cluster, _ in hits], np.array([float(hit) for _, hit in hits])
         detail = {"count": found, "clusters": len(set(clusters)), "t_low": None, "t_high": None, **more}
         if len(set(clusters)) > 1 and np.ptp(shares):
-            test = cluster_t(shares, clusters, level=level)
+            test = cluster_t(shares, clusters, level)
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
     return number(Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
@@ -228,12 +228,12 @@ def _kappas(
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
     boots = jacks
     if sums.clusters > 1:
-        boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or RESAMPLES, rng=rng)
+        boots = sums.bootstrap(plan.level, plan.resamples or RESAMPLES, rng)
         blocks = None
         if plan.order_of(panel.table.clusters) == "consecutive":
             times = [natural(panel.table.clusters[g]) for g in found.clusters]
             blocks = neighbour_blocks(len(times))[np.argsort(sorted(range(len(times)), key=times.__getitem__))]
-        jacks = sums.jackknife(level=plan.level, blocks=blocks)
+        jacks = sums.jackknife(plan.level, blocks)
     pairs, points = [f"{judges[a]}|{judges[b]}" for a, b in sums.pairs], sums.points()
     for k, (name, kappas) in enumerate(zip(panel.names, sums.of_all().T.tolist(), strict=True)):
         by_pair: dict[str, Any] = {
@@ -347,7 +347,7 @@ def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measure
         ratings = scores if form == "icc" else categories_of(scores, panel.study.scale)
         points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs, form=form).points()
         state = f"undefined: a pair of judges gave one rating each to all {panel.table.n} trajectories"
-    detail: dict[str, JSON] = {"ddof": ddof, "averaged": dict(averaging(panel.table, panel.study, ddof=ddof))}
+    detail: dict[str, JSON] = {"ddof": ddof, "averaged": dict(averaging(panel.table, panel.study, ddof))}
     if panel.study.rubric.coefficient == "icc":
         detail["coefficient"] = "icc"
     for name, value in zip(panel.names, points, strict=True):
@@ -453,7 +453,7 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
     """Repetition stability under both divisors and share of unusable calls of each judge; noise floor of each agent."""
     table, study = panel.table, panel.study
     for ddof in (0, 1):
-        decided = averaging(table, study, ddof=ddof)
+        decided = averaging(table, study, ddof)
         for judge in table.judges:
             trials, value = table.trials[judge], None
             state = "undefined: one trial, needs two"

@@ -162,7 +162,7 @@ class _People:
 
 
 def people_measurements(
-    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, *, weights: Floats,
+    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
     scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
     level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
@@ -219,10 +219,10 @@ def _contrast(
         sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
         spread = Spread.of(judged, found.cluster[both], (sd, r))
-        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha=alpha, power=power)
+        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         if (apart := _by_grader(people, s, pair)) is not None:
-            many = random_judges(apart, level=people.level, consecutive=found.consecutive)
+            many = random_judges(apart, people.level, found.consecutive)
             detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
     rest[list(people.rows.values())] = False
@@ -288,13 +288,12 @@ class Spread:
         return cls(sd, judged.size, groups.size, r, between, people is None)
 
 
-def needed_labels(effect: float, spread: Spread, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: float = 0.8) -> int | None:
     """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
     if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
-    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, sd_cluster=spread.between,
-                          alpha=alpha, power=power)  # fmt: skip
+    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
     return None if found is None else max(found, FEWEST_LABELLED)
 
 
@@ -315,7 +314,7 @@ def most_needed(
         if not (both := ~np.isnan(judged)).any():
             continue
         spread = Spread.of(judged[both], found.cluster[both], known.get(frozenset(pair)))
-        needed = needed_labels(effect, spread, alpha=alpha, power=power)
+        needed = needed_labels(effect, spread, alpha, power)
         if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
             worst = needed, spread
     return worst if worst[1] is not None else (None, None)
@@ -366,7 +365,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     def coefficient_of(rows: Floats) -> tuple[float | None, Any]:
         if by_kappa:
             a, b = people.rated(rows).T
-            cells = contingency(a, b, categories=people.categories)
+            cells = contingency(a, b, people.categories)
             try:
                 return kappa_of_table(cells), cells.tolist()
             except NotMeasurableError:
@@ -385,7 +384,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     drops = np.array([mean(g) for g in groups])
     ends = None
     if len(groups) > 1 and not math.isnan(whole) and not np.isnan(drops).any():
-        found = jackknife_estimate(whole, drops, level=people.level)
+        found = jackknife_estimate(whole, drops, people.level)
         ends = (found.low, found.high)
     each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
     detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
@@ -415,8 +414,8 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
             continue
         scores, mean, codes = cells[:, :, j, s][there], human[there], cluster[there]
         one = judge_against_humans(
-            scores, mean, codes, pass_mark=pass_mark, level=people.level,
-            agent_family=np.broadcast_to(families, there.shape)[there], consecutive=found.consecutive,
+            scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, people.level,
+            found.consecutive,
         )  # fmt: skip
         if people.cuts:
             rated = judge_against_humans(people.rated(scores), people.rated(mean), codes, level=people.level,

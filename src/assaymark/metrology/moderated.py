@@ -100,7 +100,7 @@ def moderated_contrasts(
         table = np.asarray(effects, dtype=np.float64)
         if table.ndim != gap.ndim + 1 or table.shape[:-2] != gap.shape[:-1] or table.shape[-1] != agents:
             checks.fail(source, "effects", f"must be [..., clusters, {agents}] beside the gaps (got {table.shape})")
-    return moderate(gap, variance, count, table, borrow=borrow)
+    return moderate(gap, variance, count, table, borrow)
 
 
 def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
@@ -109,7 +109,7 @@ def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContr
     if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
         checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
     gaps, variances, counts = difference_moments(pair_differences(values))
-    return moderate(gaps, variances, counts, values, borrow=borrow)
+    return moderate(gaps, variances, counts, values, borrow)
 
 
 def pair_differences(tables: Floats) -> Floats:
@@ -136,7 +136,7 @@ def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
 
 
 def moderate(
-    gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, *, borrow: bool = True
+    gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, borrow: bool = True
 ) -> ModeratedContrasts:
     """`moderated_contrasts` of good input."""
     tested = counts >= FEWEST_CLUSTERS
@@ -260,7 +260,7 @@ _NODES = special.expit(np.pi * np.sinh(_STEPS))
 _WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_STEPS)) * (_STEPS[1] - _STEPS[0])
 
 
-def minimum_detectable_gap(se: float, df: float, alpha: float, *, power: float = 0.8) -> float:
+def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.8) -> float:
     """Smallest true difference that a two-sided t test finds with the stated power (Johnson 1940)."""
     source = "minimum_detectable_gap"
     for name, value in (("se", se), ("df", df)):

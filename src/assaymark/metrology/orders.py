@@ -323,7 +323,7 @@ class Tested:
         occurring = np.unique([first[testable], second[testable]])
         whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
         effects = gaps.levels[whole].transpose(2, 0, 1)
-        found = moderate(difference.T, variance.T, clusters, effects, borrow=borrow)
+        found = moderate(difference.T, variance.T, clusters, effects, borrow)
         return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
                    clusters.astype(np.float64), testable)  # fmt: skip
 
@@ -505,9 +505,7 @@ def order_analysis(
             checks.fail(_SOURCE, name, f"names no scale: {', '.join(sorted(map(str, unknown)))}")
     given_tests, given_gaps, floors = contrasts or {}, differences or {}, p_floor or {}
     tests = {
-        name: _given(given_tests[name], k)
-        if name in given_tests
-        else _tested(given_gaps.get(name), table, borrow=borrow)
+        name: _given(given_tests[name], k) if name in given_tests else _tested(given_gaps.get(name), table, borrow)
         for name, table in tables.items()
     }
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
@@ -574,7 +572,7 @@ def stability_state(
     return ("rests on", tuple(unseen)) if unseen else ("stable", ())
 
 
-def _tested(values: Any, table: Floats, *, borrow: bool) -> ModeratedContrasts:
+def _tested(values: Any, table: Floats, borrow: bool) -> ModeratedContrasts:
     """The moderated t of every pair, on differences of the table (None) or on those given."""
     found = pair_differences(table) if values is None else _differences(values, table.shape[1])
     return moderate(*difference_moments(found), table, borrow=borrow)

@@ -414,7 +414,7 @@ class RankShares:
 
 
 def rank_shares(
-    design: Design, agents: Ints, columns: slice, *, resamples: int, rng: np.random.Generator | None
+    design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
 ) -> RankShares:
     """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
     width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
@@ -452,7 +452,7 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     group = panel.missing or (_ONE_AGENT if agents.size < 2 else "undefined: one cluster, needs two")
     if agents.size > 1 and design.clusters > 1:
         resamples = panel.study.inference.resamples or RESAMPLES
-        found = rank_shares(design, agents, panel.block(0), resamples=resamples, rng=rng)
+        found = rank_shares(design, agents, panel.block(0), resamples, rng)
         left_out = found.left_out if found.left_out > 1e-9 else 0.0
         detail = {"resamples": found.resamples, "exact": found.exact, "left_out": left_out}
         kind = "exact: all" if found.exact else "multinomial:"

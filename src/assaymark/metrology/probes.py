@@ -94,7 +94,7 @@ def anchor_measurements(
     for k, name in enumerate((AGGREGATE, *dimensions)):
         detail: dict[str, JSON] = {"judge": judge, "rubric": rubric}
         detail["changed"] = bool(changed) if k == 0 else name in changed
-        found = cluster_t(new[:, k] - old[:, k], groups, level=level) if common else None
+        found = cluster_t(new[:, k] - old[:, k], groups, level) if common else None
         if found:
             detail |= {"p": found.p, "clusters": found.clusters} | _spread(old[:, k], new[:, k], groups, level)
             # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
@@ -223,7 +223,7 @@ def probe_measurements(
         common = sorted(sides[high].keys() & sides[low].keys())
         gaps = np.array([float(np.mean(sides[high][cycle])) - float(np.mean(sides[low][cycle])) for cycle in common])
         groups = [where[cycle] for cycle in common]
-        found = cluster_t(gaps, groups, level=study.inference.level) if common else None
+        found = cluster_t(gaps, groups, study.inference.level) if common else None
         names, codes = np.unique(groups, return_inverse=True)
         sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)
         about: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
@@ -268,7 +268,7 @@ def contamination_measurements(
         yield _gap(table, study, f"instrument:{name}", within[name], post, [name] if name in absent else [])
 
 
-def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, level: float = 0.95) -> Gap:
+def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level: float = 0.95) -> Gap:
     """Difference between two sets of clusters within agents, tested between clusters.
 
     Scores are freed of the agents' levels, and the variance of cluster means is pooled over both sides, with G-2
@@ -333,7 +333,7 @@ def _gap(
     if state is None:
         scores = table.stacked[used].mean(axis=1)[:, 0]
         codes = np.unique(agent[used], return_inverse=True)[1]
-        gap = cluster_gap(scores, codes, cluster[used], post[used], level=study.inference.level)
+        gap = cluster_gap(scores, codes, cluster[used], post[used], study.inference.level)
         method = f"{method}; {gap.method}"
     return number(Measurement, "contamination.gap", {"dimension": AGGREGATE, "split": split},
                   gap.difference if gap else None, (used.sum(), "trajectories"), method, state=state or "ok",
@@ -397,7 +397,7 @@ def oracle_measurements(
         r = float(np.clip(np.corrcoef(column, truth)[0, 1], -1, 1)) if varies else None
         yield number(Measurement, "oracle.kappa", labels, value, count, _KAPPA, state=state, ends=ends,
                      detail=detail | {"r": r, "table": table_of.tolist()}, **common)  # fmt: skip
-        found = cluster_t(column - truth, clusters, level=study.inference.level)
+        found = cluster_t(column - truth, clusters, study.inference.level)
         yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}",
                      ends=(found.low, found.high), unit=POINTS,
                      detail={"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},

@@ -244,7 +244,7 @@ def score_table(
 
 def assembled(
     n: int, trajectories: tuple[str, ...], mean: Floats, first: Floats, many: bool,
-    repeats: Mapping[str, tuple[Floats, ...]], *, agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
+    repeats: Mapping[str, tuple[Floats, ...]], agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
     **fields: Any,
 ) -> ScoreTable:  # fmt: skip
     """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""

@@ -355,7 +355,15 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
     _refuse_null(table, name, row)
     column = table.column(name)
     if pa.types.is_integer(column.type):
-        texts, codes = _numbered(column.combine_chunks())
+        # Whole-number ids as names and codes.
+        ids = column.combine_chunks()
+        values = ids.to_numpy()
+        low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+        if high - low < _SMALL_RANGE:
+            texts, codes = [str(k) for k in range(low, high + 1)], (values - low).astype(np.int32)
+        else:
+            distinct, codes = np.unique(values, return_inverse=True)
+            texts, codes = [str(k) for k in distinct.tolist()], codes
     else:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -368,16 +376,6 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
         return tuple(kept), codes
     place = {text: k for k, text in enumerate(kept)}
     return tuple(kept), np.array([place.get(text, 0) for text in texts], dtype=codes.dtype)[codes]
-
-
-def _numbered(column: pa.Array) -> tuple[list[str], Codes]:
-    """Whole-number ids as names and codes."""
-    values = column.to_numpy()
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    if high - low < _SMALL_RANGE:
-        return [str(k) for k in range(low, high + 1)], (values - low).astype(np.int32)
-    distinct, codes = np.unique(values, return_inverse=True)
-    return [str(k) for k in distinct.tolist()], codes
 
 
 def _require_families(table: pa.Table, layout: Layout, judge: Codes, row: int) -> None:

@@ -426,7 +426,15 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     if part.cycle is not None:
         new[1:] |= part.cycle[1:] != part.cycle[:-1]
     start, which = np.flatnonzero(new), np.cumsum(new) - 1
-    _require_consistent(part, start, which)
+    problems = []
+    for name in ("agent", "cluster", "format", "length"):
+        values = getattr(part, name)
+        if values is not None and (wrong := values[start][which] != values).any():
+            first = part.trajectory[int(np.argmax(wrong))]
+            what = f"one trajectory has one {name} ({int(wrong.sum())} row(s) say otherwise)"
+            problems.append(Problem(f"trajectory {first}", what))
+    if problems:
+        raise InputError("scores", problems)
     slot = which * judges + part.judge
     if (np.bincount(slot, minlength=1) > 1).any():
         raise NotStreamableError("a judge has several rows for one trajectory", sortable=False)
@@ -444,18 +452,6 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
         columns.append(tuple(grid[j::judges] for j in range(judges)))
     rows = Complete.of(part, start, tuple(columns))
     return rows.only(whole), replies, int((~whole).sum())
-
-
-def _require_consistent(part: Part, start: Ints, which: Ints) -> None:
-    problems = []
-    for name in ("agent", "cluster", "format", "length"):
-        column = getattr(part, name)
-        if column is not None and (wrong := column[start][which] != column).any():
-            first = part.trajectory[int(np.argmax(wrong))]
-            what = f"one trajectory has one {name} ({int(wrong.sum())} row(s) say otherwise)"
-            problems.append(Problem(f"trajectory {first}", what))
-    if problems:
-        raise InputError("scores", problems)
 
 
 def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, Ints, Ints]:

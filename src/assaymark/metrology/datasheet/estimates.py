@@ -130,7 +130,7 @@ def widened(level: float, tasks: int) -> float:
 
 
 def share_interval(
-    counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
+    counts: Ints | Floats, weights: ArrayLike, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
     """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks (Clopper 1934,
     Korn 1998, Zou 2008)."""
@@ -249,7 +249,7 @@ class Recorder:
         """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
-        found = share_interval(counts, scale, level=self.level, information=information)
+        found = share_interval(counts, scale, self.level, information)
         return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}",
                            ends=(found.low, found.high),
                            detail={**(detail or {}), "effective_n": found.effective})  # fmt: skip
@@ -334,7 +334,7 @@ def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
     without = cohen_kappas((total - sums).T, size)
     if np.isnan(without).any():
         return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks", second)
-    found = jackknife_estimate(value, without, level=bootstrap.level)
+    found = jackknife_estimate(value, without, bootstrap.level)
     if found.low is None or found.high is None:
         return KappaInterval(value, None, "no interval: the tasks do not differ", second)
     ends = max(-1.0, found.low), min(1.0, found.high)
@@ -456,11 +456,11 @@ def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
         rows = table.where(prompt=prompt, condition=condition)
         trials = rows.size / max(1, table.questions(rows))
         counts = table.pairs(rows) if rows.size else None
-        yield from decomposition_measurements(counts, recorder, prompt=prompt, condition=condition, trials=trials)
+        yield from decomposition_measurements(counts, recorder, prompt, condition, trials=trials)
 
 
 def decomposition_measurements(
-    counts: VerdictCounts | None, recorder: Recorder, *, prompt: str, condition: str, judge: int = 0,
+    counts: VerdictCounts | None, recorder: Recorder, prompt: str, condition: str, judge: int = 0,
     trials: float = 1.0,
 ) -> Iterator[Measurement]:  # fmt: skip
     """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""

@@ -113,7 +113,7 @@ def detection_threshold(
     order = np.argsort(steps)
     steps, shares, calls = steps[order], shares[order], calls[order]
     checks.probability("detection_threshold", "target", target, inclusive=True)
-    values, codes = thresholds(isotonic(shares * calls, calls), steps, target=target)
+    values, codes = thresholds(isotonic(shares * calls, calls), steps, target)
     return Threshold(float(values), censored_of(int(codes)))
 
 
@@ -136,7 +136,7 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
     return fit
 
 
-def thresholds(fit: Floats, steps: Floats, *, target: float = 0.75) -> tuple[Floats, Ints]:
+def thresholds(fit: Floats, steps: Floats, target: float = 0.75) -> tuple[Floats, Ints]:
     """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target."""
     reached = fit >= target - _TOUCH
     ever = reached.any(axis=-1)
@@ -451,7 +451,7 @@ def pointwise_measurements(
         name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
     ) -> Measurement:
         """A mean over tasks or rationales with its cluster t."""
-        found = cluster_t(values, clusters, level=recorder.level)
+        found = cluster_t(values, clusters, recorder.level)
         method = found.method if found.low is not None else f"no interval: {found.method}"
         if n_of == "rationales":
             detail = {"tasks": found.clusters, **detail}
