@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import cast
 
@@ -36,7 +36,6 @@ from assaymark.metrology.panel import (
     Levels,
     Meeting,
     Panel,
-    Parts,
     level_measurements,
     pair_tests,
     panel_of,
@@ -244,7 +243,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         meetings.append(Meeting(a, b, clusters, found, cycles))
     totals = np.zeros((len(sums.agents), max(1, present.size), columns.shape[2]))
     np.add.at(totals.transpose(1, 0, 2), place, columns)
-    design = PooledDesign(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
+    design = Design(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
                           sums.cycles.astype(np.float64))  # fmt: skip
     usable = zip(layout.judges, sums.calls.tolist(), strict=True)
     calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
@@ -262,26 +261,3 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         {family: k for k, family in enumerate(kept, start=1 + judges)}, np.empty((0, columns.shape[2])), design,
         tuple(meetings),
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PooledDesign(Design):
-    """A `Design` in which one column stands for all cycles with one line-up in one cluster, ``cycles`` [R] of them.
-
-    Normal equations add up over cycles, so they are the same; only means over cycles have to count each of them.
-    """
-
-    cycles: Floats
-
-    def parts(self, columns: slice = slice(None)) -> Parts:
-        """What each cluster adds to the normal equations, and its means over single cycles."""
-        # The sums of a column are those of its cycles, so each cycle has one part in ``cycles`` of them.
-        parts = Design.parts(self, columns)
-        size = np.maximum(self.counts.sum(axis=0), 1)
-        share = self.counts / size * self.cycles
-        means, seats = np.zeros_like(parts.cycle_means), np.zeros_like(parts.seats)
-        for g in range(self.clusters):
-            own = self.cluster == g
-            means[g] = share[:, own] @ (self.cycle_sums[own, columns] / size[own, None])
-            seats[g] = share[:, own].sum(axis=1)
-        return replace(parts, cycle_means=means, seats=seats)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from scipy import special
@@ -18,7 +18,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.contrasts import Test, cluster_t
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import IN_PARTS, NEVER, ONE_FAMILY, Ends, Estimate, Maker, number, state_of
 from assaymark.metrology.kappa import spearman_columns
@@ -30,10 +30,6 @@ from assaymark.metrology.reliability import discriminant, multitrait_multimethod
 from assaymark.plan import ClusterOrder
 from assaymark.records import JSON, Measurement
 
-if TYPE_CHECKING:
-    from assaymark.metrology.comparisons import Comparisons
-    from assaymark.metrology.panel import PairTests
-
 _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"
 }  # fmt: skip
@@ -43,7 +39,7 @@ Pair = tuple[int, int]
 
 
 def order_measurements(
-    found: Comparisons, plan: OrderPlan, make: Maker, other: PairTests | None = None
+    found: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
 ) -> Iterator[Measurement]:
     """Every measurement that claims about orders rest on."""
     tests = OrderTests(found, plan)
@@ -77,7 +73,7 @@ def cannot_be_tested(clusters: int, consecutive: bool) -> str:
     return f"cannot be tested ({shared}; {FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
 
 
-def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Iterator[Measurement]:
+def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
     found, panel, names = tests.found, tests.panel, tests.found.names
     half = panel.half(tests.plan.level)
@@ -85,7 +81,7 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
     # same.
     beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
     if other is not None:
-        beside |= {f"p_{test.replace('-', '_')}": other.p(test, len(names)) for test in other.tested}
+        beside |= {f"p_{test.replace('-', '_')}": p[:, : len(names)] for test, p in other.items()}
     families = np.array(found.families)
     for s, name in enumerate(names):
         recused: Mapping[Pair, RecusalTest | None] = {}

@@ -30,7 +30,7 @@ from assaymark.claims.boards import DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
 from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
-from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
+from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements
 from assaymark.metrology.orders import OrderPlan
@@ -464,7 +464,7 @@ def _labels(result: EpisodeResult) -> dict[str, str]:
 
 
 def _ratio(
-    name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
+    name: str, labels: Mapping[str, str], found: OverTime, level: float, detail: Mapping[str, float]
 ) -> Measurement:
     return _measured(
         name, dict(labels), found.value, found.n, "days", found.method, low=found.low, high=found.high, level=level,

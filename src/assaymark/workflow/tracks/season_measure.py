@@ -31,8 +31,8 @@ from assaymark.judging.season.table import (
     season_table,
     thrashing,
 )
+from assaymark.metrology.bootstrap import daily_excess
 from assaymark.metrology.checks import Ints
-from assaymark.metrology.contrasts import daily_excess
 from assaymark.metrology.measure_panel import lacking_records
 from assaymark.metrology.scores import excess_replies, missing_shares
 from assaymark.plan import Missing
@@ -301,7 +301,7 @@ def _excess(
         return replace(empty, state=state, detail={"whole": whole})
     detail = {"p": found.p, "whole": whole, "block": found.block}
     return replace(
-        empty, value=found.mean, state="ok", method=f"mean daily difference; {found.method}", low=found.low,
+        empty, value=found.value, state="ok", method=f"mean daily difference; {found.method}", low=found.low,
         high=found.high, level=level, unit="share a day", detail=detail,
     )  # fmt: skip
 
