@@ -407,7 +407,7 @@ def test_nothing_missing_is_the_plain_mean_to_the_last_bit():
 
 @pytest.mark.parametrize(
     ("grades", "message"),
-    [([], "at least one of each"), ([1.0], "records by judges"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")],
+    [([], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")],
 )
 def test_what_is_wrong_with_grades_is_said(grades, message):
     with pytest.raises(InputError, match=message):

@@ -375,7 +375,7 @@ TABLE = scores(11)
     [
         ({"scales": {}}, "must have an aggregate"),
         ({"scales": {"risk": TABLE}}, "must have an aggregate"),
-        ({"scales": {"aggregate": []}}, "at least one of each"),
+        ({"scales": {"aggregate": []}}, "at least one element"),
         ({"scales": {"aggregate": [[1, 2], [1]]}}, "table of numbers"),
         ({"scales": {"aggregate": [["a", "b"]]}}, "table of numbers"),
         ({"scales": {"aggregate": [[math.inf, 1]]}}, "finite"),

@@ -193,7 +193,7 @@ def test_holes_are_left_out_and_short_tables_have_few_lags():
 @pytest.mark.parametrize("call", [serial_contrasts, autocorrelations])
 @pytest.mark.parametrize(
     ("table", "message"),
-    [([1.0, 2.0], "clusters by agents"), ([[]], "at least one"), ([[1.0, math.inf]], "finite"), ([["a"]], "numbers")],
+    [([1.0, 2.0], "2 axes"), ([[]], "at least one"), ([[1.0, math.inf]], "finite"), ([["a"]], "numbers")],
 )
 def test_what_is_wrong_is_said(call, table, message):
     with pytest.raises(InputError, match=message):

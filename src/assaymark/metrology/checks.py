@@ -98,6 +98,15 @@ def whole(source: str, name: str, value: float, *, least: int) -> int:
     return int(value)
 
 
+def two_agents(source: str, a: int, b: int, agents: int) -> None:
+    """Two different agents that exist."""
+    for name, agent in (("a", a), ("b", b)):
+        if whole(source, name, agent, least=0) >= agents:
+            fail(source, name, f"must be one of the agents 0..{agents - 1} (got {agent})")
+    if a == b:
+        fail(source, "b", f"must be another agent than a (got {b} twice)")
+
+
 def array(source: str, name: str, values: Any) -> NDArray[Any]:
     """``values`` as an array, refusing rows of unequal length."""
     try:

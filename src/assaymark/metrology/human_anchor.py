@@ -98,11 +98,8 @@ def anchor_contrast(
     if judges.shape != people.shape:
         checks.fail(source, "H", f"must have the shape of F {judges.shape} (got {people.shape})")
     n, agents = judges.shape
-    pair = [checks.whole(source, name, agent, least=0) for name, agent in (("a", a), ("b", b))]
-    if max(pair) >= agents:
-        checks.fail(source, "a, b", f"must be two of the agents 0..{agents - 1} (got {a} and {b})")
-    if a == b:
-        checks.fail(source, "b", f"must be another agent than a (got {b} twice)")
+    checks.two_agents(source, a, b, agents)
+    pair = [int(a), int(b)]
     weight = np.ones(n)
     if pi is not None:
         chance = checks.finite(source, "pi", pi)

@@ -31,7 +31,7 @@ from assaymark.metrology.estimates import (
     undefined,
 )
 from assaymark.metrology.kappa import gated
-from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pairs_of
+from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
     NO_LINK,
@@ -39,11 +39,9 @@ from assaymark.metrology.recusal import (
     Pair,
     RecusalFit,
     RecusalTest,
-    cluster_tests,
-    consecutive_tests,
+    gap_tests,
     interest_of,
     moderated_tests,
-    untested,
 )
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
@@ -142,8 +140,11 @@ class EqualLength:
                 errors[pairs] = jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
         slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
         if consecutive:
-            columns = (column.tolist() for column in (means, errors, units, counts))
-            tests = [_block_test(*row) for row in zip(*columns, strict=True)]
+            tests = []
+            for gap, se, many, clusters in zip(means.tolist(), errors.tolist(), units.tolist(), counts, strict=True):
+                one = student_estimate(gap, se, many - 1)  # over blocks of neighbours
+                enough = clusters >= FEWEST_CONSECUTIVE
+                tests.append(RecusalTest.of(int(clusters), enough, one.p, gap, many - 1, se))
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
             tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
@@ -151,14 +152,6 @@ class EqualLength:
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
         ]
-
-
-def _block_test(gap: float, se: float, units: float, clusters: int) -> RecusalTest:
-    """The jackknife t of one pair over blocks of neighbours."""
-    if clusters < FEWEST_CONSECUTIVE:
-        return untested(clusters, gap)
-    found = student_estimate(gap, se, units - 1)
-    return RecusalTest(clusters, "tested", found.p, gap, units - 1, se)
 
 
 def usable_cells(scores: Floats, covariates: Floats) -> Bools:
@@ -251,7 +244,7 @@ def length_adjusted(
     covariates = centred_covariates(source, X, scores.shape)
     codes = cluster_codes(source, cluster, scores.shape[0])
     checks.probability(source, "level", level)
-    _check_agents(source, a, b, scores.shape[1])
+    checks.two_agents(source, a, b, scores.shape[1])
     return adjusted_pairs(scores, covariates, codes, [(a, b)], level, consecutive)[0]
 
 
@@ -262,9 +255,8 @@ def length_recused(
     """The recusal contrast at equal length: judges stand aside for their own family, each with its own slope."""
     equal = EqualLength.of("length_recused", Y, X, cluster, own)
     checks.probability("length_recused", "level", level)
-    _check_agents("length_recused", a, b, equal.fit.effects.shape[1])
-    first, second = pairs_of(equal.fit.effects.shape[1])
-    pair = int(np.flatnonzero((first == min(a, b)) & (second == max(a, b)))[0])
+    checks.two_agents("length_recused", a, b, equal.fit.effects.shape[1])
+    pair = pair_list(equal.fit.effects.shape[1]).index((min(a, b), max(a, b)))
     turn = 1.0 if a < b else -1.0
     rows = np.flatnonzero(~np.isnan(equal.gaps[:, pair]))
     if not rows.size:
@@ -288,19 +280,20 @@ def length_p(
     """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
     gaps, effects = equal.gaps, equal.fit.effects
-    first, second = pairs_of(effects.shape[1])
     if causal is not None:
         slopes = _causal_slopes("length_p", causal, equal.exposure.shape[2])
-        plain = consecutive_tests(gaps, effects) if consecutive else cluster_tests(gaps, effects, borrow)
-        exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(first.size))[..., 0]
+        exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(gaps.shape[1]))[..., 0]
         exposures = np.where(np.isnan(gaps)[:, :, None], 0.0, exposure).sum(axis=0)
-        tests = [
-            _causal_test(test, exposure / max(test.clusters, 1), slopes)
-            for test, exposure in zip(plain, exposures, strict=True)
-        ]
+        tests = []
+        for test, held in zip(gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
+            if test.state == "tested":
+                parts = test.difference, test.se, test.df
+                gap, se, df = _with_causal(*parts, held / max(test.clusters, 1), slopes)
+                test = replace(test, difference=gap, se=se, df=df, p=student_estimate(gap, se, df).p)
+            tests.append(test)
     else:
         tests = equal.tests(borrow=borrow, consecutive=consecutive)
-    return dict(zip(zip(first.tolist(), second.tolist(), strict=True), tests, strict=True))
+    return dict(zip(pair_list(effects.shape[1]), tests, strict=True))
 
 
 def length_rule(
@@ -413,14 +406,6 @@ def judge_slopes(
     return [jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
 
 
-def _causal_test(test: RecusalTest, exposure: Floats, slopes: Floats) -> RecusalTest:
-    """A recusal test with what causal slopes [J, 3] explain taken out, given its exposure [J] to length."""
-    if test.state != "tested":
-        return test
-    gap, se, df = _with_causal(test.difference, test.se, test.df, exposure, slopes)
-    return replace(test, difference=gap, se=se, df=df, p=student_estimate(gap, se, df).p)
-
-
 def _with_causal(
     estimate: float | None, se: float | None, df: float | None, exposure: Floats, slopes: Floats
 ) -> tuple[float, float, float]:
@@ -442,15 +427,6 @@ def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
     if slopes.shape != (judges, 3) or (slopes[:, 1] < 0).any() or (slopes[:, 2] <= 0).any():
         checks.fail(source, "causal", f"must hold (slope, standard error from 0, df above 0) for {judges} judges")
     return slopes
-
-
-def _check_agents(source: str, a: int, b: int, agents: int) -> None:
-    """Two different agents that exist."""
-    for name, agent in (("a", a), ("b", b)):
-        if checks.whole(source, name, agent, least=0) >= agents:
-            checks.fail(source, name, f"must be one of the agents 0..{agents - 1} (got {agent})")
-    if a == b:
-        checks.fail(source, "b", f"must be another agent than a (got {b} twice)")
 
 
 def _p_of(test: SignedTest | Mapping[str, Any], estimate: float) -> float:

@@ -427,11 +427,11 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
         if not found.in_parts:
             known = contrast_components(found.cells, found.cluster, liking)
     for s, name in enumerate(found.names):
-        alone = known is not None and math.isnan(known.v["residual"][s])
+        alone = known is not None and math.isnan(known[0]["residual"][s])
         for part, title in _COMPONENTS.items():
             value, method, why = float(liking[s]), _LIKING, lacking
             if part != "judge_agent":
-                value, method = math.nan if known is None else float(known.v[part][s]), _SQUARES
+                value, method = math.nan if known is None else float(known[0][part][s]), _SQUARES
                 why = "undefined: one cycle in each cluster, needs two" if alone else state
             if alone and part in _WITHIN:
                 method += f"; with one cycle in each cluster it includes {_WITHIN[part]}"
@@ -439,8 +439,8 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
                          f"{method}; not below 0", state=why, unit="squared points")  # fmt: skip
         share, why, detail = None, state, dict[str, JSON]()
         if known is not None:
-            v, agent = {part: float(value[s]) for part, value in known.of_means.items()}, float(known.v["agent"][s])
-            clusters, judges = round(known.clusters), len(found.judges)
+            v, agent = {part: float(value[s]) for part, value in known[1].items()}, float(known[0]["agent"][s])
+            clusters, judges = round(known[2]), len(found.judges)
             why = "undefined: agents and errors have no variance"
             with suppress(NotMeasurableError):
                 share = generalizability(agent, v, clusters, 1, judges, 1)

@@ -14,6 +14,7 @@ from scipy import special
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
+from assaymark.metrology.estimates import scores_of
 from assaymark.quantiles import t_quantile
 
 PairState = Literal["tested", "cannot be tested"]
@@ -56,25 +57,19 @@ def pairs_of(agents: int) -> tuple[Ints, Ints]:
     return first, second
 
 
+@cache
+def pair_list(agents: int) -> tuple[tuple[int, int], ...]:
+    """`pairs_of` as tuples."""
+    first, second = pairs_of(agents)
+    return tuple(zip(first.tolist(), second.tolist(), strict=True))
+
+
 def agents_of(source: str, name: str, pairs: int) -> int:
     """How many agents have so many pairs."""
     agents = (1 + math.isqrt(1 + 8 * pairs)) // 2
     if agents * (agents - 1) // 2 != pairs:
         checks.fail(source, name, f"must have one entry for each of the K(K-1)/2 pairs of K agents (got {pairs})")
     return agents
-
-
-def table_of(source: str, name: str, values: ArrayLike, axes: str = "clusters by agents") -> Floats:
-    """A table of numbers as floats, NaN where absent; at least one row and one column."""
-    try:
-        table = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        checks.fail(source, name, "must be a table of numbers, None where absent")
-    if table.ndim != 2 or not table.size:
-        checks.fail(source, name, f"must be {axes}, at least one of each (got shape {table.shape})")
-    if np.isinf(table).any():
-        checks.fail(source, name, "must hold finite numbers, None where absent")
-    return table
 
 
 def moderated_contrasts(
@@ -343,7 +338,7 @@ class EffectiveT:
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
     """Test every pair of agents over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba
     2011)."""
-    scores = table_of("serial_contrasts", "table", table)
+    scores = scores_of("serial_contrasts", "table", table, 2)
     return serial_tests(pair_differences(scores), scores)
 
 
@@ -353,8 +348,7 @@ def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], 
     present = ~np.isnan(differences)
     counts = present.sum(axis=0)
     tested = counts >= FEWEST_CONSECUTIVE
-    first, second = pairs_of(agents)
-    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    (first, second), pairs = pairs_of(agents), pair_list(agents)
     occurs = np.zeros(agents, dtype=bool)
     occurs[first[tested]] = occurs[second[tested]] = True
     table = effects[:, occurs]
@@ -420,7 +414,7 @@ def effective_size(rows: float, rho: ArrayLike) -> Floats:
 
 def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
     """How far clusters resemble those before them: autocorrelations of the differences between agents."""
-    scores = table_of("autocorrelations", "table", table)
+    scores = scores_of("autocorrelations", "table", table, 2)
     longest = checks.whole("autocorrelations", "lags", lags, least=1)
     scores = scores[~np.isnan(scores).any(axis=1)]
     clusters, agents = scores.shape

@@ -25,7 +25,7 @@ from assaymark.metrology.estimates import (
     scores_of,
     undefined,
 )
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pairs_of, serial_tests
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pair_list, pairs_of, serial_tests
 from assaymark.quantiles import t_quantile
 
 Pair = tuple[int, int]
@@ -64,6 +64,15 @@ class RecusalTest:
     df: float | None = None
     se: float | None = None
 
+    @classmethod
+    def of(
+        cls, clusters: int, tested: bool, p: float, gap: float | None, df: float | None, se: float | None
+    ) -> RecusalTest:
+        """The record of a test, or of why too few clusters identify the contrast."""
+        if tested:
+            return cls(clusters, "tested", p, gap, df, se)
+        return cls(clusters, "cannot be tested", 1.0, gap) if clusters else cls(0, "no judge without an interest", 1.0)
+
     @property
     def estimate(self) -> float | None:
         """The difference, by the name that `headline_p` reads."""
@@ -84,13 +93,8 @@ class OwnFamily:
 def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
     """Contrast of two agents where every judge stands aside for agents of its own family (Panickssery 2024)."""
     table, interest = _checked("recusal_contrast", M, own)
-    agents = table.shape[2]
     checks.probability("recusal_contrast", "level", level)
-    for name, agent in (("a", a), ("b", b)):
-        if checks.whole("recusal_contrast", name, agent, least=0) >= agents:
-            checks.fail("recusal_contrast", name, f"must be one of the agents 0..{agents - 1} (got {agent})")
-    if a == b:
-        checks.fail("recusal_contrast", "b", f"must be another agent than a (got {b} twice)")
+    checks.two_agents("recusal_contrast", a, b, table.shape[2])
     return RecusalFit.of(table, interest).contrast(a, b, level=level)
 
 
@@ -100,14 +104,10 @@ def recusal_p(
     """Test every pair of agents on its recusal contrast, all pairs at once."""
     table, interest = _checked("recusal_p", M, own)
     fit = RecusalFit.of(table, interest)
-    first, second = pairs_of(table.shape[2])
-    gaps = fit.gaps()
-    tests = consecutive_tests(gaps, fit.effects) if consecutive else cluster_tests(gaps, fit.effects, borrow)
+    tests = gap_tests(fit.gaps(), fit.effects, borrow, consecutive)
     conflicts = np.asarray(interest.any(axis=0))
-    return {
-        (i, j): test if conflicts[i] or conflicts[j] else None
-        for i, j, test in zip(first.tolist(), second.tolist(), tests, strict=True)
-    }
+    rows = zip(pair_list(table.shape[2]), tests, strict=True)
+    return {(i, j): test if conflicts[i] or conflicts[j] else None for (i, j), test in rows}
 
 
 def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
@@ -191,10 +191,13 @@ class RecusalFit:
         )  # fmt: skip
 
 
-def cluster_tests(gaps: Floats, effects: Floats, borrow: bool = True) -> list[RecusalTest]:
-    """Every pair tested on its gaps [G, pairs] (NaN where not identified), as exchangeable clusters."""
+def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[RecusalTest]:
+    """Every pair tested on its gaps [G, pairs] (NaN where not identified), exchangeable or in time order."""
     known = ~np.isnan(gaps)
     counts = known.sum(axis=0)
+    if consecutive:
+        serial = zip(counts.tolist(), serial_tests(gaps, effects).values(), strict=True)
+        return [RecusalTest.of(n, one.state == "tested", one.p, one.gap, one.df, one.se) for n, one in serial]
     means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
     squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
     return moderated_tests(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
@@ -205,31 +208,11 @@ def moderated_tests(
 ) -> list[RecusalTest]:
     """Every pair tested by the moderated t on its mean, its variance between clusters and their number."""
     found = moderate(means, variances, counts, effects, borrow)
-    columns = (counts, found.p, found.gap, found.df, found.se)
+    columns = (column.tolist() for column in (counts, found.p, found.gap, found.df, found.se))
     return [
-        RecusalTest(clusters, "tested", p, gap, None if np.isnan(df) else df, se)
-        if clusters >= FEWEST_CLUSTERS
-        else untested(clusters, gap)
-        for clusters, p, gap, df, se in zip(*(column.tolist() for column in columns), strict=True)
+        RecusalTest.of(clusters, clusters >= FEWEST_CLUSTERS, p, gap, None if np.isnan(df) else df, se)
+        for clusters, p, gap, df, se in zip(*columns, strict=True)
     ]
-
-
-def consecutive_tests(gaps: Floats, effects: Floats) -> list[RecusalTest]:
-    """Every pair tested on its gaps [G, pairs] (NaN where not identified), as clusters in time order."""
-    counts = (~np.isnan(gaps)).sum(axis=0).tolist()
-    return [
-        RecusalTest(clusters, test.state, test.p, test.gap, test.df, test.se)
-        if test.state == "tested"
-        else untested(clusters, test.gap)
-        for clusters, test in zip(counts, serial_tests(gaps, effects).values(), strict=True)
-    ]
-
-
-def untested(clusters: int, gap: float | None) -> RecusalTest:
-    """The record of a pair that too few clusters identify."""
-    if clusters:
-        return RecusalTest(clusters, "cannot be tested", 1.0, gap)
-    return RecusalTest(0, "no judge without an interest", 1.0)
 
 
 @lru_cache(maxsize=1024)

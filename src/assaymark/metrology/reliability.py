@@ -353,18 +353,13 @@ def generalizability(
     return agent / total
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastComponents:
-    """Variance components of scores, by scale; see `contrast_components`."""
+def contrast_components(
+    cells: Floats, cluster: Ints, liking: Floats
+) -> tuple[dict[str, Floats], dict[str, Floats], float, float] | None:
+    """Variance components of scores that a contrast of two agents contains, by the method of moments.
 
-    v: Mapping[str, Floats]
-    of_means: Mapping[str, Floats]
-    clusters: float
-    cycles: float
-
-
-def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> ContrastComponents | None:
-    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
+    The components by scale; those of cluster means; how many clusters two agents share, and cycles in each.
+    """
     whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
@@ -404,9 +399,7 @@ def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> Contras
     means_of = dict.fromkeys(PARTS, none) | {
         "agent_cluster": np.maximum(reaction, 0.0), "judge_agent": liking, "judge_agent_cluster": both
     }  # fmt: skip
-    return ContrastComponents(
-        {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
-    )
+    return {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
 
 
 def dstudy(
