@@ -216,8 +216,8 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
         return float(np.clip(np.mean(found), -1, 1))
 
     yield from agreement(
-        panel, rng, size=lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted=counted,
-        fleiss=fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
+        panel, rng, lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted,
+        fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
     )  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
     # The names and counts of the table. The number of trajectories is all that is asked of them.
     table = ScoreTable(
-        trajectories=cast("tuple[str, ...]", range(sums.n)), agents=sums.agents, agent=none, cycles=(), cycle=none,
+        cast("tuple[str, ...]", range(sums.n)), sums.agents, agent=none, cycles=(), cycle=none,
         clusters=tuple(sums.clusters[k] for k in present), cluster=none, formats=sums.formats, format=none,
         judges=layout.judges, families=layout.families, dimensions=layout.dimensions, weights=layout.share,
         scores=np.empty((0, judges, len(layout.dimensions))), replicates={}, calls=calls, lengths=None, left_out=(),

@@ -84,7 +84,7 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float
         checks.fail("wilson", "successes", f"must not exceed n = {total} (got {hits})")
     if total == 0:
         raise NotMeasurableError("a share of no items is undefined (n = 0)")
-    return wilson_ends(hits / total, total, level=level)
+    return wilson_ends(hits / total, total, level)
 
 
 # The cluster bootstrap as re-weighting: resampling clusters only changes how often each one's sums are counted.

@@ -126,7 +126,7 @@ class EqualLength:
         exposure = leave_out(self.pair_exposure(rows, pairs), consecutive)
         return (plain - np.einsum("lpjq,ljq->lp", exposure, slopes)) / counts[:, None], slopes
 
-    def tests(self, *, borrow: bool, consecutive: bool) -> list[RecusalTest]:
+    def tests(self, borrow: bool, consecutive: bool) -> list[RecusalTest]:
         """Every pair tested at equal length."""
         known = ~np.isnan(self.gaps)
         counts = known.sum(axis=0)
@@ -292,7 +292,7 @@ def length_p(
                 test = replace(test, difference=gap, se=se, df=df, p=student_estimate(gap, se, df).p)
             tests.append(test)
     else:
-        tests = equal.tests(borrow=borrow, consecutive=consecutive)
+        tests = equal.tests(borrow, consecutive)
     return dict(zip(pair_list(effects.shape[1]), tests, strict=True))
 
 

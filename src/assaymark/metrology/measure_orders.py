@@ -387,7 +387,7 @@ class ScoredItems:
         return float(level[self.models.index(high)] - level[self.models.index(low)])
 
 
-def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
+def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], level: float) -> list[Measurement]:
     """The mean score of each model, with a cluster-t interval where there are two clusters or more."""
     found = []
     for model, row in zip(items.models, items.values, strict=True):
@@ -413,7 +413,7 @@ def board_measurements(
     for name, items in boards.items():
         table = items.table(clusters)
         each = ScoredItems(items.models, table.T, clusters, clusters, items.unscored)
-        for one in level_measurements("bench.level", each, {"board": name}, level=plan.level):
+        for one in level_measurements("bench.level", each, {"board": name}, plan.level):
             yield dataclasses.replace(one, n=len(items.clusters))
     cells = np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None]
     found = Comparisons(

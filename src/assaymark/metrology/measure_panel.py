@@ -175,7 +175,7 @@ class Counted(NamedTuple):
 
 
 def agreement(
-    panel: Panel, rng: np.random.Generator, *, size: Callable[[int | None], tuple[int, int]],
+    panel: Panel, rng: np.random.Generator, size: Callable[[int | None], tuple[int, int]],
     counted: Callable[[int | None], Counted], fleiss: Callable[[], list[float | str]],
     redundancy: Callable[[], list[float | str]],
 ) -> Iterator[Measurement]:  # fmt: skip
@@ -331,7 +331,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
         said = [f"undefined: judge {judge} gave a single score" for judge in worst]
         return [state if same else value for same, state, value in zip(flat, said, mean, strict=True)]
 
-    yield from agreement(panel, rng, size=size_of, counted=counted, fleiss=fleiss, redundancy=redundancy)
+    yield from agreement(panel, rng, size_of, counted, fleiss, redundancy)
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:

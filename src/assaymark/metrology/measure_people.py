@@ -198,11 +198,11 @@ def people_measurements(
     for item in contrasts:
         s = place[item.labels["dimension"]]
         if not states[s] and item.value is not None and item.value > 0:
-            yield _contrast(people, s, make, item, alpha=alpha, unit=unit, power=power)
+            yield _contrast(people, s, make, item, alpha, unit, power=power)
 
 
 def _contrast(
-    people: _People, s: int, make: Maker, item: Measurement, *, alpha: float, unit: str, power: float
+    people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, *, power: float
 ) -> Measurement:
     """What people see of one order, in the direction of the judges."""
     found = people.found

@@ -405,10 +405,10 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
     )
     trial, condition, variant, prompt = columns
     return CallTable(
-        judge=calls[0].judge, tasks=tuple(tasks), task=np.array(task), pair=np.array(pair), order=order, trial=trial,
-        verdict=np.array([CODES[call.verdict] for call in calls]), better=np.where(better < 0, -1, better ^ order),
-        delta=np.array([call.delta for call in calls], dtype=np.float64), condition=condition, variant=variant,
-        prompt=prompt, digest=digest_of(calls),
+        calls[0].judge, tuple(tasks), np.array(task), np.array(pair), order, trial,
+        np.array([CODES[call.verdict] for call in calls]), np.where(better < 0, -1, better ^ order),
+        np.array([call.delta for call in calls], dtype=np.float64), condition, variant,
+        prompt, digest=digest_of(calls),
     )  # fmt: skip
 
 

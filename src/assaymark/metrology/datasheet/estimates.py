@@ -238,7 +238,7 @@ class Recorder:
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
         size = n if questions is None else min(questions, n)
-        low, high = wilson_ends(hits / n, size, level=self.level)
+        low, high = wilson_ends(hits / n, size, self.level)
         about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
         return self.classes(name, labels, counts, (1.0, 0.0), what, information=size / n, n_of=n_of, detail=about)
 
