@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from assaymark.metrology import checks
-from assaymark.metrology.bootstrap import (
-    SMALL_PRODUCT,
-    Resamples,
-    percentile_ends,
-    resamples_of,
-)
+from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.quantiles import t_quantile
 

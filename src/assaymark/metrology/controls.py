@@ -478,7 +478,7 @@ def measured(
     """A number in rubric points with the interval of its test, or, without one, the state that says why."""
     value, ends = (None, None) if found is None else (found.difference, (found.low, found.high))
     return number(Measurement, name, labels, value, (n, n_of), f"{method}; {found.method}" if found else method,
-                  state=state, ends=ends, level=study.inference.level, unit=POINTS, **parts)  # fmt: skip
+                  state, ends=ends, level=study.inference.level, unit=POINTS, **parts)  # fmt: skip
 
 
 def _summaries(
@@ -577,8 +577,10 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
         detail["coefficient"] = "icc"
     detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
     detail["p"] = {family: max(one.each[family].p for one in tests) for family in tests[0].each}
-    return number(Measurement, "cell.agreement", labels, kappa, count, method, detail=detail,
-                  state="undefined: two judge families gave one rating each")  # fmt: skip
+    return number(
+        Measurement, "cell.agreement", labels, kappa, count, method,
+        "undefined: two judge families gave one rating each", detail,
+    )  # fmt: skip
 
 
 def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:

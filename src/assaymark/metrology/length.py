@@ -468,10 +468,11 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         known = lengths is not None and n > 0
         detail: dict[str, JSON] = {"below": below, "tokens": tokens} if known else {}
         state = _NO_LENGTHS if lengths is None else "undefined: no trajectory with a usable score from every judge"
-        yield number(Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
-                     f"honest records with fewer than {tokens} tokens over all, Wilson interval", state=state,
-                     ends=wilson(below, n, level=level) if known else None, level=level, inputs=honest.digest,
-                     detail=detail)  # fmt: skip
+        yield number(
+            Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
+            f"honest records with fewer than {tokens} tokens over all, Wilson interval", state, detail,
+            wilson(below, n, level=level) if known else None, level, inputs=honest.digest,
+        )  # fmt: skip
     value, detail, state = None, {}, _NO_LENGTHS
     if lengths is not None:
         scores = honest.stacked[:, :, 0].mean(axis=1)
@@ -495,8 +496,8 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
             }
     yield number(Measurement, "style.threshold", {"dimension": AGGREGATE}, value, (honest.n, count),
                  "best single split of the panel score on token count within agent and cluster; p of the largest of "
-                 "up to 40 splits under permutation of cycles within clusters", state=state, unit="tokens",
-                 inputs=honest.digest, detail=detail)  # fmt: skip
+                 "up to 40 splits under permutation of cycles within clusters", state, detail, unit="tokens",
+                 inputs=honest.digest)  # fmt: skip
 
 
 class _Scan(NamedTuple):

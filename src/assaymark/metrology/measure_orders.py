@@ -104,11 +104,11 @@ def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None)
                 if s == 0:
                     detail["within"] = bool(abs(one.gap[k, s]) < tests.delta)
                 method = "mean over clusters without the family"
-                yield number(make, "lofo.contrast", {**labels, "dropped": family},
-                             turn * float(one.gap[k, s]) + 0.0 if comparable else None,
-                             (one.clusters[k], "common clusters"),
-                             f"{method}; {one.method(k, s)}" if one.testable[k] else method, state=NEVER,
-                             unit=tests.plan.unit, detail=detail)  # fmt: skip
+                yield number(
+                    make, "lofo.contrast", {**labels, "dropped": family},
+                    turn * float(one.gap[k, s]) + 0.0 if comparable else None, (one.clusters[k], "common clusters"),
+                    f"{method}; {one.method(k, s)}" if one.testable[k] else method, NEVER, detail, unit=tests.plan.unit,
+                )  # fmt: skip
             if (alone := recused.get(pair)) is not None:
                 yield _recusal(tests, make, labels, pair, s, turn, alone)
             if equal is not None and pair in equal[1]:
@@ -120,10 +120,11 @@ def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None)
                 many = random_judges(whole, tests.plan.level, found.consecutive)
                 method = "two-way variance of judge families and clusters, and t of the families' own contrasts; "
                 method += "the larger p"
-                yield number(make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
-                             (len(by_family), "judge families"), method, state=many.state, ends=(many.low, many.high),
-                             level=tests.plan.level, unit=tests.plan.unit,
-                             detail={"p": many.p, "df": many.df, "se": many.se})  # fmt: skip
+                yield number(
+                    make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
+                    (len(by_family), "judge families"), method, many.state, {"p": many.p, "df": many.df, "se": many.se},
+                    (many.low, many.high), tests.plan.level, tests.plan.unit,
+                )  # fmt: skip
 
 
 def _contrast(
@@ -156,8 +157,10 @@ def _contrast(
         specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=found.consecutive)
         detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
     ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
-    return number(make, "contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", ends=ends,
-                  level=plan.level, unit=plan.unit, detail=detail)  # fmt: skip
+    return number(
+        make, "contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", "ok", detail, ends, plan.level,
+        plan.unit,
+    )  # fmt: skip
 
 
 def _equivalence(
@@ -191,9 +194,10 @@ def _recusal(
     half = 0.0 if one.se is None or one.df is None else float(special.stdtrit(one.df, 0.5 + level / 2)) * one.se
     ends: Ends | None = (value - half, value + half) if value is not None and half > 0 else None
     method = "judges stand aside for agents of their own family: judge + agent fit on the other cells of a cluster"
-    return number(make, "recusal.contrast", labels, value, (one.clusters, "clusters"), method,
-                  state="undefined: every judge shares its family with one of the two", ends=ends, level=level,
-                  unit=tests.plan.unit, detail=detail)  # fmt: skip
+    return number(
+        make, "recusal.contrast", labels, value, (one.clusters, "clusters"), method,
+        "undefined: every judge shares its family with one of the two", detail, ends, level, tests.plan.unit,
+    )  # fmt: skip
 
 
 def _at_equal_length(
@@ -237,8 +241,7 @@ def _length(
     named = " and ".join(_COVARIATES[name] for name in covariates)
     method = f"contrast at equal length: each judge's own slope on {named}, judges standing aside for their family"
     return number(make, "length.contrast", labels, value, (one.clusters, "clusters"), method,
-                  state="undefined: the two cannot be compared at equal length", unit=plan.unit, detail=detail,
-    )  # fmt: skip
+                  "undefined: the two cannot be compared at equal length", detail, unit=plan.unit)  # fmt: skip
 
 
 def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
@@ -251,11 +254,12 @@ def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
         for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
             if one is not None:
-                yield number(make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate,
-                             (len(found.clusters), "clusters"),
-                             "judge + agent + own family fit in each cluster, t over clusters", state=one.state,
-                             ends=(one.low, one.high), level=level, unit=tests.plan.unit,
-                             detail={"p": one.p, "p_holm": p})  # fmt: skip
+                yield number(
+                    make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate,
+                    (len(found.clusters), "clusters"),
+                    "judge + agent + own family fit in each cluster, t over clusters", one.state,
+                    {"p": one.p, "p_holm": p}, (one.low, one.high), level, tests.plan.unit,
+                )  # fmt: skip
 
 
 def _judge_lengths(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
@@ -268,7 +272,7 @@ def _judge_lengths(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate,
                      (len(found.clusters), "clusters"),
                      "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
-                     state=one.state, ends=(one.low, one.high), level=level, unit=tests.plan.unit)  # fmt: skip
+                     one.state, ends=(one.low, one.high), level=level, unit=tests.plan.unit)  # fmt: skip
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
@@ -297,11 +301,12 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         one = None if result is None or result.state != "ok" else result.dimensions[d]
         ends = None if one is None else (one.low, one.high)
         detail: dict[str, JSON] = {"p": None if one is None else one.p, "p_holm": None if one is None else one.p_holm}
-        yield number(make, "dimension.distinct", {"dimension": name}, None if one is None else one.phi, count,
-                     "correlation with the mean of the other dimensions, corrected for disagreement of judges; "
-                     "jackknife",
-                     state=state if one is None else "undefined: judges share nothing on it", ends=ends,
-                     level=plan.level, detail=detail | {"distinct": plan.claims.distinct})  # fmt: skip
+        yield number(
+            make, "dimension.distinct", {"dimension": name}, None if one is None else one.phi, count,
+            "correlation with the mean of the other dimensions, corrected for disagreement of judges; jackknife",
+            state if one is None else "undefined: judges share nothing on it",
+            detail | {"distinct": plan.claims.distinct}, ends, plan.level,
+        )  # fmt: skip
         agreed, more = None, dict[str, Any]()
         if matrix is not None:
             # One dimension's rows of the matrix [J, D, J, D], and means of the three kinds of correlations in them.
@@ -343,7 +348,7 @@ def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
     yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
                  "noncentral t with the median standard error and degrees of freedom of the tested pairs",
-                 state="undefined: no pair can be tested", unit=plan.unit, detail=detail)  # fmt: skip
+                 "undefined: no pair can be tested", detail, unit=plan.unit)  # fmt: skip
 
 
 RESAMPLES = 2000
@@ -394,7 +399,7 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
         about, count = {"model": model, **labels}, (row.size, "items")
         if model in items.unscored:
             state = f"no score: {items.unscored[model]}"
-            found.append(number(Measurement, name, about, None, count, "mean", state=state))
+            found.append(number(Measurement, name, about, None, count, "mean", state))
             continue
         tested = cluster_t(row, items.clusters, level)
         ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
@@ -462,8 +467,7 @@ def rank_agreement(
         if len(known) >= level * resamples:
             low, high = percentile_ends(known[None], None, level)[:, 0].tolist()
             ends = low, high
-    return number(Measurement, name, labels, rho, (len(names), "models"), method, state=state, ends=ends, level=level,
-                  detail=detail)  # fmt: skip
+    return number(Measurement, name, labels, rho, (len(names), "models"), method, state, detail, ends, level)
 
 
 def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Floats:

@@ -91,7 +91,7 @@ def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> It
             detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(known)} if known else {}
             method = "median over usable decisions where it is known; quartiles by linear interpolation"
             yield number(Measurement, f"agent.{name}", {"agent": agent}, middle, (len(known), "usable decisions"),
-                         method, state=absent, unit=unit, inputs=inputs, detail=detail)  # fmt: skip
+                         method, absent, detail, unit=unit, inputs=inputs)  # fmt: skip
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float = 0.95) -> Iterator[Measurement]:
@@ -122,9 +122,10 @@ def _share(
             test = cluster_t(shares, clusters, level)
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
-    return number(Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
-                  state=f"undefined: no {n_of}", ends=wilson(found, n, level=level) if n else None, level=level,
-                  inputs=inputs, detail=detail)  # fmt: skip
+    return number(
+        Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
+        f"undefined: no {n_of}", detail, wilson(found, n, level=level) if n else None, level, inputs=inputs,
+    )  # fmt: skip
 
 
 _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intraclass correlation, not by categories"
@@ -207,7 +208,7 @@ def agreement(
         for dimension, value in zip(names, [none] * len(names) if none else statistic(), strict=True):
             known, state = (value, "") if isinstance(value, float) else (None, str(value))
             yield number(panel.measure, name, {"dimension": dimension}, known, (table.n, "trajectories"), method,
-                         state=state)  # fmt: skip
+                         state)  # fmt: skip
     for f in range(len(table.formats)) if len(table.formats) > 1 else ():
         yield from kappas(f)
 
@@ -256,8 +257,10 @@ def _kappas(
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-        yield number(panel.measure, kind, {"dimension": name, **labels}, points[k], count, method, state=state,
-                     ends=ends, level=plan.level, detail=detail)  # fmt: skip
+        yield number(
+            panel.measure, kind, {"dimension": name, **labels}, points[k], count, method, state, detail, ends,
+            plan.level,
+        )  # fmt: skip
 
 
 def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
@@ -352,7 +355,7 @@ def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measure
         detail["coefficient"] = "icc"
     for name, value in zip(panel.names, points, strict=True):
         yield number(panel.measure, "kappa.other_ddof", {"dimension": name}, value, (panel.table.n, "trajectories"),
-                     method, state=state, detail=detail)  # fmt: skip
+                     method, state, detail)  # fmt: skip
 
 
 _ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges scored; jackknife over clusters"
@@ -377,7 +380,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         if len(set(found.families)) < 2 or found.in_parts or not grades.size:
             one_family = ONE_FAMILY if len(set(found.families)) < 2 else "not measurable: no record has a score"
             state = IN_PARTS if found.in_parts else one_family
-            yield number(make, "panel.alpha", labels, None, count, _ALPHA, state=state)
+            yield number(make, "panel.alpha", labels, None, count, _ALPHA, state)
             continue
         line = np.argsort(clusters, kind="stable")
         report = alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
@@ -392,8 +395,9 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         detail: dict[str, JSON] = {"without": without if len(found.judges) > 2 else {}}
         detail["icc"] = {kind: None if known is None else getattr(known, kind) for kind in kinds}
         one = report.alpha
-        yield number(make, "panel.alpha", labels, one.estimate, count, _ALPHA, state=one.state,
-                     ends=(one.low, one.high), level=level, detail=detail)  # fmt: skip
+        yield number(
+            make, "panel.alpha", labels, one.estimate, count, _ALPHA, one.state, detail, (one.low, one.high), level,
+        )  # fmt: skip
 
 
 def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
@@ -445,8 +449,7 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
             with suppress(NotMeasurableError):
                 share = generalizability(agent, v, clusters, 1, judges, 1)
             detail = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
-        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, state=why,
-                     detail=detail)  # fmt: skip
+        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, why, detail)
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:
@@ -466,16 +469,20 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
                         state = state_of(exc)
             method = f"1 - mean variance within trajectories / variance of all trials, ddof {ddof}"
             detail: dict[str, JSON] = {"gate": study.gates.repetition_stability, "trials": trials.shape[1]}
-            yield number(panel.measure, "noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
-                         (trials.shape[0], "trajectories"), method, state=state,
-                         detail=detail | {"averaged": decided.get(judge, False)})  # fmt: skip
+            yield number(
+                panel.measure, "noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
+                (trials.shape[0], "trajectories"), method, state,
+                detail=detail | {"averaged": decided.get(judge, False)},
+            )  # fmt: skip
     for judge in table.judges:
         calls = table.calls[judge]
         bad = calls.invalid + calls.refused
         detail = {"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)}
-        yield number(panel.measure, "judge.invalid_share", {"judge": judge}, bad / calls.total, (calls.total, "calls"),
-                     "calls without a usable score over all calls, Wilson interval", level=panel.level,
-                     ends=wilson(bad, calls.total, level=panel.level), detail=detail)  # fmt: skip
+        yield number(
+            panel.measure, "judge.invalid_share", {"judge": judge}, bad / calls.total, (calls.total, "calls"),
+            "calls without a usable score over all calls, Wilson interval", "ok", detail,
+            wilson(bad, calls.total, level=panel.level), panel.level,
+        )  # fmt: skip
     for agent in table.agents:
         groups = table.replicates.get(agent, ())
         squares = sum(float(np.square(np.array(group) - np.mean(group)).sum()) for group in groups)
@@ -523,8 +530,9 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
         if own:
             detail |= lacking_records(table.agents, table.replies, [*asked].index(judge))
-        yield number(Measurement, name, {"judge": judge}, share, (asked[judge], n_of), method, inputs=table.digest,
-                     detail=detail)  # fmt: skip
+        yield number(
+            Measurement, name, {"judge": judge}, share, (asked[judge], n_of), method, "ok", detail, inputs=table.digest,
+        )  # fmt: skip
     for agent in table.agents:
         shares = [share for (_, one), share in by_pair.items() if one == agent]
         if shares:

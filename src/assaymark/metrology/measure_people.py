@@ -187,8 +187,7 @@ def people_measurements(
             "records": int(there.sum()), "outside": sorted(outside), "design": labels.design,
         }  # fmt: skip
         share, what = None if state else graded / drawn, f"share of the drawn {unit_of} that people graded"
-        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state=state or "ok",
-                     detail=detail)  # fmt: skip
+        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
         if there.any():
@@ -233,7 +232,7 @@ def _contrast(
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
-                  state=one.state, ends=(one.low, one.high), level=people.level, unit=unit, detail=detail)  # fmt: skip
+                  one.state, detail, (one.low, one.high), people.level, unit)  # fmt: skip
 
 
 def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
@@ -333,7 +332,7 @@ def _labels(people: _People, s: int, make: Maker) -> Measurement:
     }  # fmt: skip
     value = float(np.count_nonzero(~np.isnan(people.mean[:, :, s])))
     return number(make, "human.labels", {"dimension": found.names[s]}, value, (len(rows), "labelled cycles"),
-                  "records that people graded", detail=detail)  # fmt: skip
+                  "records that people graded", "ok", detail)  # fmt: skip
 
 
 def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
@@ -391,8 +390,10 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     detail["coefficient"] = "kappa" if by_kappa else "icc"
     detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
     detail["icc"] = _icc(list(tables.values()))
-    return number(make, "human.agreement", labels, whole, count, method, ends=ends, level=people.level, detail=detail,
-                  state="undefined: two people gave one grade each")  # fmt: skip
+    return number(
+        make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
+        ends, people.level,
+    )  # fmt: skip
 
 
 def _icc(tables: Sequence[Floats]) -> float | None:
@@ -430,8 +431,7 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
         yield number(make, "human.judge", labels, one.kappa.estimate, (n, "records"),
                      f"quadratic-weighted kappa of the judge with the mean human grade{people.on_bands}; jackknife "
                      "over clusters",
-                     state=one.kappa.state, ends=(one.kappa.low, one.kappa.high), level=people.level,
-                     detail=detail)  # fmt: skip
+                     one.kappa.state, detail, (one.kappa.low, one.kappa.high), people.level)  # fmt: skip
 
 
 def _stated(one: Estimate) -> dict[str, JSON]:

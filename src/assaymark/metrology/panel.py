@@ -337,8 +337,9 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         for k, (name, rho) in enumerate(zip(names, _rank_correlations(full, without, ranked), strict=True)):
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
             labels, state = {"dimension": name, "dropped": family}, _no_rho(panel, ranked.size)
-            yield number(panel.measure, "lofo.rho", labels, rho, (ranked.size, "agents"), method, state=state,
-                         detail={"order": order})  # fmt: skip
+            yield number(
+                panel.measure, "lofo.rho", labels, rho, (ranked.size, "agents"), method, state, detail={"order": order},
+            )  # fmt: skip
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
     lengths, scores, value = table.lengths, panel.whole[:, 0], None
     state = panel.missing or "undefined: lengths of the judged texts were not given"
@@ -348,7 +349,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
             value = float(np.corrcoef(lengths, scores)[0, 1])
     method = "Pearson correlation of token count and panel score"
     yield number(panel.measure, "score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"),
-                 method, state=state)  # fmt: skip
+                 method, state)  # fmt: skip
 
 
 def _agent_levels(
@@ -363,9 +364,10 @@ def _agent_levels(
         for a, agent in enumerate(panel.table.agents):
             between = ends and np.isfinite(low[a][k])
             said = f"{method}; jackknife over clusters" if between else method
-            yield number(panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
-                         (counts[a], "decisions"), said, state=_no_level(counts[a]), unit=POINTS, level=panel.level,
-                         ends=(low[a][k], high[a][k]) if between else None, detail=details[k][a] if details else {},
+            yield number(
+                panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
+                (counts[a], "decisions"), said, _no_level(counts[a]), details[k][a] if details else {},
+                (low[a][k], high[a][k]) if between else None, panel.level, unit=POINTS,
             )  # fmt: skip
 
 
@@ -445,7 +447,7 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
             own = shares[k][place[a]] if shares and a in place else []
             state = group if a in place else panel.missing or _no_level(decisions[a])
             yield number(panel.measure, "rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
-                         (design.clusters, "clusters"), method, state=state, detail={"shares": list(own), **detail},
+                         (design.clusters, "clusters"), method, state, detail={"shares": list(own), **detail},
             )  # fmt: skip
 
 
@@ -465,7 +467,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
         for name, value in zip(names, _rank_correlations(one, other, ranked), strict=True):
             labels = {"dimension": name, "a": judges[a], "b": judges[b]}
             state = _no_rho(panel, ranked.size)
-            yield number(panel.measure, "single.rho", labels, value, (ranked.size, "agents"), method, state=state)
+            yield number(panel.measure, "single.rho", labels, value, (ranked.size, "agents"), method, state)
     pairs, d, alpha = len(panel.meetings), len(panel.table.dimensions), panel.study.inference.alpha
     state = panel.missing or ("ok" if any(meeting.n for meeting in panel.meetings) else NEVER if pairs else _ONE_AGENT)
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
@@ -487,7 +489,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
             detail["found"] = list(whole := own)
         yield number(panel.measure, "single.discoveries" if place else "panel.discoveries",
                      {"judge": judge} if place else {}, float(len(own)) if state == "ok" else None,
-                     (pairs * d, "contrasts"), method, state=state, detail=detail)  # fmt: skip
+                     (pairs * d, "contrasts"), method, state, detail)  # fmt: skip
 
 
 def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:

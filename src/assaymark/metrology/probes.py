@@ -208,9 +208,10 @@ def probe_measurements(
     else:
         state = "ok" if scores else f"not measured: {judge.name} has given no usable score"
     detail: dict[str, JSON] = {"pairs": [list(pair) for pair in plan.pairs], "rho": dict(plan.rho)}
-    yield number(Measurement, "probe.state", {}, len(plan.pairs) if state == "ok" else None,
-                 (len(scores), "trajectories"), "pairs that some drop reverses or levels", state=state,
-                 detail=detail | {"reason": plan.reason})  # fmt: skip
+    yield number(
+        Measurement, "probe.state", {}, len(plan.pairs) if state == "ok" else None, (len(scores), "trajectories"),
+        "pairs that some drop reverses or levels", state, detail=detail | {"reason": plan.reason},
+    )  # fmt: skip
     if state != "ok" or judge is None:
         return
     where = {cycles[key]: clusters[key] for key in scores}
@@ -335,10 +336,11 @@ def _gap(
         codes = np.unique(agent[used], return_inverse=True)[1]
         gap = cluster_gap(scores, codes, cluster[used], post[used], study.inference.level)
         method = f"{method}; {gap.method}"
-    return number(Measurement, "contamination.gap", {"dimension": AGGREGATE, "split": split},
-                  gap.difference if gap else None, (used.sum(), "trajectories"), method, state=state or "ok",
-                  ends=(gap.low, gap.high) if gap else None, level=study.inference.level, unit=POINTS,
-                  inputs=table.digest, detail={"p": gap.p if gap else None, **detail})  # fmt: skip
+    return number(
+        Measurement, "contamination.gap", {"dimension": AGGREGATE, "split": split}, gap.difference if gap else None,
+        (used.sum(), "trajectories"), method, state or "ok", {"p": gap.p if gap else None, **detail},
+        (gap.low, gap.high) if gap else None, study.inference.level, unit=POINTS, inputs=table.digest,
+    )  # fmt: skip
 
 
 ORACLE_DIMENSION: Final = "constraint_awareness"
@@ -395,8 +397,10 @@ def oracle_measurements(
             state = state_of(exc)
         varies = np.ptp(column) > _ZERO and np.ptp(truth) > _ZERO
         r = float(np.clip(np.corrcoef(column, truth)[0, 1], -1, 1)) if varies else None
-        yield number(Measurement, "oracle.kappa", labels, value, count, _KAPPA, state=state, ends=ends,
-                     detail=detail | {"r": r, "table": table_of.tolist()}, **common)  # fmt: skip
+        yield number(
+            Measurement, "oracle.kappa", labels, value, count, _KAPPA, state,
+            detail | {"r": r, "table": table_of.tolist()}, ends, **common,
+        )  # fmt: skip
         found = cluster_t(column - truth, clusters, study.inference.level)
         yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}",
                      ends=(found.low, found.high), unit=POINTS,
@@ -535,5 +539,5 @@ def known_measurements(
                 state = state_of(exc)
         method = "J / (1 + (J-1) r), r the mean correlation of judges' errors against known scores"
         yield number(Measurement, "panel.effective_judges", {"dimension": name}, value,
-                     (len(errors), "items of known quality"), method, state=state, unit="judges", inputs=digest,
+                     (len(errors), "items of known quality"), method, state, unit="judges", inputs=digest,
                      detail={"judges": judges, "r": r})  # fmt: skip

@@ -158,7 +158,7 @@ def missing_shares(
 
 
 def excess_replies(
-    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], *, per_judge: float, per_agent: float
+    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], per_judge: float, per_agent: float
 ) -> dict[str, str]:
     """`ScoreTable.excess` from the shares that are missing."""
     found = {

@@ -352,7 +352,7 @@ class CallTable:
         return tuple(sorted(np.unique(self.prompt).tolist(), key=lambda name: (name != BASE, name)))
 
     def where(
-        self, *, prompt: str, condition: str | None = None, variant: str | None = None, delta: float | None = None
+        self, prompt: str, condition: str | None = None, variant: str | None = None, delta: float | None = None
     ) -> Ints:
         """Rows of an arm, of one condition, variant and step or of all."""
         found = self.prompt == prompt
@@ -370,7 +370,7 @@ class CallTable:
 
     def steps(self, prompt: str) -> list[float]:
         """The ladder steps that an arm has, in ascending order."""
-        found: list[float] = np.unique(self.delta[self.where(prompt=prompt, condition="ladder")]).tolist()
+        found: list[float] = np.unique(self.delta[self.where(prompt, condition="ladder")]).tolist()
         return found
 
     def by_task(self, rows: Ints, hit: Bools) -> Ints:
