@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from assaymark.metrology.sums import ScoreSums
-from assaymark.workflow.partitions import Computing, folder_sums
 from assaymark.workflow.progress import silent
+from assaymark.workflow.score_files import Computing, folder_sums
 from make_scores import AGENTS, DIMENSIONS, JUDGES, make_scores
 
 Note = Callable[[str, str, str, str], None]

@@ -13,7 +13,8 @@ from pathlib import Path
 from assaymark.claims import decide_season
 from assaymark.claims.messages import english
 from assaymark.claims.season_claims import SeasonVerdict, SeasonVerdicts
-from assaymark.importers.aitrader import PROVENANCE, REPLAYED
+from assaymark.importers.aitrader import PROVENANCE
+from assaymark.importers.report import REPLAYED
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Measurement, measurement_id, parse
 from assaymark.workflow.run_folder import RunFolder, read_text

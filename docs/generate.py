@@ -27,7 +27,7 @@ from assaymark.agents.llm import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_sch
 from assaymark.cli import app
 from assaymark.cli.options import GUESSES
 from assaymark.engine.providers.http_agent import AgentRequest
-from assaymark.importers.makers import MAKERS, MAKERS_OF
+from assaymark.importers.report import MAKERS, MAKERS_OF
 from assaymark.importers.roles import LATE, ROLES, SYNONYMS
 from assaymark.records import Measurement, Verdict
 from assaymark.workflow.lock import open_locked

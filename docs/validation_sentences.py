@@ -12,8 +12,7 @@ from pathlib import Path
 
 from assaymark.claims.proofread import WORST, Decided
 from assaymark.cli import main
-from assaymark.workflow.documents import Document
-from assaymark.workflow.proofread import proofread, read_decided
+from assaymark.workflow.proofread import Document, proofread, read_decided
 
 SENTENCES = Path(__file__).resolve().parents[1] / "tests" / "claims" / "sentences.jsonl"
 COLUMNS = ("part", "sentences", "compare", "found", "right", "marks")

@@ -123,8 +123,8 @@ def test_a_group_alone_shows_its_help_and_is_misuse(words, capsys):
 )
 def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(words, expected, monkeypatch):
     heard = []
-    monkeypatch.setattr("assaymark.workflow.doctor.examine", lambda _: heard.append(loudness()) or [])
-    monkeypatch.setattr("assaymark.workflow.doctor.can_run", lambda *_: [])
+    monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(loudness()) or [])
+    monkeypatch.setattr("assaymark.cli.doctor.can_run", lambda *_: [])
     assert main(words) == 0
     assert heard == [expected]
     assert loudness() is Loudness.NORMAL
@@ -136,8 +136,8 @@ def test_what_the_program_notes_is_heard_by_whoever_is_verbose(monkeypatch, caps
         logging.getLogger("assaymark.engine").warning("a stop")
         return []
 
-    monkeypatch.setattr("assaymark.workflow.doctor.examine", examine)
-    monkeypatch.setattr("assaymark.workflow.doctor.can_run", lambda *_: [])
+    monkeypatch.setattr("assaymark.cli.doctor.examine", examine)
+    monkeypatch.setattr("assaymark.cli.doctor.can_run", lambda *_: [])
     heard = {}
     for option in ("--quiet", "--json", "--verbose"):
         main(["doctor", option])
@@ -154,7 +154,7 @@ def broken(*_):
 
 
 def test_a_defect_is_one_line_and_a_traceback_for_whoever_is_verbose(monkeypatch, capsys):
-    monkeypatch.setattr("assaymark.workflow.doctor.examine", broken)
+    monkeypatch.setattr("assaymark.cli.doctor.examine", broken)
     assert main(["doctor"]) == 70
     out, err = capsys.readouterr()
     assert out == ""
@@ -172,7 +172,7 @@ def test_the_exit_status_says_what_kind_of_end_it_was(error, status, monkeypatch
     def end(_):
         raise error
 
-    monkeypatch.setattr("assaymark.workflow.doctor.examine", end)
+    monkeypatch.setattr("assaymark.cli.doctor.examine", end)
     assert main(["doctor", "--json"]) == status
     out, err = capsys.readouterr()
     assert out == ""

@@ -15,8 +15,8 @@ from assaymark.engine.providers.anthropic import (
     API_VERSION,
     SAMPLING_API_VERSION,
     AnthropicModel,
-    anthropic_argument_problems,
 )
+from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError
 
 REFUSED = {"type": "refusal", "category": "bio", "explanation": "It could do harm."}
@@ -131,9 +131,9 @@ def test_lists_may_be_asked_to_have_an_element(bench):
 
 
 def test_arguments_are_checked_together():
-    problems = list(anthropic_argument_problems("anthropic/claude-x", {"max_tokens": -1, "api_version": "2024-01-01"}))
+    problems = list(provider_argument_problems("anthropic/claude-x", {"max_tokens": -1, "api_version": "2024-01-01"}))
     assert [problem.split()[0] for problem in problems] == ["max_tokens", "api_version"]
-    assert list(anthropic_argument_problems("openai/gpt-5.6", {"top_p": 1})) == []
+    assert list(provider_argument_problems("openai/gpt-5.6", {"top_p": 1})) == []
 
 
 def test_the_canned_message_is_one():

@@ -10,7 +10,8 @@ from provider_cases import CANARY, GEMINI, GENERATED, SAID, SCHEMA, bench_of
 from provider_server import answer, serving
 
 from assaymark.engine import Text
-from assaymark.engine.providers.google import API_VERSION, GoogleModel, google_argument_problems
+from assaymark.engine.providers.google import API_VERSION, GoogleModel
+from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError
 
 BLOCKED = {
@@ -121,9 +122,9 @@ def test_a_schema_may_have_bounds(bench):
 
 
 def test_arguments_are_checked():
-    problems = list(google_argument_problems("google/gemini-x", {"max_tokens": 0, "thinking_budget": -2}))
+    problems = list(provider_argument_problems("google/gemini-x", {"max_tokens": 0, "thinking_budget": -2}))
     assert [problem.split()[0] for problem in problems] == ["max_tokens", "thinking_budget"]
-    assert list(google_argument_problems("anthropic/claude-x", {"thinking": "adaptive"})) == []
+    assert list(provider_argument_problems("anthropic/claude-x", {"thinking": "adaptive"})) == []
 
 
 @pytest.mark.parametrize("body", [GENERATED, BLOCKED], ids=["whole", "blocked"])

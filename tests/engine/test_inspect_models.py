@@ -11,8 +11,8 @@ from engine_calls import call
 from provider_server import answer, echo_headers, free_url, hang, page, serving
 
 from assaymark.engine import Ledger, Message, Text, run_calls
-from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems, response_schema
-from assaymark.engine.providers.registry import Models
+from assaymark.engine.providers.inspect import InspectModel, response_schema
+from assaymark.engine.providers.registry import Models, provider_argument_problems
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import load_rubric, reply_schema
 
@@ -89,7 +89,7 @@ def test_the_factory_makes_models_of_a_registry():
     ],
 )
 def test_arguments_that_are_refused_and_no_secret_shown(args, said):
-    (problem,) = inspect_argument_problems(OPENAI, args)
+    (problem,) = provider_argument_problems(OPENAI, args)
     assert said in problem
     assert KEY not in problem
 

@@ -28,7 +28,8 @@ from openai_wire import (
 from provider_server import answer, cut, echo_headers, flood, free_url, hang, hang_up, page, serving, twice
 
 from assaymark.engine import Ledger, run_calls
-from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel, openai_argument_problems
+from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.engine.providers.transports import transport
 from assaymark.errors import InputError, ModelError
 
@@ -425,7 +426,7 @@ def test_a_name_that_cannot_be_one_is_refused(factory, name):
     ],
 )
 def test_a_wrong_argument_is_named(bench, model, args, problem):
-    (found,) = openai_argument_problems(model, args)
+    (found,) = provider_argument_problems(model, args)
     assert problem in found
     assert CANARY not in found
     assert "the key itself" not in found
@@ -433,7 +434,7 @@ def test_a_wrong_argument_is_named(bench, model, args, problem):
 
 
 def test_arguments_of_others_are_not_looked_at():
-    assert list(openai_argument_problems("reference/auditor", {"dark_current": 1})) == []
+    assert list(provider_argument_problems("reference/auditor", {"dark_current": 1})) == []
 
 
 @CALLS

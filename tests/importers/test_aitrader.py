@@ -97,18 +97,18 @@ def test_every_fact_and_bar_was_known_at_its_decision(honestly):
 def test_bars_stamped_with_their_start_are_complete_an_hour_later():
     us = TRACKS["agent_data"]
     ten = us.read("2025-10-09 10:00:00")
-    assert us.decided_at(ten) == datetime(2025, 10, 9, 14, 0, tzinfo=UTC)
-    assert us.complete_at(ten) == datetime(2025, 10, 9, 15, 0, tzinfo=UTC)
-    assert us.decided_at(us.read("2025-11-03 10:00:00")) == datetime(2025, 11, 3, 15, 0, tzinfo=UTC)  # winter time
+    assert us.utc(ten) == datetime(2025, 10, 9, 14, 0, tzinfo=UTC)
+    assert us.utc(ten, complete=True) == datetime(2025, 10, 9, 15, 0, tzinfo=UTC)
+    assert us.utc(us.read("2025-11-03 10:00:00")) == datetime(2025, 11, 3, 15, 0, tzinfo=UTC)  # winter time
     day = TRACKS["agent_data_astock"].read("2025-10-09")
-    assert TRACKS["agent_data_astock"].decided_at(day) == datetime(2025, 10, 9, 1, 30, tzinfo=UTC)
-    assert TRACKS["agent_data_astock"].complete_at(day) == datetime(2025, 10, 9, 7, 0, tzinfo=UTC)
+    assert TRACKS["agent_data_astock"].utc(day) == datetime(2025, 10, 9, 1, 30, tzinfo=UTC)
+    assert TRACKS["agent_data_astock"].utc(day, complete=True) == datetime(2025, 10, 9, 7, 0, tzinfo=UTC)
 
 
 def test_a_machine_without_time_zones_is_told():
     nowhere = replace(TRACKS["agent_data"], zone="Nowhere/None")
     with pytest.raises(InputError, match=r"no time zone data for Nowhere/None; install the package tzdata"):
-        nowhere.decided_at(datetime(2025, 10, 9))
+        nowhere.utc(datetime(2025, 10, 9))
 
 
 def test_outcomes_are_recomputed_from_open_to_open(honestly):
@@ -264,7 +264,7 @@ def test_a_log_written_by_the_paper_broker_reconciles(days):
     prices = read_prices(track, "prices", HOURLY.encode(), Tally())
     book, steps, navs = Book(track.capital), [], []
     for stamp, wishes in zip(STEPS, days, strict=True):
-        day = settle_day(book, wishes, prices.bars(track.read(stamp)), Rules(excess="cut", fractional=False, lot=100))
+        day = settle_day(book, wishes, prices.bars[track.read(stamp)], Rules(excess="cut", fractional=False, lot=100))
         book = day.book
         done = [action("buy" if one.quantity > 0 else "sell", one.symbol, abs(one.quantity)) for one in day.fills]
         after = {**book.positions, "CASH": book.cash}

@@ -333,10 +333,7 @@ def test_a_module_that_is_not_on_the_path_is_told_to_be_put_there(tmp_path, caps
     (tmp_path / "lonely_agents.py").write_text("def decide(context):\n    return {}\n")
     for module, said in (
         ("lonely_agents", "lonely_agents is in this folder: put PYTHONPATH=. in front of the command, or install it"),
-        (
-            "nowhere.agents",
-            "that holds nowhere.py or nowhere/ in front of the command: PYTHONPATH=FOLDER",
-        ),
+        ("nowhere.agents", "that holds nowhere.py or nowhere/ in front of the command: PYTHONPATH=FOLDER"),
     ):
         (tmp_path / "s.toml").write_text(PLAN.replace("reference/momentum", f"python/{module}:decide"))
         assert said in refused(["run", "s.toml", "--out", "run"], capsys)

@@ -444,12 +444,7 @@ SHORT = {
         fixed(make_rows(), {"reader"}, 4),
         {"redundancy[dimension=risk]": "undefined: judge 2 gave a single score"},
     ),
-    "one agent": (
-        only(make_rows(), agent={"ash"}),
-        {
-            "lofo.rho[dimension=risk,dropped=north]": "undefined: one agent",
-        },
-    ),
+    "one agent": (only(make_rows(), agent={"ash"}), {"lofo.rho[dimension=risk,dropped=north]": "undefined: one agent"}),
     "agents that never meet": (
         [row for row in make_rows() if (row["agent"] == "ash") == (row["cycle"] % 2 == 0)],
         {

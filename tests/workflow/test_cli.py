@@ -12,8 +12,8 @@ from assaymark import __version__
 from assaymark.cli import main
 from assaymark.cli import study as cli_study
 from assaymark.cli.commands import COMMANDS
+from assaymark.cli.doctor import CORE, KEYS, can_run, examine
 from assaymark.importers import template
-from assaymark.workflow.doctor import CORE, KEYS, can_run, examine
 
 NAMES = [name for places in COMMANDS.values() for name in places]
 
@@ -24,7 +24,9 @@ def test_every_command_is_where_the_list_says_and_has_help(name, capsys):
     assert len(capsys.readouterr().out.split()) > 10
 
 
-OTHERS = ("check", "gate", "proofread", "skill", "serve", "draw", "label", "datasheet", "bench", "season", "data")
+OTHERS = (
+    "check", "gate", "proofread", "skill", "serve", "doctor", "draw", "label", "datasheet", "bench", "season", "data",
+)  # fmt: skip
 
 
 def test_no_command_of_a_study_is_missing_from_the_list():
@@ -157,7 +159,7 @@ def test_doctor_names_a_missing_package():
 
 
 def test_doctor_fails_when_something_is_missing(monkeypatch, capsys):
-    monkeypatch.setattr("assaymark.workflow.doctor._installed", lambda _: None)
+    monkeypatch.setattr("assaymark.cli.doctor._installed", lambda _: None)
     assert main(["doctor"]) == 1
     assert "a package that assaymark needs is missing" in capsys.readouterr().err
 

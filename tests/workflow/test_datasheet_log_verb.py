@@ -268,7 +268,7 @@ def test_numbers_are_verdicts_on_either_side_of_a_threshold(tmp_path, words, hel
     [
         (["--map", "grader=x"], "--map: grader: unknown key (allowed: version, judge"),
         (["--map", "judge=jugde"], "judge: no column 'jugde' (the file has judge, "),
-        (["--map", "threshold=high"], "threshold: must be written like"),
+        (["--map", "threshold=high"], "threshold: must have the form"),
         (["--map", "truth=verdict"], "'invalid' is none of the contents of its row, 1, 2, A, B and tie"),
     ],
 )

@@ -11,12 +11,10 @@ import pytest
 from test_bare_tables import PANEL, agree, make_rows, measure_table, study_of, written
 
 from assaymark.cli import main
-from assaymark.engine import Ledger
+from assaymark.engine import Ledger, map_chunks
 from assaymark.errors import InputError, PlanError, UnknownNameError
-from assaymark.workflow import partitions
 from assaymark.workflow import score_files as bare_tables
-from assaymark.workflow.partitions import Computing, computing_of
-from assaymark.workflow.score_files import MeasuredTable
+from assaymark.workflow.score_files import Computing, MeasuredTable, computing_of
 
 
 @pytest.fixture(autouse=True)
@@ -122,12 +120,11 @@ def test_what_is_summed_is_kept_and_a_changed_file_is_summed_again(tmp_path, tab
     folder, out = spread(tmp_path / "many", make_rows()), tmp_path / "out"
     same(measure_table(folder, out=out), table)
     summed: list[int] = []
-    of_chunks = partitions.map_chunks
-    monkeypatch.setattr(
-        partitions,
-        "map_chunks",
-        lambda *a, **k: of_chunks(*a, **{**k, "progress": lambda _, done, n: summed.append(n - done)}),
-    )
+
+    def counted(*a, **k):
+        return map_chunks(*a, **{**k, "progress": lambda _, done, n: summed.append(n - done)})
+
+    monkeypatch.setattr("assaymark.engine.map_chunks", counted)
     folder = folder.rename(tmp_path / "moved")
     same(measure_table(folder, out=out), table)
     assert summed == [0]

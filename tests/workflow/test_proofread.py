@@ -20,8 +20,7 @@ import validation_sentences
 from assaymark.claims.gate import GRAMMAR
 from assaymark.cli import main
 from assaymark.cli.commands import COMMANDS
-from assaymark.workflow.documents import Document, form_of
-from assaymark.workflow.proofread import proofread, read_decided
+from assaymark.workflow.proofread import Document, form_of, proofread, read_decided
 
 ROOT = Path(__file__).resolve().parents[2]
 

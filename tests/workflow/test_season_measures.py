@@ -14,9 +14,9 @@ import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.claims import SeasonGates, decide_season
-from assaymark.claims.evidence import SILENT, season_index
+from assaymark.claims.evidence import SILENT
 from assaymark.claims.messages import catalogue, english, languages
-from assaymark.claims.season_claims import MISSING, SINGLE
+from assaymark.claims.season_claims import MISSING, SINGLE, Season
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band
@@ -25,7 +25,7 @@ from assaymark.plan import ClusterOrder, Missing
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
-from assaymark.report.season.words import Words
+from assaymark.report.season.index import Words
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
@@ -336,7 +336,7 @@ def test_identical_replicates_of_a_rule_give_no_noise_floor_and_the_season_says_
     assert (noise.value, noise.n, noise.state) == (None, 2, "identical repetitions")
     (contrast,) = [one for one in found.values() if one.name == "contrast"]
     assert contrast.detail["noise_floor"] > 0  # that of the judges
-    assert season_index(list(found.values())).unchanging(("one", "two")) == ("one", "two")
+    assert Season(list(found.values()), SeasonGates(), "").unchanging(("one", "two")) == ("one", "two")
     (said,) = [one for one in season_notes(material, judged.grades, list(found.values())) if "identical" in one.key]
     assert english().render(said).startswith("All replicates of one and two are identical. They give no noise floor")
 

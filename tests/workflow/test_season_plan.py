@@ -10,7 +10,7 @@ from season_runs import season_text
 
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
-from assaymark.workflow.lock import stored_lock
+from assaymark.workflow.lock import STUDY
 from assaymark.workflow.run_folder import RunFolder, read_json
 from assaymark.workflow.tracks import season_lock as season_plan
 from assaymark.workflow.tracks.season_lock import is_season, lock_season, open_season, stored_season
@@ -195,7 +195,7 @@ def test_other_folders_are_told_apart(tmp_path):
         open_season(empty)
     locked(tmp_path / "run")
     with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
-        stored_lock(RunFolder(tmp_path / "run"))
+        STUDY.stored(RunFolder(tmp_path / "run"))
     lock = tmp_path / "run" / "study.lock"
     assert read_json(lock, "lock")["format"] == "assaymark season lock 2"
     lock.write_text('{"format": "another"}')

@@ -14,7 +14,7 @@ from assaymark.engine import CallSpec, Failure, Ledger, Limits, RunSummary
 from assaymark.errors import LedgerError
 from assaymark.workflow.claim import verify_run
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.sharing import name_ledger, work, work_lines
+from assaymark.workflow.verbs import name_ledger, work, work_lines
 
 STUDY = "x.toml"
 ENGINE = """
@@ -110,7 +110,7 @@ def hosted(empty_schema, tmp_path_factory):
 def test_a_worker_with_nothing_but_the_ledger_works_in_the_manner_of_the_plan(hosted, monkeypatch):
     folder, url = hosted
     seen = []
-    monkeypatch.setattr("assaymark.workflow.sharing.run_worker", lambda *_, **manner: seen.append(manner))
+    monkeypatch.setattr("assaymark.workflow.study_calls.run_worker", lambda *_, **manner: seen.append(manner))
     work(url, {})
     work(RunFolder(folder), {})
     for manner in seen:

@@ -11,8 +11,8 @@ from assaymark.claims.candidates import first_claim, kind_of, pair_claim, within
 from assaymark.claims.evidence import index
 from assaymark.claims.levels import Rules, other_margins, other_tests, threshold
 from assaymark.claims.messages import count_words, counted, interval_words, listing, number, p_words, signed
-from assaymark.claims.orders import Standing, orders_of, ranks_of, row_of, tiers_of
-from assaymark.claims.panel import NOT_PREREGISTERED, Fields
+from assaymark.claims.orders import Standing, orders_of, row_of, tiers_and_ranks
+from assaymark.claims.panel import NOT_PREREGISTERED, SMALL_GAP, Fields
 from assaymark.claims.standing import Evidence, Finding, clusters_of
 from assaymark.claims.verdicts import with_gap
 from assaymark.metrology.contrasts import holm
@@ -22,7 +22,6 @@ from assaymark.text import NBSP, percent
 
 LEVEL: Final = "bench.level"
 MISSING: Final = "missing.share"
-SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +49,12 @@ class Leaderboard:
     unscored: Mapping[str, str] = field(default_factory=dict)
 
 
-def board_verdicts(
-    measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, plan_hash: str, other: str
-) -> tuple[list[Verdict], list[Leaderboard]]:
-    """The verdicts on one family of boards, and the leaderboards that follow from them."""
-    family = _Family(measurements, boards, rules, other)
-    found = {board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in boards}
-    leaderboards = [family.leaderboard(board, found[board]) for board in boards]
-    return [verdict for verdicts in found.values() for verdict in verdicts], leaderboards
-
-
 class _Family:
     """Boards whose orders are decided together; the order procedure calls the first of them the aggregate."""
 
     def __init__(self, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> None:
         self.boards, self.rules, self.other = tuple(boards), rules, other
+        self.scale = {board: board.name for board in boards} | {boards[0]: AGGREGATE}
         self.levels: dict[Board, dict[str, Measurement]] = {}
         for board in boards:
             mine = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
@@ -78,19 +68,15 @@ class _Family:
         compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
         names = {board.name for board in boards}
         known = index([item for item in compared if item.labels["dimension"] in names], agents=models, families=())
+        pairs = list(combinations(models, 2))
         rows = {
-            self._scale(board): tuple(
-                row_of(known, known.contrast(board.name, *pair)) for pair in combinations(models, 2)
-            )
+            self.scale[board]: tuple(row_of(known, known.contrast(board.name, *pair)) for pair in pairs)
             for board in boards
             if board.name in known.compared
         }
         self.known = replace(known, rows=rows, memo={})
         part = boards[0].family
         self.missing = [item for item in measurements if item.name == MISSING and item.labels["part"] == part]
-
-    def _scale(self, board: Board) -> str:
-        return AGGREGATE if board == self.boards[0] else board.name
 
     def claims(self, board: Board) -> Iterator[Claim]:
         """The candidates of one board."""
@@ -130,7 +116,7 @@ class _Family:
                 item = self.known.contrast(board.name, *claim.subjects).measurement
                 claim = replace(claim, statement=with_gap(claim, item))
         reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
-        return fields.verdict(plan_hash, claim=claim, reasons=reasons, conditions=said, fragility=fragility)
+        return fields.verdict(plan_hash, claim, reasons, said, fragility)
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
         """A board with the tiers and ranks that its claims leave."""
@@ -142,11 +128,11 @@ class _Family:
             for one in verdicts
             if kind_of(one.claim) == "pair" and one.publication_level != "no-claim"
         ]
-        tiers, ranks = (tiers_of(models, claimed), ranks_of(models, claimed)) if models else ((), {})
+        tiers, ranks = tiers_and_ranks(models, claimed)
         found = Leaderboard(board, models, levels, tiers, ranks, unscored=unscored)
         if board.name not in self.known.compared:
             return found
-        orders, scale = orders_of(self.known, self.rules), self._scale(board)
+        orders, scale = orders_of(self.known, self.rules), self.scale[board]
         pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
         still = [pair.gated for pair in pairs if not pair.ordered]
         least, alpha = min(still, default=1.0), orders.level(scale)
@@ -165,11 +151,11 @@ class _Family:
             findings += clusters_of(claim, evidence, self.known)
         if claim.asserts_order:
             findings += missing_findings(self.missing, evidence.compared)
-        return Fields.unjudged(claim, evidence, findings, preregistered=rules.preregistered)
+        return Fields.unjudged(claim, evidence, findings, rules.preregistered)
 
     def _pair(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
         """Of a pair above one another, or within the margin: equivalence is a family of its own."""
-        orders, scale = orders_of(self.known, rules), self._scale(board)
+        orders, scale = orders_of(self.known, rules), self.scale[board]
         pair = orders.pair(scale, *claim.subjects)
         row, item = pair.row, self._contrast(board, pair)
         within = kind_of(claim) == "within"
@@ -197,7 +183,7 @@ class _Family:
         return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
 
     def _first(self, board: Board, model: str, rules: Rules) -> Evidence:
-        orders, scale, scored = orders_of(self.known, rules), self._scale(board), self.scored[board]
+        orders, scale, scored = orders_of(self.known, rules), self.scale[board], self.scored[board]
         level = orders.level(scale)
         if model not in scored:
             item = self.levels[board][model]
@@ -208,7 +194,7 @@ class _Family:
         leads = all(pair.row.high == model for pair in pairs)
         # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
         ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
-        first = (orders.leader(scale) == model or ahead) and not untested
+        first = (orders.leaders.get((scale, "gated")) == model or ahead) and not untested
         own = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
         adjusted = max((pair.gated for pair in pairs), default=1.0) if leads else 1.0
         status: StabilityStatus = "stable" if first else "not tested"
@@ -309,14 +295,6 @@ class BenchRules:
         """The formulas that scores are compared with, by what they are."""
         return FORMULAS["reference" if self.convention == "paper" else "paper"]
 
-    def of_boards(self, alpha: float) -> Rules:
-        """The rules of one family of boards, whose scores lie in 0..1."""
-        plan = self.inference
-        return Rules(
-            0.0, 0.0, alpha, share=plan.aggregate_share, margin=plan.margin, span=1.0, judged=False,
-            preregistered=self.preregistered,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class BenchVerdicts:
@@ -333,13 +311,21 @@ def decide_benchmark(
     families: dict[str, list[Board]] = {}
     for board in boards:
         families.setdefault(board.family, []).append(board)
-    share = rules.inference.alpha / rules.families
+    share, plan = rules.inference.alpha / rules.families, rules.inference
+    # The rules of one family of boards, whose scores lie in 0..1.
+    scored = Rules(
+        0.0, 0.0, share, share=plan.aggregate_share, margin=plan.margin, span=1.0, judged=False,
+        preregistered=rules.preregistered,
+    )  # fmt: skip
     verdicts: list[Verdict] = []
     leaderboards: list[Leaderboard] = []
-    for family in families.values():
-        decided, standing = board_verdicts(measurements, family, rules.of_boards(share), plan_hash, rules.other)
-        verdicts += decided
-        leaderboards += standing
+    for several in families.values():
+        family = _Family(measurements, several, scored, rules.other)
+        found = {
+            board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in several
+        }
+        verdicts += [verdict for each in found.values() for verdict in each]
+        leaderboards += [family.leaderboard(board, found[board]) for board in several]
     facts = _Facts(plan_hash, rules)
     gone = [item for item in measurements if item.name == MISSING and item.detail["left_out"]]
     pipeline = [item for item in gone if item.labels["part"] == PIPELINE]
@@ -358,35 +344,24 @@ class _Facts:
     def __init__(self, plan_hash: str, rules: BenchRules) -> None:
         self.plan_hash, self.rules = plan_hash, rules
 
-    def _permitted(
-        self, claim: Claim, reason: str, rests: Sequence[str], turned: Sequence[str], words: str,
-        findings: Sequence[Finding] = (),
-    ) -> Verdict:  # fmt: skip
-        """Of a claim that holds; ``words`` say what the other formulas make of it, where it ``turned``."""
-        said = [Condition(id="other-convention", text=f"By {self.rules.other} {words}")] if turned else []
-        status: StabilityStatus = "rule-dependent" if turned else "stable"
-        said += [condition for one in findings for condition in one.conditions]
-        return self._verdict(claim, Evidence(status, reason, tuple(rests)), findings, said, turned)
-
-    def _withheld(self, claim: Claim, reason: str, rests: Sequence[str], status: StabilityStatus) -> Verdict:
-        """Of a claim that the numbers do not support."""
-        return self._verdict(
-            claim, Evidence(status, reason, tuple(rests)), [Finding("score", "not-supported", "no-claim")]
-        )
-
     def _verdict(
-        self, claim: Claim, evidence: Evidence, findings: Sequence[Finding], said: Sequence[Condition] = (),
-        turned: Sequence[str] = (),
+        self, claim: Claim, reason: str, rests: Sequence[str], turned: Sequence[str] = (), words: str = "",
+        findings: Sequence[Finding] = (), withheld: StabilityStatus | None = None,
     ) -> Verdict:  # fmt: skip
-        late = [] if self.rules.preregistered else [NOT_PREREGISTERED]
-        fields = Fields.unjudged(claim, evidence, findings, preregistered=self.rules.preregistered)
-        conditions = [*said, *(Condition(id="not-preregistered", text=text) for text in late)]
-        return fields.verdict(
-            self.plan_hash,
-            reasons=(evidence.reason, *late),
-            conditions=() if fields.level == "no-claim" else conditions,
-            fragility=dict.fromkeys(turned, "no-claim"),
-        )
+        """Of a claim that holds, or, with the status that ``withheld`` it, of one that the numbers do not support.
+
+        ``words`` say what the other formulas make of it, where it ``turned``.
+        """
+        early = self.rules.preregistered
+        said = [Condition(id="other-convention", text=f"By {self.rules.other} {words}")] if turned else []
+        said += [condition for one in findings for condition in one.conditions]
+        said += [] if early else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+        status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
+        findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]
+        fields = Fields.unjudged(claim, Evidence(status, reason, tuple(rests)), findings, early)
+        reasons = (reason,) if early else (reason, NOT_PREREGISTERED)
+        kept = () if fields.level == "no-claim" else said
+        return fields.verdict(self.plan_hash, claim, reasons, kept, dict.fromkeys(turned, "no-claim"))
 
     def drawdowns(self, items: Sequence[Measurement], gone: Sequence[Measurement]) -> list[Verdict]:
         """For each profile how many models stay within its limit under stress, then each model."""
@@ -422,12 +397,12 @@ class _Facts:
         claim = _claim("gate", labels, f"{model} {says}.", (model,), dimension)
         ids = [item.id for item in windows]
         if (lost := next((item for item in windows if item.value is None), None)) is not None:
-            return self._withheld(claim, f"{model} has {lost.state}.", [lost.id], "not tested")
+            return self._verdict(claim, f"{model} has {lost.state}.", [lost.id], withheld="not tested")
         wanted, seen = windows[0].detail.get("wanted", ()), {item.labels["window"] for item in windows}
         missing = [str(name) for name in wanted if name not in seen] if isinstance(wanted, (list, tuple)) else []
         if missing:
             reason = f"The limit is about every stress window, and {listing(missing)} were not run."
-            return self._withheld(claim, reason, ids, "stable")
+            return self._verdict(claim, reason, ids, withheld="stable")
         deepest = max(windows, key=lambda item: item.value or 0.0)
         reason = (
             f"Maximum drawdown: {_percent(deepest.value or 0.0)} in {deepest.labels['window']}, over {deepest.n} days. "
@@ -436,7 +411,7 @@ class _Facts:
         turned = [item.labels["window"] for item in windows if broken(item.value) != broken(_other(item))]
         verb = "falls" if len(turned) == 1 else "fall"
         words = f"{listing(turned)} {verb} on the other side of the limit."
-        return self._permitted(claim, reason, ids, turned, words)
+        return self._verdict(claim, reason, ids, turned, words)
 
     def _gate_count(
         self, windows: Sequence[Measurement], each: Sequence[Verdict], profile: str, gone: Sequence[Measurement]
@@ -452,10 +427,10 @@ class _Facts:
         claim = _claim("gates", {"profile": profile}, says, models, f"drawdown, {profile}")
         rests = [item.id for item in windows]
         if any(one.publication_level == "no-claim" for one in each):
-            return self._withheld(claim, "Not every stress window was run for every model.", rests, "stable")
+            return self._verdict(claim, "Not every stress window was run for every model.", rests, withheld="stable")
         turned = sorted({one.claim.subjects[0] for one in each if one.fragility})
         reason = "Counted from what happened in each window; each is one history."
-        return self._permitted(claim, reason, rests, turned, f"this differs for {listing(turned)}.", findings)
+        return self._verdict(claim, reason, rests, turned, f"this differs for {listing(turned)}.", findings)
 
     def beats(self, item: Measurement, p: float, alpha: float) -> Verdict:
         """Whether a model beats equal weight in the calm window; ``p`` is adjusted."""
@@ -465,16 +440,16 @@ class _Facts:
         claim = _claim("beats", labels, says, (model,), dimension, asserts_order=True)
         if item.value is None:
             about = model + " has" if item.state.startswith("no score") else "The difference is"
-            return self._withheld(claim, f"{about} {item.state}.", [item.id], "not tested")
+            return self._verdict(claim, f"{about} {item.state}.", [item.id], withheld="not tested")
         if p > alpha or item.value <= 0:
             # Nothing here says on which side of zero an unsupported difference lies.
             tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
             reason = f"The difference is not shown to be above zero{tail}."
-            return self._withheld(claim, reason, [item.id], "tie-class")
+            return self._verdict(claim, reason, [item.id], withheld="tie-class")
         other = _other(item)
         turned = [self.rules.other] if other is not None and other <= 0 else []
         reason = f"The difference is {number(item.value)}{_ends(item)}, {p_words(p)} after Holm, {threshold(alpha)}."
-        return self._permitted(claim, reason, [item.id], turned, "the difference is not above zero.")
+        return self._verdict(claim, reason, [item.id], turned, "the difference is not above zero.")
 
     def agreement(self, item: Measurement, gone: Sequence[Measurement]) -> Verdict:
         """Whether the questions and the pipeline rank models alike."""
@@ -486,16 +461,16 @@ class _Facts:
         claim = _claim("dissociation", dict(item.labels), says, (), "questions and pipeline")
         if low is None or high is None:
             reason = f"The rank correlation has no interval: {item.state}."
-            return self._withheld(claim, reason, [item.id], "not tested")
+            return self._verdict(claim, reason, [item.id], withheld="not tested")
         if low <= agreed <= high:
             reason = f"The interval{ends} contains {number(agreed)}, so neither is shown."
-            return self._withheld(claim, reason, [item.id], "tie-class")
+            return self._verdict(claim, reason, [item.id], withheld="tie-class")
         other = _other(item)
         turned = [self.rules.other] if other is not None and (other > agreed) != agree else []
         words = "" if other is None else f"it is {number(other)}."
         side = "above" if agree else "below"
         reason = f"The whole interval lies {side} {number(agreed)}. It is about these models only."
-        return self._permitted(claim, reason, [item.id], turned, words, [*missing_findings(gone)])
+        return self._verdict(claim, reason, [item.id], turned, words, [*missing_findings(gone)])
 
 
 def _claim(

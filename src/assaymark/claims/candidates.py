@@ -88,35 +88,22 @@ def cell_words(cell: str) -> str:
 
 def cell_states(known: Index) -> dict[str, CellState]:
     """The state of every gated cell that was judged, by its name."""
-    if "cells" in known.memo:
-        found: dict[str, CellState] = known.memo["cells"]
-        return found
-    known.memo["cells"] = found = {}
-    for cell in known.cells:
-        gate, halo = known.get("cell.gate", cell=cell), known.get("cell.halo", cell=cell)
-        if gate is None:
-            continue
+
+    def state(gate: Measurement) -> CellState:
+        cell = gate.labels["cell"]
+        halo = known.get("cell.halo", cell=cell)
         drops = {one.labels["dropped"]: one for one in known.named("cell.drop") if one.labels["cell"] == cell}
         family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
         # The drop stands in for the gate only where the gate was not already computed without the family.
         if family not in drops or gate.detail.get("primary") == f"without {family}":
             family = None
-        outcome = outcome_of(gate if family is None else drops[family])
-        found[cell] = CellState(cell, outcome, gate, halo, family, drops)
-    return found
+        # What has no number was not tested.
+        item = gate if family is None else drops[family]
+        outcome = item.detail.get("outcome")
+        shown = outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
+        return CellState(cell, str(outcome) if shown else "not tested", gate, halo, family, drops)
 
-
-def cell_statement(state: CellState, limits: Cells) -> str:
-    """The sentence about a cell, for its outcome."""
-    text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
-    return text.format(texts=state.texts, substance=limits.substance, verbosity=limits.verbosity)
-
-
-def outcome_of(item: Measurement) -> str:
-    """The outcome of a gate, or of a gate without one judge family; what has no number was not tested."""
-    outcome = item.detail.get("outcome")
-    shown = outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
-    return str(outcome) if shown else "not tested"
+    return known.once("cells", lambda: {gate.labels["cell"]: state(gate) for gate in known.named("cell.gate")})
 
 
 ClaimKind = Literal["first", "pair", "within", "cell"]
@@ -146,8 +133,7 @@ def candidate_claims(
     """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
     scopes = [AGGREGATE, *dimensions] if wanted.dimensions is None else list(wanted.dimensions)
     seen = {(dimension, frozenset((high, low))): (high, low) for dimension, high, low in contrasts}
-    names = sorted(agents)
-    claims: list[Claim] = []
+    names, claims = sorted(agents), list[Claim]()
     for dimension in scopes:
         ordered = [seen.get((dimension, frozenset(pair)), pair) for pair in combinations(names, 2)]
         if wanted.first:
@@ -199,48 +185,38 @@ def suppressed_phrase(claim: Claim) -> str:
 def first_claim(dimension: str, agent: str, count: int) -> Claim:
     """ "X ranks first of so many agents"."""
     scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
-    return Claim(
-        id=measurement_id("first", {"dimension": dimension, "agent": agent}),
-        scope=scope,
-        statement=f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}.",
-        subjects=(agent,),
-        dimension=dimension,
-        asserts_order=True,
-    )
+    says = f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}."
+    return _claim("first", {"dimension": dimension, "agent": agent}, scope, says, (agent,), asserts_order=True)
 
 
 def pair_claim(dimension: str, high: str, low: str) -> Claim:
     """ "X scores above Y"."""
-    return Claim(
-        id=measurement_id("above", {"dimension": dimension, "high": high, "low": low}),
-        scope="pairwise-contrast",
-        statement=f"{high} scores above {low} on {measure_words(dimension)}.",
-        subjects=(high, low),
-        dimension=dimension,
-        asserts_order=True,
+    labels, says = (
+        {"dimension": dimension, "high": high, "low": low},
+        f"{high} scores above {low} on {measure_words(dimension)}.",
     )
+    return _claim("above", labels, "pairwise-contrast", says, (high, low), asserts_order=True)
 
 
 def within_claim(high: str, low: str, margin: float, dimension: str = AGGREGATE) -> Claim:
     """ "X and Y score within the margin of each other" on the overall score; it asserts no order."""
-    one, other = sorted((high, low))
-    return Claim(
-        id=measurement_id("within", {"dimension": dimension, "high": high, "low": low}),
-        scope="pairwise-contrast",
-        statement=f"{one} and {other} score within {margin:g} of each other on {measure_words(dimension)}.",
-        subjects=(high, low),
-        dimension=dimension,
-        asserts_order=False,
-    )
+    both, labels = " and ".join(sorted((high, low))), {"dimension": dimension, "high": high, "low": low}
+    says = f"{both} score within {margin:g} of each other on {measure_words(dimension)}."
+    return _claim("within", labels, "pairwise-contrast", says, (high, low), asserts_order=False)
 
 
 def cell_claim(state: CellState, limits: Cells) -> Claim:
     """What the panel makes of one control cell."""
+    text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
+    says = text.format(texts=state.texts, substance=limits.substance, verbosity=limits.verbosity)
+    return _claim("cell", {"cell": state.cell}, "adversarial-cell", says, (state.cell,), asserts_order=False)
+
+
+def _claim(
+    head: str, labels: dict[str, str], scope: Scope, says: str, subjects: tuple[str, ...], *, asserts_order: bool
+) -> Claim:
+    dimension = labels.get("dimension", AGGREGATE)
     return Claim(
-        id=measurement_id("cell", {"cell": state.cell}),
-        scope="adversarial-cell",
-        statement=cell_statement(state, limits),
-        subjects=(state.cell,),
-        dimension=AGGREGATE,
-        asserts_order=False,
-    )
+        id=measurement_id(head, labels), scope=scope, statement=says, subjects=subjects, dimension=dimension,
+        asserts_order=asserts_order,
+    )  # fmt: skip

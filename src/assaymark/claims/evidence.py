@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from assaymark.claims.levels import OnFailure, Rules, Test
 from assaymark.claims.messages import Said
 from assaymark.errors import NotMeasurableError
-from assaymark.records import AGGREGATE, IDENTICAL, Measurement, measurement_id
+from assaymark.records import AGGREGATE, Measurement, measurement_id
 
 Key = tuple[str, frozenset[str]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,6 @@ class Index:
     agents: tuple[str, ...]
     dimensions: tuple[str, ...]
     families: tuple[str, ...]
-    cells: tuple[str, ...]
-    probed: frozenset[str]
     compared: frozenset[str]
     levels: Mapping[tuple[str, str | None, str], Measurement]
     drops: Mapping[tuple[str, str, frozenset[str]], Measurement]
@@ -66,14 +63,16 @@ class Index:
     tests: frozenset[str] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gives, made the first time that it is asked for."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        found: T = self.memo[key]
+        return found
+
     def named(self, name: str) -> tuple[Measurement, ...]:
         """Every measurement of this name."""
-        if "by_name" not in self.memo:
-            grouped: dict[str, list[Measurement]] = defaultdict(list)
-            for item in self.by_id.values():
-                grouped[item.name].append(item)
-            self.memo["by_name"] = grouped
-        return tuple(self.memo["by_name"].get(name, ()))
+        return self.once("by_name", lambda: _by_name(self.by_id.values())).get(name, ())
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """The measurement ``name`` with exactly these labels, if it was made."""
@@ -89,11 +88,6 @@ class Index:
     def drop(self, dimension: str, family: str, one: str, other: str) -> Measurement | None:
         """The contrast of two agents without a judge family."""
         return self.drops.get((dimension, family, frozenset((one, other))))
-
-    def within_without(self, dimension: str, family: str, one: str, other: str, margin: float) -> bool:
-        """Whether two agents stay within a margin of each other without a judge family."""
-        found = self.drop(dimension, family, one, other)
-        return found is not None and found.value is not None and abs(found.value) < margin
 
     def tested(self, dimension: str) -> bool:
         """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
@@ -115,81 +109,81 @@ class Index:
         return self.levels.get((dimension, family, agent))
 
     @property
-    def families_unknown(self) -> str:
-        """Whose families the tables do not give, "judges", "agents" or both; empty where they do."""
+    def panel(self) -> Mapping[str, Any]:
+        """What the tables say of the judges: families that are ``unknown``, and whether they were read ``in_parts``."""
         item = self.get("panel.families")
-        return "" if item is None else str(item.detail.get("unknown", ""))
+        return {} if item is None else item.detail
 
     @property
-    def in_parts(self) -> bool:
-        """Whether only sums of a large table were measured, which do not say what needs single records."""
-        item = self.get("panel.families")
-        return item is not None and bool(item.detail.get("in_parts"))
+    def consecutive(self) -> bool | None:
+        """Whether clusters of the overall score follow each other in time; None where that was not measured."""
+        item = self.get("order.autocorrelation", dimension=AGGREGATE)
+        return None if item is None else item.detail.get("order") == "consecutive"
 
     def measured_tests(self) -> frozenset[str]:
         """The tests whose p-values were measured, by the name they have in a contrast's detail."""
-        found = (item.measurement.detail for item in self.contrasts.values())
-        return frozenset(
-            name for detail in found for name, p in detail.items() if name.startswith("p") and p is not None
-        )
+        details = (item.measurement.detail.items() for item in self.contrasts.values())
+        return frozenset(name for detail in details for name, p in detail if name.startswith("p") and p is not None)
 
 
 def index(
     measurements: Iterable[Measurement],
     *,
     families: Sequence[str] | None = None,
-    rows: Mapping[str, tuple[Any, ...]] | None = None,
     agents: Sequence[str] | None = None,
     dimensions: Sequence[str] | None = None,
     tests: frozenset[str] | None = None,
 ) -> Index:
     """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""
     by_id: dict[str, Measurement] = {}
-    grouped: dict[str, list[Measurement]] = defaultdict(list)
     for measurement in measurements:
         if measurement.id in by_id:
             raise NotMeasurableError(f"{measurement.id} was measured twice; the tables are not of one analysis")
         by_id[measurement.id] = measurement
-        grouped[measurement.name].append(measurement)
+    grouped = _by_name(by_id.values())
 
     def pair(item: Measurement) -> frozenset[str]:
         return frozenset((item.labels["high"], item.labels["low"]))
 
     contrasts = {
         (item.labels["dimension"], pair(item)): Contrast(item, item.labels["high"], item.labels["low"], item.value)
-        for item in grouped["contrast"]
+        for item in grouped.get("contrast", ())
     }
-    effects = grouped["score.effect"]
-    agreements: dict[str, list[Measurement]] = defaultdict(list)
-    for item in grouped["kappa.mean_pairwise"]:
+    effects, kappas = grouped.get("score.effect", ()), grouped.get("kappa.mean_pairwise", ())
+    agreements: dict[str, tuple[Measurement, ...]] = {}
+    for item in kappas:
         if not item.state.startswith("too few"):
-            agreements[item.labels["dimension"]].append(item)
-    dropped = tuple(dict.fromkeys(item.labels["dropped"] for item in grouped["lofo.rho"]))
+            agreements[item.labels["dimension"]] = (*agreements.get(item.labels["dimension"], ()), item)
+    dropped = tuple(dict.fromkeys(item.labels["dropped"] for item in grouped.get("lofo.rho", ())))
     # One family cannot be left out: nobody would be left.
     dropped = dropped if len(dropped) > 1 else ()
-    pooled = [item for item in grouped["kappa.mean_pairwise"] if "format" not in item.labels]
+    pooled = [item.labels["dimension"] for item in kappas if "format" not in item.labels]
     return Index(
         by_id,
         contrasts,
-        {dimension: tuple(items) for dimension, items in agreements.items()},
+        agreements,
         agents=tuple(sorted({item.labels["agent"] for item in effects}) if agents is None else agents),
-        dimensions=tuple(item.labels["dimension"] for item in pooled if item.labels["dimension"] != AGGREGATE)
-        if dimensions is None
-        else tuple(dimensions),
+        dimensions=tuple((name for name in pooled if name != AGGREGATE) if dimensions is None else dimensions),
         families=dropped if families is None else tuple(families),
-        cells=tuple(item.labels["cell"] for item in grouped["cell.gate"]),
-        probed=frozenset(item.labels["dimension"] for item in grouped["probe.contrast"]),
         compared=frozenset(dimension for dimension, _ in contrasts),
         levels={
             (item.labels["dimension"], item.labels.get("dropped"), item.labels["agent"]): item
-            for item in (*effects, *grouped["lofo.effect"])
+            for item in (*effects, *grouped.get("lofo.effect", ()))
         },
         drops={
-            (item.labels["dimension"], item.labels["dropped"], pair(item)): item for item in grouped["lofo.contrast"]
+            (item.labels["dimension"], item.labels["dropped"], pair(item)): item
+            for item in grouped.get("lofo.contrast", ())
         },
-        rows=rows,
         tests=tests,
+        memo={"by_name": grouped},
     )
+
+
+def _by_name(items: Iterable[Measurement]) -> dict[str, tuple[Measurement, ...]]:
+    found: dict[str, list[Measurement]] = {}
+    for item in items:
+        found.setdefault(item.name, []).append(item)
+    return {name: tuple(group) for name, group in found.items()}
 
 
 TOTAL = "season.total"
@@ -232,51 +226,3 @@ class SeasonGates:
             self.publish, self.halt, alpha, test=self.test, margin=self.margin, any_judges=self.any_judges,
             on_failure=self.on_failure, preregistered=self.preregistered, span=SPAN,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SeasonIndex:
-    """The measurements of one season by what they are about."""
-
-    measurements: tuple[Measurement, ...]
-    graded: tuple[str, ...]
-    ungraded: tuple[str, ...]
-    totals: Mapping[str, Measurement]
-    orders: Index
-    kappa: Measurement | None
-
-    def detail(self, agent: str, name: str) -> float:
-        """A number beside an agent's total."""
-        return float(self.totals[agent].detail[name])
-
-    def named(self, name: str) -> list[Measurement]:
-        """All measurements of a name."""
-        return [one for one in self.measurements if one.name == name]
-
-    def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
-        """Of some agents those whose replicates are all identical."""
-        same = {one.labels["of"] for one in self.named(NOISE) if one.state == IDENTICAL and one.n_of == "replicates"}
-        return tuple(sorted(same.intersection(agents)))
-
-    def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
-        """Of some agents those for whom a quantity was looked for and has no value."""
-        empty = {one.labels["agent"] for one in self.named(name) if one.value is None}
-        return tuple(sorted(agent for agent in agents if agent in empty))
-
-
-def season_index(measurements: Sequence[Measurement]) -> SeasonIndex:
-    """Index the measurements of one season."""
-    totals = {one.labels["agent"]: one for one in measurements if one.name == TOTAL}
-    graded = [name for name, one in totals.items() if one.value is not None]
-    dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
-    found = SeasonIndex(
-        measurements=tuple(measurements),
-        graded=tuple(sorted(graded, key=lambda name: (-(totals[name].value or 0.0), name))),
-        ungraded=tuple(sorted(set(totals) - set(graded))),
-        totals=totals,
-        orders=index(measurements, agents=sorted(graded), families=dropped),
-        kappa=next((one for one in measurements if one.name == KAPPA), None),
-    )
-    for pair in combinations(found.orders.agents, 2):
-        found.orders.contrast(AGGREGATE, *pair)
-    return found

@@ -116,7 +116,7 @@ def coefficient_words(item: Measurement) -> str:
     return AGREEMENT[item.detail.get("coefficient", "kappa")]
 
 
-def other_kappas(rules: Rules, *, other_ddof: bool, word: str = AGREEMENT["kappa"]) -> dict[str, Rules]:
+def other_kappas(rules: Rules, other_ddof: bool, word: str) -> dict[str, Rules]:
     """The other rules about agreement; ``other_ddof`` where a kappa under the other divisor was measured, ``word`` what
     agreement is measured by. Scores that are not rounded have no other rounding."""
     bound = f"the {word}" if word == AGREEMENT["icc"] else word

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Final, Literal, cast
@@ -110,69 +110,52 @@ class Orders:
         """The pairs of one agent."""
         return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
 
-    def leader(self, dimension: str, which: str = "gated") -> str | None:
-        """Who is first in one run."""
-        return self.leaders.get((dimension, which))
-
 
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
-    key: Hashable = ("orders", rules.order)
-    if key not in known.memo:
-        known.memo[key] = _with_stability(_decided(known, rules), known, rules)
-    found: Orders = known.memo[key]
-    return found
+    return known.once(("orders", rules.order), lambda: _with_stability(_decided(known, rules), known, rules))
 
 
 def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
     """Every pair on every tested scale, in the order of the agents' names."""
     if known.rows is not None:
         return known.rows
-    if "rows" not in known.memo:
-        pairs = list(combinations(known.agents, 2))
-        known.memo["rows"] = {
-            scale: tuple(row_of(known, known.contrast(scale, *pair)) for pair in pairs)
-            for scale in (AGGREGATE, *known.dimensions)
-            if scale in known.compared
-        }
-    found: Mapping[str, tuple[Row, ...]] = known.memo["rows"]
-    return found
+    scales = [scale for scale in (AGGREGATE, *known.dimensions) if scale in known.compared]
+    pairs = list(combinations(known.agents, 2))
+    return known.once(
+        "rows",
+        lambda: {scale: tuple(row_of(known, known.contrast(scale, *pair)) for pair in pairs) for scale in scales},
+    )
 
 
 def row_of(known: Index, contrast: Contrast) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
     labels, detail = contrast.measurement.labels, contrast.measurement.detail
     recusal, length, others = (known.get(f"{name}.contrast", **labels) for name in ("recusal", "length", "judges"))
-
-    def near_of(item: Measurement | None) -> dict[str, float]:
-        # p-values of equivalence by the name of their margin; the plan's has none
-        if item is None or "p_equivalence" not in item.detail:
-            return {}
-        other = item.detail.get("p_equivalence_at", {})
-        return {"": float(item.detail["p_equivalence"])} | {name: float(p) for name, p in other.items()}
-
-    aside = near_of(recusal)
-    near = {
-        name: p if recusal is None else max(p, aside.get(name, 1.0))
-        for name, p in near_of(contrast.measurement).items()
-    }
+    near: list[dict[str, float]] = []  # p-values of equivalence by the name of their margin; the plan's has none
+    for item in (contrast.measurement, recusal):
+        found = {} if item is None else item.detail
+        here = {"": float(found["p_equivalence"])} if "p_equivalence" in found else {}
+        near.append(here | ({name: float(p) for name, p in found.get("p_equivalence_at", {}).items()} if here else {}))
+    within, aside = near
+    if recusal is not None:
+        within = {name: max(p, aside.get(name, 1.0)) for name, p in within.items()}
     skipped = ("p_equivalence", "p_equivalence_at", "p_specific")
-    tests = {
-        name: float(p)
-        for name, p in detail.items()
-        if p is not None and (name == "p" or (name.startswith("p_") and name not in skipped))
-    }
     return Row(
-        high=contrast.high,
-        low=contrast.low,
-        testable=contrast.measurement.value is not None,
-        p=tests,
+        contrast.high,
+        contrast.low,
+        contrast.measurement.value is not None,
+        p={
+            name: float(p)
+            for name, p in detail.items()
+            if p is not None and (name == "p" or (name.startswith("p_") and name not in skipped))
+        },
         floor=None if recusal is None or recusal.value is None else _p_in_direction(recusal),
         length=None if length is None else length_floor(length),
         others=None if others is None else (_p_in_direction(others) if others.value is not None else 1.0),
         disinterested=recusal is None or recusal.value is not None,
-        equivalence=near.pop("", 1.0),
-        near=near,
+        equivalence=within.pop("", 1.0),
+        near=within,
         unresolved=str(detail.get("unresolved", "")),
     )
 
@@ -190,15 +173,9 @@ def _p_in_direction(item: Measurement) -> float:
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What one run of the procedure decides: adjusted p-values by scale, what is published, and who is first."""
-
-    adjusted: Mapping[str, Floats]
-    published: Mapping[str, Bools]
-    first: Mapping[str, str | None]
-    alpha: float
-    alpha_dimensions: float
+_Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None], float, float]
+"""What one run of the procedure decides by scale: adjusted p-values, what is published, who is first; and its levels,
+on the aggregate and on the dimensions."""
 
 
 def _decided(known: Index, rules: Rules) -> Orders:
@@ -208,22 +185,22 @@ def _decided(known: Index, rules: Rules) -> Orders:
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
     pairs = {
         (scale, frozenset((row.high, row.low))): Standing(
-            row=row,
-            plain=float(runs["plain"].adjusted[scale][k]),
-            gated=float(runs["gated"].adjusted[scale][k]),
-            headline=float(runs["headline"].adjusted[scale][k]),
-            published=frozenset(which for which, run in runs.items() if run.published[scale][k]),
+            row,
+            float(runs["plain"][0][scale][k]),
+            float(runs["gated"][0][scale][k]),
+            float(runs["headline"][0][scale][k]),
+            published=frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
             stability=StabilityFinding(state="not-measurable"),
-            p_within=float(close[k]) if scale == AGGREGATE else 1.0,
             within=scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
+            p_within=float(close[k]) if scale == AGGREGATE else 1.0,
         )
         for scale, found in rows.items()
         for k, row in enumerate(found)
     }
     leaders: dict[tuple[str, str], str | None] = {
-        (scale, which): run.first[scale] for which, run in runs.items() for scale in rows
+        (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
     }
-    return Orders(known.agents, pairs, leaders, runs["gated"].alpha, runs["gated"].alpha_dimensions)
+    return Orders(known.agents, pairs, leaders, *runs["gated"][3:])
 
 
 def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
@@ -253,7 +230,7 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    return _Run(adjusted, published, first, level, rest if single is None else level)
+    return adjusted, published, first, level, rest if single is None else level
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
@@ -278,7 +255,7 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
         return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
 
     first = {scale: next((one for one in agents if leads(one, scale)), None) for scale in rows}
-    return _Run(adjusted, published, first, alpha, alpha)
+    return adjusted, published, first, alpha, alpha
 
 
 def _with_stability(found: Orders, known: Index, rules: Rules) -> Orders:
@@ -292,7 +269,7 @@ def _with_stability(found: Orders, known: Index, rules: Rules) -> Orders:
         if one.published or any((key[0], agent) in leading for agent in key[1]):
             pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
     for which in ("gated", "plain"):
-        leader = found.leader(AGGREGATE, which)
+        leader = found.leaders.get((AGGREGATE, which))
         if leader is None:
             continue
         mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
@@ -324,15 +301,14 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
     return StabilityFinding(state=cast(StabilityState, state.replace(" ", "-")), families=families)
 
 
-def tiers_of(agents: Sequence[str], claimed: Iterable[Pair]) -> tuple[tuple[str, ...], ...]:
-    """Agents from high to low, cut where every agent above is claimed to be above every agent below."""
+def tiers_and_ranks(
+    agents: Sequence[str], claimed: Iterable[Pair]
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, tuple[int, int]]]:
+    """Agents from high to low, cut where every agent above is claimed to be above every agent below, and the ranks that
+    each can have, all of them together true at the level of the orders they follow from."""
     names = sorted(agents)
-    found = tiers([(names.index(high), names.index(low)) for high, low in claimed], len(names))
-    return tuple(tuple(names[k] for k in group) for group in found)
-
-
-def ranks_of(agents: Sequence[str], claimed: Iterable[Pair]) -> dict[str, tuple[int, int]]:
-    """The ranks that each agent can have, all of them together true at the level of the orders they follow from."""
-    names = sorted(agents)
-    found = rank_intervals([(names.index(high), names.index(low)) for high, low in claimed], len(names))
-    return dict(zip(names, found, strict=True))
+    if not names:
+        return (), {}
+    orders = [(names.index(high), names.index(low)) for high, low in claimed]
+    groups = tuple(tuple(names[k] for k in group) for group in tiers(orders, len(names)))
+    return groups, dict(zip(names, rank_intervals(orders, len(names)), strict=True))

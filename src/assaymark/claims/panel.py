@@ -51,10 +51,10 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
     found += _terse(claim, known, rules)
     found.sort(key=lambda one: _WORST_FIRST.index(one[0]))
     return Adversarial(
-        status=found[0][0],
-        reasons=tuple(reason for _, reason, _, _ in found),
-        conditions=tuple(condition for _, _, condition, _ in found if condition is not None),
-        measurements=tuple(dict.fromkeys(name for _, _, _, ids in found for name in ids)),
+        found[0][0],
+        tuple(reason for _, reason, _, _ in found),
+        tuple(condition for _, _, condition, _ in found if condition is not None),
+        tuple(dict.fromkeys(name for _, _, _, ids in found for name in ids)),
     )
 
 
@@ -140,11 +140,7 @@ class Agreement:
 
 def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
     """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
-    key = ("agreement", dimension, rules)
-    if key not in known.memo:
-        known.memo[key] = _governing(dimension, known, rules)
-    found: Agreement = known.memo[key]
-    return found
+    return known.once(("agreement", dimension, rules), lambda: _governing(dimension, known, rules))
 
 
 def _governing(dimension: str, known: Index, rules: Rules) -> Agreement:
@@ -253,6 +249,7 @@ LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
 """From the lowest."""
 
 NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
+SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 
 
 def weakest(levels: Iterable[Level]) -> Level:
@@ -273,12 +270,10 @@ class Fields:
     preregistered: bool = True
 
     @classmethod
-    def unjudged(
-        cls, claim: Claim, evidence: Evidence, findings: Sequence[Finding] = (), *, preregistered: bool = True
-    ) -> Fields:
+    def unjudged(cls, claim: Claim, evidence: Evidence, findings: Sequence[Finding], preregistered: bool) -> Fields:
         """Of a claim that rests on no grade."""
         agreement, adversarial = Agreement("not judged", None, "", ()), Adversarial("not judged", (), (), ())
-        return cls(claim, agreement, evidence, adversarial, findings=tuple(findings), preregistered=preregistered)
+        return cls(claim, agreement, evidence, adversarial, Instruments(), tuple(findings), preregistered)
 
     def state(self, name: str) -> str:
         """What a bias test found, in one word."""
@@ -338,8 +333,7 @@ class Fields:
     def verdict(
         self,
         plan_hash: str,
-        *,
-        claim: Claim | None = None,
+        claim: Claim,
         reasons: Sequence[str],
         conditions: Sequence[Condition],
         fragility: Mapping[str, Level],
@@ -355,8 +349,9 @@ class Fields:
         limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
                   if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
         binding = [] if level == "headline" else [name for name, most in limits if most == level]
+        numbers = ("p", "p_adjusted", "p_adjusted_headline", "stability")
         return Verdict(
-            claim=self.claim if claim is None else claim,
+            claim=claim,
             agreement_status=self.agreement.status,
             stability_status=evidence.status,
             adversarial_status=self.adversarial.status,
@@ -371,10 +366,7 @@ class Fields:
             conditions=tuple(conditions),
             caps=caps,
             pair_state=evidence.state,
-            p=evidence.p,
-            p_adjusted=evidence.p_adjusted,
-            p_adjusted_headline=evidence.p_adjusted_headline,
-            stability=evidence.stability,
             preregistered=self.preregistered,
+            **{name: getattr(evidence, name) for name in numbers},
             **states,  # type: ignore[arg-type]  # each state is a word of its own list
         )

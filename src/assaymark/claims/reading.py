@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from assaymark.claims.certificates import FORMAT, OTHER_TESTS, PARTS, PLACES, SECTIONS, about
+from assaymark.claims.certificates import FORMAT, OTHER_TESTS, PARTS, PLACES, SECTIONS
 from assaymark.claims.levels import Rules, Test
 from assaymark.claims.orders import Row
 from assaymark.errors import InputError, Problem
@@ -123,26 +122,6 @@ class Certificate:
     people_p: tuple[_Probability, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A certificate whose fields are all of the right kind, with its measurements in order."""
-
-    certificate: Certificate
-    measurements: tuple[Measurement, ...]
-    complete: bool
-    consecutive: bool
-
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        """Every two agents, in the order of their names."""
-        return list(combinations(self.certificate.study.agents, 2))
-
-    def others(self, scale: str) -> list[tuple[str, str]]:
-        """The pairs that the claim is not about."""
-        claim = self.certificate.verdict.claim
-        return [pair for pair in self.pairs if scale != claim.dimension or not about(claim, *pair)]
-
-
 _KINDS: Final[Mapping[str, Any]] = {
     "pairs": dict[str, float | None],
     "tables": dict[str, list[list[_Count]]],
@@ -219,8 +198,8 @@ _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
 _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 
 
-def read_certificate(certificate: Mapping[str, JSON]) -> Read:
-    """A certificate with every field checked for its kind."""
+def read_certificate(certificate: Mapping[str, JSON]) -> tuple[Certificate, tuple[Measurement, ...]]:
+    """A certificate with every field checked for its kind, and its measurements in order."""
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
     stated = certificate.get("format")
@@ -234,7 +213,14 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
     try:
         found = parse(Certificate, canonical_json(arranged(certificate)), source=SOURCE)
     except InputError as exc:
-        raise InputError(SOURCE, [Problem(_place(p.where), p.what) for p in exc.problems]) from None
+        problems = []
+        for problem in exc.problems:
+            # Where a field of the arranged form stands in a certificate.
+            head, dot, tail = problem.where.removeprefix("verdict.").partition(".")
+            head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
+            head = f"tuple.{PLACES[head]}" if head in PLACES else head
+            problems.append(Problem(f"{head}{dot if tail else ''}{tail}", problem.what))
+        raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
     problems = [*_wrong_claim(found.verdict.claim, found.rules, certificate["rules"])]
@@ -246,17 +232,10 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    design = [item.detail for item in measurements if item.name in SECTIONS["design"]]
-    read = Read(
-        found,
-        tuple(measurements),
-        complete=not any(one.get("missing") for one in design),
-        consecutive=any(one.get("order") == "consecutive" for one in design),
-    )
-    problems += [*_wrong_study(found)] or [*_wrong_pairs(read)]
+    problems += [*_wrong_study(found)] or [*_wrong_pairs(found, measurements)]
     if problems:
         raise InputError(SOURCE, problems)
-    return read
+    return found, tuple(measurements)
 
 
 def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -269,15 +248,6 @@ def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     if "rests_on" in certificate:
         verdict["measurements"] = certificate["rests_on"]
     return raw | {"verdict": verdict} | stated
-
-
-def _place(where: str) -> str:
-    """Where a field of the arranged form stands in a certificate."""
-    inside = where.removeprefix("verdict.")
-    head, _, tail = inside.partition(".")
-    head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
-    head = f"tuple.{PLACES[head]}" if head in PLACES else head
-    return f"{head}.{tail}" if tail else head
 
 
 def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
@@ -321,10 +291,10 @@ def _wrong_study(found: Certificate) -> Iterator[Problem]:
         yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
 
 
-def _wrong_pairs(read: Read) -> Iterator[Problem]:
+def _wrong_pairs(found: Certificate, measurements: Iterable[Measurement]) -> Iterator[Problem]:
     """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
-    found, claim = read.certificate, read.certificate.verdict.claim
-    measured = {item.labels["dimension"] for item in read.measurements if item.name == "contrast"}
+    claim = found.verdict.claim
+    measured = {item.labels["dimension"] for item in measurements if item.name == "contrast"}
     wanted: set[str] = set()
     if claim.dimension in measured and not claim.id.startswith("cell["):
         wanted = {scale for scale in (AGGREGATE, *found.study.dimensions) if found.rules.claims_scale(scale)}

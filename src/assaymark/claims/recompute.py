@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,9 +12,9 @@ from scipy import special
 
 from assaymark.claims.certificates import OTHER_TESTS, Findings, same, shown_apart
 from assaymark.claims.certificates import about_difference as about
-from assaymark.claims.levels import coefficient_words, other_margins
+from assaymark.claims.levels import Rules, coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
-from assaymark.claims.reading import Read
+from assaymark.claims.reading import StatedStudy
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import anchor_contrast, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
@@ -28,7 +28,7 @@ from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, FLAT_VARIANCE, effective_size
 from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.reliability import alpha_of_sums
-from assaymark.records import AGGREGATE, JSON, Measurement, measurement_id
+from assaymark.records import AGGREGATE, Measurement, measurement_id
 
 _MOST_CYCLES: Final = 2_000_000
 _BEFORE_ROUNDING: Final = 1e-6  # levels come from a least-squares solution
@@ -82,9 +82,8 @@ def _moderated(detail: Mapping[str, Any], own: float, clusters: int) -> _T:
     return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
 
 
-def _pairs_of(item: Measurement) -> Collection[str]:
-    """The pairs of judges whose agreement has a table, or sums."""
-    return item.detail.get("tables") or item.detail.get("sums") or ()
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _with_value(item: Measurement, value: float | None) -> Measurement:
@@ -97,9 +96,11 @@ def _with_value(item: Measurement, value: float | None) -> Measurement:
 class Recomputation:
     """The measurements of a certificate again; differences and what has no table are noted in ``found``."""
 
-    def __init__(self, read: Read, found: Findings) -> None:
-        self.read, self.found = read, found
-        self.study, self.rules = read.certificate.study, read.certificate.rules
+    def __init__(self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], found: Findings) -> None:
+        self.study, self.rules, self.measurements, self.found = study, rules, measurements, found
+        self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
+        ordered = (one.detail.get("order") for one in measurements if one.name == "order.autocorrelation")
+        self.consecutive = "consecutive" in ordered
         self._by_name: Mapping[str, Callable[[Measurement], Measurement]] = {
             "kappa.mean_pairwise": self.kappa,
             "cell.kappa": self.kappa,
@@ -132,52 +133,50 @@ class Recomputation:
 
     def kappa(self, item: Measurement) -> Measurement:
         """A kappa, and those of its pairs of judges, from their contingency tables."""
-        tables: Mapping[str, JSON] = item.detail.get("tables") or {}
-        sums: Mapping[str, list[float]] = item.detail.get("sums") or {}
-        ratings: dict[str, list[float]] = dict(item.detail.get("ratings") or {})
-        what = about(item)
-        if not (tables or sums or ratings):
+        what, stated = about(item), item.detail
+        if not any(stated.get(name) for name in ("tables", "sums", "ratings")):
             if item.value is not None:
                 self.found.given(f"the {what} has no tables and is")
             return item
+        kappas = self._pairs(item)
+        records = {pair: int(np.sum(cells)) for pair, cells in (stated.get("tables") or {}).items()}
+        records |= {pair: int(parts[0]) for pair, parts in (stated.get("sums") or {}).items()}
+        for pair, n in records.items():
+            self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
+        known = [kappa for kappa in kappas.values() if kappa is not None]
+        value = float(np.mean(known)) if len(known) == len(kappas) else None
+        if (whole := (stated.get("ratings") or {}).get("")) is not None:
+            value = _number(float(alpha_of_sums(*whole)))
+        value = self.found.compare(what, item.value, value)
+        if item.low is not None:
+            word = coefficient_words(item)
+            self.found.given(f"intervals of {word}, and the number of clusters that they rest on, are")
+        if stated.get("half_even") is not None:
+            self.found.given("kappas under half-even rounding are")
+        return _with_value(item, value)
+
+    def _pairs(self, item: Measurement) -> dict[str, float | None]:
+        """The agreement of each pair from its table, or its sums, against what is stated."""
         kappas: dict[str, float | None] = {}
-        for pair, cells in tables.items():
+        for pair, cells in (item.detail.get("tables") or {}).items():
             try:
                 kappas[pair] = kappa_of_table(cells)
             except NotMeasurableError:
                 kappas[pair] = None
-        for pair, parts in sums.items():
-            one = float(intraclass(*parts))
-            kappas[pair] = None if math.isnan(one) else one
-        whole = ratings.pop("", None)
-        for pair, parts in ratings.items():
-            one = float(alpha_of_sums(*parts))
-            kappas[pair] = None if math.isnan(one) else one
-        stated: Mapping[str, float | None] = item.detail.get("pairs") or {}
+        for name, rule in (("sums", intraclass), ("ratings", alpha_of_sums)):
+            sums: Mapping[str, list[float]] = item.detail.get(name) or {}
+            kappas |= {pair: _number(float(rule(*parts))) for pair, parts in sums.items() if pair}
+        stated = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
-            self.found.compare(f"{what} between {pair.replace('|', ' and ')}", stated.get(pair), kappas.get(pair))
-        records = {pair: int(np.sum(cells)) for pair, cells in tables.items()}
-        for pair, n in (records | {pair: int(parts[0]) for pair, parts in sums.items()}).items():
-            self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
-        known = [kappa for kappa in kappas.values() if kappa is not None]
-        value = float(np.mean(known)) if len(known) == len(kappas) else None
-        if whole is not None:
-            one = float(alpha_of_sums(*whole))
-            value = None if math.isnan(one) else one
-        value = self.found.compare(what, item.value, value)
-        if item.low is not None:
-            self.found.given(
-                f"intervals of {coefficient_words(item)}, and the number of clusters that they rest on, are"
-            )
-        if item.detail.get("half_even") is not None:
-            self.found.given("kappas under half-even rounding are")
-        return _with_value(item, value)
+            what = f"{about(item)} between {pair.replace('|', ' and ')}"
+            self.found.compare(what, stated.get(pair), kappas.get(pair))
+        return kappas
 
     # Contrasts: from their cluster sums, or from their standard errors where there are none.
 
     def _contrast(self, item: Measurement) -> Measurement:
         """Gap, variance and test from cluster sums; what the pairs share (mean variance, autocorrelation) is stated."""
-        found, read = self.found, self.read
+        found = self.found
         column, counts = _arrays(item.detail.get("cluster_sums") or {})
         what, n, clusters = about(item), int(counts.sum()), int(counts.size)
         found.compare(f"n of the {what}", item.n, n)
@@ -190,8 +189,8 @@ class Recomputation:
         own = found.compare(f"variance of the {what}", item.detail.get("variance"), spread)
         found.given("what the pairs share (their mean variance, the degrees of freedom borrowed from it, and the "
                     "autocorrelation of clusters in time order) is")  # fmt: skip
-        if gap is None or clusters < (FEWEST_CONSECUTIVE if read.consecutive else FEWEST_CLUSTERS):
-            state = cannot_be_tested(clusters, consecutive=read.consecutive)
+        if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
+            state = cannot_be_tested(clusters, consecutive=self.consecutive)
             found.compare(what, item.value, None)
             found.compare(f"state of the {what}", item.state, state)
             found.compare(f"gap of the {what}", item.detail.get("gap"), gap)
@@ -200,7 +199,7 @@ class Recomputation:
                 found.compare(f"{name.replace('_', ' ')} of the {what}", item.detail[name], 1.0)
             return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **one})
         gap = found.compare(what, item.value, gap)
-        test = self._serial(item, means) if read.consecutive else _moderated(item.detail, own, clusters)
+        test = self._serial(item, means) if self.consecutive else _moderated(item.detail, own, clusters)
         detail = dict(item.detail) | self._compared(item, test, gap)
         if item.labels["dimension"] == AGGREGATE:
             inner = test.half(self.study.level)
@@ -210,7 +209,7 @@ class Recomputation:
                 found.compare(f"equivalence interval of the {what}", stated, again)
         elif "others" in item.detail:
             found.given("differences on the other dimensions are")
-        if not read.consecutive and "p_own_variance" in detail:
+        if not self.consecutive and "p_own_variance" in detail:
             p = _moderated({}, own, clusters).p(gap)
             detail["p_own_variance"] = found.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
         return self._interval(replace(item, value=gap, state="ok", detail=detail), test)
@@ -262,15 +261,15 @@ class Recomputation:
         return again
 
     def _interval(self, item: Measurement, test: _T) -> Measurement:
-        half = None if item.value is None else test.half(0.5 + self.study.level / 2)
-        low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
-        return self.found.interval(item, low, high)
+        half = test.half(0.5 + self.study.level / 2)
+        ends = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
+        return self.found.interval(item, *ends)
 
     def _other_tests(self, item: Measurement, column: Floats, counts: Ints) -> dict[str, float]:
         """Every other test that needs no random draws on so many clusters."""
         stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
         again: dict[str, float] = {} if counts.size else dict.fromkeys(stated, 1.0)
-        if counts.size and self.read.complete:
+        if counts.size and self.complete:
             again["p_cluster_t"] = float(t_test(column, counts).p[0])
             nothing: dict[str, Any] = {"resamples": 1, "rng": None, "level": 0.95, "intervals": [False]}
             if counts.size <= EXACT_CLUSTERS:
@@ -282,7 +281,7 @@ class Recomputation:
             if name in again:
                 again[name] = self.found.compare(f"p of the {about(item)} ({words})", p, again[name])
             else:
-                why = "over so many clusters" if self.read.complete else "where grades are missing"
+                why = "over so many clusters" if self.complete else "where grades are missing"
                 self.found.given(f"p-values of the {words} {why} are")
         return {name: p for name, p in again.items() if name in stated}
 
@@ -293,7 +292,7 @@ class Recomputation:
             return item
         clusters = item.n
         self.found.compare(f"clusters of the {about(item)}", item.detail.get("clusters"), clusters)
-        if self.read.consecutive:
+        if self.consecutive:
             test = self._stated(item)
             if test.df is not None:
                 test = replace(test, df=float(item.detail.get("effective", 0.0)) - 1)
@@ -305,7 +304,7 @@ class Recomputation:
         detail = dict(item.detail) | self._compared(item, test, item.value)
         self.found.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
         scales = 1 if item.labels["dimension"] == AGGREGATE else len(self.study.dimensions)
-        return self._adjusted(replace(item, detail=detail), "p_adjusted", scales * len(self.read.pairs))
+        return self._adjusted(replace(item, detail=detail), "p_adjusted", scales * math.comb(len(self.study.agents), 2))
 
     def _adjusted(self, item: Measurement, name: str, tests: int) -> Measurement:
         """An adjusted p-value lies between the p-value and as many times as there are tests."""
@@ -317,7 +316,7 @@ class Recomputation:
     def _stated(self, item: Measurement) -> _T:
         """The test with the standard error and degrees of freedom that are stated."""
         clusters = int(item.detail.get("clusters", item.n))
-        return _T(item.detail.get("se"), item.detail.get("df"), clusters // 2 if self.read.consecutive else clusters)
+        return _T(item.detail.get("se"), item.detail.get("df"), clusters // 2 if self.consecutive else clusters)
 
     def _recusal(self, item: Measurement) -> Measurement:
         self.found.given("contrasts with judges standing aside, and their standard errors, are")
@@ -442,28 +441,17 @@ class Recomputation:
 
     def _graders(self, item: Measurement) -> Measurement:
         """Agreement of the graders from their tables."""
-        stated, what = item.detail.get("pairs") or {}, about(item)
-        kappas: dict[str, float | None] = {}
-        for pair, cells in (item.detail.get("tables") or {}).items():
-            try:
-                kappas[pair] = kappa_of_table(cells)
-            except NotMeasurableError:
-                kappas[pair] = None
-        for pair, parts in (item.detail.get("sums") or {}).items():
-            one = float(intraclass(*parts))
-            kappas[pair] = None if math.isnan(one) else one
-        for pair in dict.fromkeys([*stated, *kappas]):
-            self.found.compare(f"{what} between {pair.replace('|', ' and ')}", stated.get(pair), kappas.get(pair))
-        known = [one for one in kappas.values() if one is not None]
+        kappas = self._pairs(item)
         if not kappas and item.value is None:
             return item
+        known = [one for one in kappas.values() if one is not None]
         value = float(np.mean(known)) if known and len(known) == len(kappas) else None
-        return _with_value(item, self.found.compare(what, item.value, value))
+        return _with_value(item, self.found.compare(about(item), item.value, value))
 
     def _people(self, item: Measurement) -> Measurement:
         """What people see of a pair, from the labelled records and the judges' sums on the other cycles."""
         found, what = self.found, about(item)
-        labels = next((one for one in self.read.measurements if one.name == "human.labels"
+        labels = next((one for one in self.measurements if one.name == "human.labels"
                        and one.labels["dimension"] == item.labels["dimension"]), None)  # fmt: skip
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if labels is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
@@ -483,7 +471,7 @@ class Recomputation:
             first += n
         again = anchor_contrast(
             judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
-            consecutive=self.read.consecutive,
+            consecutive=self.consecutive,
         )  # fmt: skip
         found.compare(f"labelled cycles of the {what}", item.n, again.labelled)
         found.compare(f"standard error of the {what}", item.detail.get("se"), again.se)
@@ -549,7 +537,7 @@ class Recomputation:
     def drops(self, items: list[Measurement]) -> None:
         """The panel is the mean over its judges, so the numbers without each family average back to its own."""
         families, found = self.study.families, self.found
-        judges = self._judge_families(items) if self.read.complete else None
+        judges = self._judge_families(items) if self.complete else None
         by_id = {item.id: item for item in items}
         for whole in items:
             number = whole.detail.get("gap") if whole.value is None else whole.value
@@ -560,7 +548,7 @@ class Recomputation:
             there = {family: item for family, item in parts.items() if item is not None and item.value is not None}
             for item in there.values():
                 # Grades may be missing without one family and not with all.
-                if self.read.complete:
+                if self.complete:
                     found.compare(f"n of the {about(item)}", item.n, whole.detail.get("clusters", whole.n))
             # The gate of cell A is no mean over judges, nor is one that leaves judges out already.
             linear = whole.name != "cell.gate" or (
@@ -581,7 +569,8 @@ class Recomputation:
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """The families of the judges behind the tables, or None where they do not tell."""
         judged = (item for item in items if item.name != "human.agreement")
-        names = sorted({name for item in judged for pair in _pairs_of(item) for name in pair.split("|")})
+        paired = (item.detail.get("tables") or item.detail.get("sums") or () for item in judged)
+        names = sorted({name for pairs in paired for pair in pairs for name in pair.split("|")})
         if not names:
             return None
         judges = {name: self.study.judges.get(name, "unknown") for name in names}

@@ -16,22 +16,26 @@ from assaymark.claims.evidence import (
     EXCESS,
     FLAGGED,
     INVALID,
+    KAPPA,
+    NOISE,
     OUTCOME,
     PROBE,
+    TOTAL,
     SeasonGates,
-    SeasonIndex,
     equivalence_gap,
+    index,
 )
 from assaymark.claims.human_anchor import lifted, put_to_people, with_people
 from assaymark.claims.levels import Instruments, Rules, agreement_status, instruments_of, other_margins, other_tests
 from assaymark.claims.messages import Said, Value, english, said
-from assaymark.claims.orders import Orders, Standing, orders_of
+from assaymark.claims.orders import Standing, orders_of
 from assaymark.claims.panel import Adversarial, Agreement, Fields
 from assaymark.claims.standing import (
     Evidence,
     Finding,
     clusters_of,
     evidence_of,
+    further_apart,
     length_of,
     other_judges_of,
     own_family_of,
@@ -43,6 +47,7 @@ from assaymark.metrology.measure_people import NOT_DRAWN
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import (
     AGGREGATE,
+    IDENTICAL,
     AdversarialStatus,
     Claim,
     Condition,
@@ -51,8 +56,6 @@ from assaymark.records import (
     Verdict,
     measurement_id,
 )
-
-# What is decided about a season: its verdicts, the rows of its table, and what its panel permits
 
 SeasonClaimKind = Literal["first", "above", "within", "band", "beats"]
 """What a claim says.
@@ -102,71 +105,6 @@ class SeasonVerdicts:
 SINGLE = "not defined: one judge"
 CONSTANT = "not defined: two judges gave one band throughout"
 MISSING = "not defined: no period was graded by all judges"
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonPanel:
-    """Two of the three statuses of every verdict that rests on grades, with their reasons and conditions by key."""
-
-    agreement: Agreement
-    adversarial: Adversarial
-    instruments: Instruments
-    reasons: tuple[Said, ...]
-    conditions: tuple[tuple[str, Said], ...]
-
-    @property
-    def closed(self) -> str:
-        """Why no claim may rest on the grades, as the last part of a key; empty where one may."""
-        if self.agreement.status == "halt":
-            return "single" if self.reasons[0].key.endswith(".single") else "halt"
-        return "datasheets" if self.instruments.failing and self.instruments.most == "no-claim" else ""
-
-
-def season_panel(known: SeasonIndex, gates: SeasonGates) -> SeasonPanel:
-    """Decide what the panel permits."""
-    item, instruments = known.kappa, instruments_of(known.measurements, gates.on_failure)
-    ids = () if item is None else (item.id,)
-    conditions: list[tuple[str, Said]] = []
-    if item is None or item.value is None:
-        undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
-        agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
-    else:
-        gated = item.value if gates.kappa == "point" or item.low is None else item.low
-        agreed = agreement_status(gated, publish=gates.publish, halt=gates.halt)
-        agreement, cut = Agreement(agreed, gated, "", ids), gates.halt if agreed == "halt" else gates.publish
-        # Three decimals where two would lift it over a cut-off that it misses.
-        lifted = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
-        kappa = said(f"claim.kappa.{'three' if lifted else 'two'}", value=item.value)
-        ends: Said | str = ""
-        if item.low is not None and item.high is not None:
-            ends = said("claim.reason.ends", low=item.low, high=item.high)
-        reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=ends, cut=cut)]
-        conditions += [("agreement", said("claim.condition.weak", kappa=kappa))] if agreed == "methodology" else []
-    status: AdversarialStatus = "passed"
-    if gates.on_failure is None or not instruments.measurements:
-        status = "not tested"
-        conditions.append(("controls", said("claim.condition.not_tested")))
-    elif not instruments.failing:
-        reasons.append(said("claim.reason.datasheets.kept"))
-    else:
-        sheets = sorted(known.named("datasheet.gate"), key=lambda one: one.id)
-        broken = {one.labels["judge"]: "; ".join(map(str, one.detail.get("failed", ()))) for one in sheets if one.value}
-        status = "construct-sensitive" if broken else "not tested"
-        reasons += [said("claim.reason.datasheets.failed", judge=judge, limits=why) for judge, why in broken.items()]
-        reasons += [
-            said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in sheets if one.value is None
-        ]
-        conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
-    seeing = [one for one in known.named(PROBE) if one.detail.get("state") == ABOVE_CHANCE]
-    seeing.sort(key=lambda one: one.id)
-    if seeing:
-        names = tuple(one.labels["judge"] for one in seeing)
-        status = "construct-sensitive"
-        conditions.append(("controls", said("claim.condition.probe", judges=names, n=len(names))))
-    adversarial = Adversarial(status, (), (), tuple(one.id for one in seeing))
-    return SeasonPanel(agreement, adversarial, instruments, tuple(reasons), tuple(conditions))
-
-
 RETURN = "return"
 """What comparisons with a baseline are about."""
 
@@ -174,55 +112,110 @@ _SHOWN: Final = 0.05  # points; less reads as 0.0
 _LARGEST_WORD: Final = 12
 _LATE: Final = ("not-preregistered", said("claim.condition.not_preregistered"))
 
+Panel = tuple[Agreement, Adversarial, Instruments, tuple[Said, ...], tuple[tuple[str, Said], ...]]
+"""What the panel permits: two of the three statuses of every verdict that rests on grades, the judges' datasheets, and
+their reasons and conditions by key."""
 
-@dataclass(frozen=True, eq=False)
-class SeasonCase:
-    """A season with the rules that it is decided by; ``alpha`` is the share of the error rate that orders have."""
 
-    known: SeasonIndex
-    gates: SeasonGates
-    alpha: float
-    plan_hash: str
+class Season:
+    """The measurements of one season by what they are about, with the rules that its claims are decided by."""
+
+    def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
+        self.gates, self.plan_hash = gates, plan_hash
+        self.totals = {one.labels["agent"]: one for one in measurements if one.name == TOTAL}
+        graded = sorted(name for name, one in self.totals.items() if one.value is not None)
+        dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
+        self.known = index(measurements, agents=graded, families=dropped)
+        for pair in combinations(self.known.agents, 2):
+            self.known.contrast(AGGREGATE, *pair)
+        self.excess = [one for one in self.known.named(EXCESS) if one.labels["baseline"] == gates.baseline]
+        # Orders and comparisons with the baseline are two families of one error rate: this is the share of orders.
+        self.alpha = gates.alpha / (1 + (bool(self.excess) and len(graded) > 1))
+        self.rules = gates.of_orders(self.alpha)
+        self.kappa = next(iter(self.known.named(KAPPA)), None)
 
     @cached_property
-    def panel(self) -> SeasonPanel:
-        """What the panel permits."""
-        return season_panel(self.known, self.gates)
+    def panel(self) -> Panel:
+        """What the panel permits under the rules of the plan."""
+        return self.panel_under(self.gates)
 
-    @cached_property
-    def rules(self) -> Rules:
-        """The rules of the plan."""
-        return self.gates.of_orders(self.alpha)
+    @property
+    def closed(self) -> str:
+        """Why no claim may rest on the grades, as the last part of a key; empty where one may."""
+        agreement, _, instruments, reasons, _ = self.panel
+        if agreement.status == "halt":
+            return "single" if reasons[0].key.endswith(".single") else "halt"
+        return "datasheets" if instruments.failing and instruments.most == "no-claim" else ""
 
-    @cached_property
-    def orders(self) -> Orders:
-        """Every pair under the rules of the plan."""
-        return orders_of(self.known.orders, self.rules)
+    def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
+        """Of some agents those whose replicates are all identical."""
+        items = (one for one in self.known.named(NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
+        return tuple(sorted({one.labels["of"] for one in items}.intersection(agents)))
 
-    def contrast(self, one: str, two: str) -> Measurement:
-        """The difference of two agents over periods."""
-        return self.known.orders.contrast(AGGREGATE, one, two).measurement
+    def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
+        """Of some agents those for whom a quantity was looked for and has no value."""
+        empty = {one.labels["agent"] for one in self.known.named(name) if one.value is None}
+        return tuple(sorted(empty.intersection(agents)))
+
+    def panel_under(self, gates: SeasonGates) -> Panel:
+        """What the panel permits under some rules."""
+        item, instruments = self.kappa, instruments_of(self.known.named("datasheet.gate"), gates.on_failure)
+        ids = () if item is None else (item.id,)
+        conditions: list[tuple[str, Said]] = []
+        if item is None or item.value is None:
+            undefined = {SINGLE: "single", CONSTANT: "constant"}.get("" if item is None else item.state, "missing")
+            agreement, reasons = Agreement("halt", None, "", ids), [said(f"claim.reason.agreement.{undefined}")]
+        else:
+            gated = item.value if gates.kappa == "point" or item.low is None else item.low
+            agreed = agreement_status(gated, publish=gates.publish, halt=gates.halt)
+            agreement, cut = Agreement(agreed, gated, "", ids), gates.halt if agreed == "halt" else gates.publish
+            # Three decimals where two would lift it over a cut-off that it misses.
+            lifts = item.value < cut - TOLERANCE and round(item.value, 2) >= cut
+            kappa = said(f"claim.kappa.{'three' if lifts else 'two'}", value=item.value)
+            reasons = [said(f"claim.reason.agreement.{agreed}", kappa=kappa, ends=_ends(item, "ends"), cut=cut)]
+            conditions += [("agreement", said("claim.condition.weak", kappa=kappa))] if agreed == "methodology" else []
+        status: AdversarialStatus = "passed"
+        if gates.on_failure is None or not instruments.measurements:
+            status = "not tested"
+            conditions.append(("controls", said("claim.condition.not_tested")))
+        elif not instruments.failing:
+            reasons.append(said("claim.reason.datasheets.kept"))
+        else:
+            sheets = sorted(self.known.named("datasheet.gate"), key=lambda one: one.id)
+            broken = [one for one in sheets if one.value]
+            status = "construct-sensitive" if broken else "not tested"
+            for one in broken:
+                limits = "; ".join(map(str, one.detail.get("failed", ())))
+                reasons.append(said("claim.reason.datasheets.failed", judge=one.labels["judge"], limits=limits))
+            absent = (one for one in sheets if one.value is None)
+            reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
+            conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
+        seeing = [one for one in self.known.named(PROBE) if one.detail.get("state") == ABOVE_CHANCE]
+        seeing.sort(key=lambda one: one.id)
+        if seeing:
+            judges = tuple(one.labels["judge"] for one in seeing)
+            status = "construct-sensitive"
+            conditions.append(("controls", said("claim.condition.probe", judges=judges, n=len(judges))))
+        adversarial = Adversarial(status, (), (), tuple(one.id for one in seeing))
+        return agreement, adversarial, instruments, tuple(reasons), tuple(conditions)
 
     def fields(self, claim: Claim, evidence: Evidence, gates: SeasonGates, findings: Iterable[Finding]) -> Fields:
         """The fields of a claim that rests on grades."""
-        panel = self.panel if gates is self.gates else season_panel(self.known, gates)
-        hindsight = (_reserve("hindsight", text) for text in gates.hindsight)
-        whole = (*findings, *hindsight)
-        return Fields(
-            claim, panel.agreement, evidence, panel.adversarial, panel.instruments, whole, gates.preregistered
-        )
+        agreement, adversarial, instruments, *_ = self.panel if gates is self.gates else self.panel_under(gates)
+        whole = (*findings, *(_reserve("hindsight", text) for text in gates.hindsight))
+        return Fields(claim, agreement, evidence, adversarial, instruments, whole, gates.preregistered)
 
     def variants(self, kind: str) -> Iterator[tuple[str, SeasonGates, Rules]]:
         """The other rules under which a claim is decided again."""
         gates, rules = self.gates, self.rules
         yield "kappa cut-offs 0.5 and 0.25", replace(gates, publish=0.5, halt=0.25), rules
-        if self.known.kappa is not None and self.known.kappa.low is not None:
+        if self.kappa is not None and self.kappa.low is not None:
             yield "lower bound of kappa", replace(gates, kappa="lower"), rules
         others: Mapping[str, Rules] = {}
         if kind == "within":
             others = other_margins(rules)
         elif kind != "band":
-            others = other_tests(rules, self.known.orders.measured_tests(), dimensions=False)
+            others = other_tests(rules, self.known.measured_tests(), dimensions=False)
         for name, other in others.items():
             yield name, gates, other
 
@@ -231,113 +224,111 @@ class SeasonCase:
         kind: SeasonClaimKind,
         fields: Fields,
         statement: Said,
-        *,
+        withheld: Said,
         reasons: Iterable[Said],
         conditions: Iterable[tuple[str, Said]],
-        withheld: Said,
         fragility: Mapping[str, Level],
     ) -> SeasonVerdict:
         """The verdict of some fields, worded in English and by key."""
         supported, late = fields.level != "no-claim", () if fields.preregistered else (_LATE,)
         told = (*reasons, *(text for _, text in late))
         kept = (*conditions, *late) if supported else ()
+        words = english().render
         verdict = fields.verdict(
             self.plan_hash,
-            claim=replace(fields.claim, statement=english().render(statement)),
-            reasons=tuple(map(english().render, told)),
-            conditions=[Condition(id=name, text=english().render(text)) for name, text in kept],
-            fragility=fragility,
+            replace(fields.claim, statement=words(statement)),
+            tuple(map(words, told)),
+            [Condition(id=name, text=words(text)) for name, text in kept],
+            fragility,
         )
-        texts = tuple(text for _, text in kept)
-        return SeasonVerdict(kind, verdict, statement, told, texts, None if supported else withheld)
+        return SeasonVerdict(
+            kind, verdict, statement, told, tuple(text for _, text in kept), None if supported else withheld
+        )
 
 
 # Rankings: first ranks, pairs, and pairs within the margin.
 
 
-def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
+def order_verdicts(season: Season) -> list[SeasonVerdict]:
     """First ranks by name, pairs by name, and pairs within the margin."""
-    agents = season.known.orders.agents
+    known = season.known
+    agents = known.agents
     if len(agents) < 2:
         return []
-    pairs = [direction(AGGREGATE, *pair, season.known.orders) for pair in combinations(agents, 2)]
+    pairs = [direction(AGGREGATE, *pair, known) for pair in combinations(agents, 2)]
     claims = [first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
     claims += [pair_claim(AGGREGATE, *pair) for pair in pairs]
     claims += [within_claim(*pair, season.gates.margin) for pair in pairs]
-    if season.known.named("human.contrast"):
-        put_to_people((_judged(season, one, season.gates, season.rules) for one in claims), season.known.orders)
-    return [_verdict(season, claim) for claim in claims]
+    if known.named("human.contrast"):
+        put_to_people((_judged(season, one, season.gates, season.rules) for one in claims), known)
+    found, judges = [], known.get("panel.families")
+    count = said(f"claim.count.{len(agents)}") if len(agents) <= _LARGEST_WORD else len(agents)
+    alike = season.lacking(OUTCOME, agents) == agents
+    for claim in claims:
+        kind = kind_of(claim)
+        fields = with_people(_judged(season, claim, season.gates, season.rules), known, season.rules)
+        names = one, *other = tuple(sorted(claim.subjects))
+        # Whose scores a ranking is about: these judges', unless it holds for others like them.
+        ours = judges is not None and judges.n and fields.state("other_judges") != "yes"
+        scope: Said | str = said("claim.scope", n=judges.n) if ours and judges is not None else ""
+        if kind == "first":
+            statement = said("claim.says.first", agent=one, count=count, scope=scope)
+            withheld = said("claim.withheld.first", agent=one)
+        elif kind == "pair":
+            high, low = claim.subjects
+            statement = said("claim.says.above", high=high, low=low, scope=scope)
+            withheld = said("claim.withheld.order", agents=names)
+        else:
+            gap: Said | str = ""
+            if fields.level != "no-claim" and (ends := equivalence_gap(known.contrast(AGGREGATE, *names).measurement)):
+                gap = said("claim.says.within_gap", **dict(zip(("value", "level", "low", "high"), ends, strict=True)))
+            statement = said("claim.says.within", one=one, two=other[0], margin=season.gates.margin, gap=gap)
+            withheld = said("claim.withheld.within", agents=names)
+        own = [_evidence_said(season, claim, fields), *_bias_reasons(fields)]
+        if alike:
+            own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
+        # What closes every claim comes first, but for a claim that the judges themselves contradict.
+        *_, shared, narrow = season.panel
+        gate_first = season.closed and fields.evidence.status != "judge-dependent"
+        conditions = [*(narrow if fields.level == "qualified" else ()), *_conditions(season, fields)]
+        fragility = {
+            name: with_people(_judged(season, claim, gates, rules), known, rules).level
+            for name, gates, rules in season.variants(kind)
+        }
+        found.append(
+            season.verdict(
+                "above" if kind == "pair" else kind,  # type: ignore[arg-type]  # orders are of three kinds
+                fields, statement, withheld, (*shared, *own) if gate_first else (*own, *shared), conditions, fragility,
+            )
+        )  # fmt: skip
+    return found
 
 
-def _verdict(season: SeasonCase, claim: Claim) -> SeasonVerdict:
-    known, panel, kind = season.known, season.panel, kind_of(claim)
-    fields = _fields(season, claim, season.gates, season.rules)
-    names, item = tuple(sorted(claim.subjects)), known.orders.get("panel.families")
-    # Whose scores a ranking is about: these judges', unless it holds for others like them.
-    scope: Said | str = ""
-    if item is not None and item.n and fields.state("other_judges") != "yes":
-        scope = said("claim.scope", n=item.n)
-    if kind == "first":
-        agents = _count(len(known.orders.agents))
-        statement = said("claim.says.first", agent=names[0], count=agents, scope=scope)
-        withheld = said("claim.withheld.first", agent=names[0])
-    elif kind == "pair":
-        high, low = claim.subjects
-        statement = said("claim.says.above", high=high, low=low, scope=scope)
-        withheld = said("claim.withheld.order", agents=names)
-    else:
-        one, two = names
-        ends = None if fields.level == "no-claim" else equivalence_gap(season.contrast(one, two))
-        numbers = dict(zip(("value", "level", "low", "high"), ends or (), strict=bool(ends)))
-        gap: Said | str = said("claim.says.within_gap", **numbers) if numbers else ""
-        statement = said("claim.says.within", one=one, two=two, margin=season.gates.margin, gap=gap)
-        withheld = said("claim.withheld.within", agents=names)
-    own = [_evidence_said(season, claim, fields), *_bias_reasons(fields)]
-    if known.graded and set(known.lacking(OUTCOME, known.graded)) == set(known.graded):
-        own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
-    # What closes every claim comes first, but for a claim that the judges themselves contradict.
-    gate_first = panel.closed and fields.evidence.status != "judge-dependent"
-    return season.verdict(
-        "above" if kind == "pair" else kind,  # type: ignore[arg-type]  # orders are of three kinds
-        fields,
-        statement,
-        reasons=(*panel.reasons, *own) if gate_first else (*own, *panel.reasons),
-        conditions=[*(panel.conditions if fields.level == "qualified" else ()), *_conditions(season, fields)],
-        withheld=withheld,
-        fragility={name: _fields(season, claim, gates, rules).level for name, gates, rules in season.variants(kind)},
-    )
-
-
-def _fields(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
-    """The fields of a claim about orders under some rules, with what people's grades say of it."""
-    return with_people(_judged(season, claim, gates, rules), season.known.orders, rules)
-
-
-def _judged(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
+def _judged(season: Season, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
     """The fields of a claim about orders from the judges alone."""
-    known, orders = season.known, season.known.orders
-    evidence = evidence_of(claim, orders, rules)
+    known = season.known
+    evidence = evidence_of(claim, known, rules)
     names = tuple(sorted(evidence.compared.union(claim.subjects)))
-    findings = [own_family_of(claim, evidence, orders, rules), length_of(claim, evidence, orders, rules)]
+    findings = [own_family_of(claim, evidence, known, rules), length_of(claim, evidence, known, rules)]
     if claim.asserts_order:
-        findings.append(other_judges_of(claim, evidence, orders, rules))
+        findings.append(other_judges_of(claim, evidence, known, rules))
         # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen.
         for key, name in (("outcome", OUTCOME), ("timing", EFFICIENCY)):
-            lacking = known.lacking(name, names)
+            lacking = season.lacking(name, names)
             if lacking and len(lacking) < len(names):
                 findings.append(_reserve("different-totals", said(f"claim.condition.{key}", agents=lacking)))
-        if part := known.lacking(COMPOSITE, names):
+        if part := season.lacking(COMPOSITE, names):
             findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        if same := known.unchanging(names):
+        if same := season.unchanging(names):
             findings.append(_reserve("noise", said("claim.condition.identical", agents=same)))
-        findings += _missing_replies(known, gates)
-    findings += [*clusters_of(claim, evidence, orders), *_flagged_texts(known, names)]
+        findings += _missing_replies(season, gates)
+    findings += [*clusters_of(claim, evidence, known), *_flagged_texts(season, names)]
     return season.fields(claim, evidence, gates, findings)
 
 
-def _missing_replies(known: SeasonIndex, gates: SeasonGates) -> Iterator[Finding]:
+def _missing_replies(season: Season, gates: SeasonGates) -> Iterator[Finding]:
     """Judges that were left out because too much is missing, and what the others lack, and of whom more than others."""
-    items = {one.labels["judge"]: one.detail for one in known.named(INVALID) if one.detail.get("lacking")}
+    items = {one.labels["judge"]: one.detail for one in season.known.named(INVALID) if one.detail.get("lacking")}
     if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
         yield _reserve("missing-replies", said("claim.condition.left_out", judges=gone))
     for judge, detail in items.items():
@@ -352,9 +343,9 @@ def _missing_replies(known: SeasonIndex, gates: SeasonGates) -> Iterator[Finding
                 yield _noted("missing-replies", text)
 
 
-def _flagged_texts(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
+def _flagged_texts(season: Season, agents: Iterable[str]) -> Iterator[Finding]:
     """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
-    items = {one.labels["agent"]: one for one in known.named(FLAGGED) if one.value}
+    items = {one.labels["agent"]: one for one in season.known.named(FLAGGED) if one.value}
     for agent in sorted(items.keys() & {*agents}):
         item = items[agent]
         text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
@@ -363,17 +354,12 @@ def _flagged_texts(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Findin
 
 def _noted(name: str, text: Said, *ids: str) -> Finding:
     """A condition that limits no level."""
-    return Finding("score", name, measurements=ids, values={"said": (name, text)})
+    return Finding("score", name, None, (), (), ids, {"said": (name, text)})
 
 
 def _reserve(name: str, text: Said) -> Finding:
     """A condition with which no claim is a headline."""
     return Finding("score", name, "qualified", values={"said": (name, text)})
-
-
-def _count(number: int) -> Said | int:
-    """A small number as a word, another as digits."""
-    return said(f"claim.count.{number}") if 1 <= number <= _LARGEST_WORD else number
 
 
 def _p(p: float) -> Said:
@@ -383,68 +369,67 @@ def _p(p: float) -> Said:
     return said("claim.reason.p", p=p)
 
 
-def _evidence_said(season: SeasonCase, claim: Claim, fields: Fields) -> Said:
+def _ends(item: Measurement, key: str) -> Said | str:
+    """The interval of a number, in the words of a key; nothing where there is none."""
+    return "" if item.low is None or item.high is None else said(f"claim.reason.{key}", low=item.low, high=item.high)
+
+
+def _evidence_said(season: Season, claim: Claim, fields: Fields) -> Said:
     """Why a claim has evidence, or what it lacks first."""
-    evidence, kind, families = fields.evidence, kind_of(claim), season.known.orders.families
+    evidence, kind, families = fields.evidence, kind_of(claim), season.known.families
+    needed = season.alpha
     if not families:
         return said("claim.reason.one_family")
     if kind == "first":
-        return _first_said(season, claim.subjects[0], evidence)
+        agent = claim.subjects[0]
+        others = [(pair, pair.row.low if pair.row.high == agent else pair.row.high) for pair in evidence.pairs]
+        if untested := tuple(sorted(other for pair, other in others if not pair.row.testable)):
+            return said("claim.reason.untested_first", agent=agent, agents=untested)
+        led = [pair for pair, _ in others if pair.row.high == agent and not pair.row.unresolved]
+        published = all(pair.published & {"plain", "gated"} for pair in led)
+        if not evidence.published or len(led) < len(others) or not published:
+            return said("claim.reason.no_lead")
+        for pair, other in others:
+            if pair.stability.state != "stable":
+                return said("claim.reason.against", other=other, why=_dropped_said(pair))
+        worst, needed = max(pair.plain for pair in evidence.pairs), _level(season)
+        return said("claim.reason.lead", n=len(others), p=_p(worst), needed=needed)
     (pair,) = evidence.pairs
-    if kind == "pair" or not pair.row.testable:
-        return _pair_said(season, pair, supported=fields.level != "no-claim")
-    state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
-    margin, two = season.gates.margin, (pair.row.high, pair.row.low)
-    known = season.known.orders
-    lost = tuple(name for name in families if not known.within_without(AGGREGATE, name, *two, margin))
-    numbers: dict[str, Value] = {"p": _p(pair.p_within), "needed": season.rules.alpha}
-    return said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), **numbers)
-
-
-def _pair_said(season: SeasonCase, pair: Standing, *, supported: bool) -> Said:
-    item, row = season.contrast(pair.row.high, pair.row.low), pair.row
+    if kind == "within" and pair.row.testable:
+        state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
+        lost = tuple(further_apart(pair, AGGREGATE, season.known, season.rules))
+        return said(f"claim.reason.within.{state}", margin=season.gates.margin, families=lost, n=len(lost),
+                    p=_p(pair.p_within), needed=needed)  # fmt: skip
+    item, row = season.known.contrast(AGGREGATE, pair.row.high, pair.row.low).measurement, pair.row
     one, two = sorted((row.high, row.low))
     floor = float(item.detail.get("noise_floor") or 0.0)
     if not row.testable:
-        serial = season.known.orders.get("order.autocorrelation", dimension=AGGREGATE)
-        consecutive = serial is None or serial.detail.get("order") == "consecutive"
-        needed = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
+        fewest = FEWEST_CLUSTERS if season.known.consecutive is False else FEWEST_CONSECUTIVE
         periods = int(item.detail.get("clusters", 0))
-        return said("claim.reason.untested", one=one, two=two, n=periods, needed=needed)
+        return said("claim.reason.untested", one=one, two=two, n=periods, needed=fewest)
     if row.unresolved:
         return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
-    numbers: dict[str, Value] = {"p": _p(pair.plain), "needed": season.orders.level(AGGREGATE)}
+    numbers: dict[str, Value] = {"p": _p(pair.plain), "needed": _level(season)}
     if not pair.published & {"plain", "gated"}:
         return said("claim.reason.unresolved", **numbers)
     if pair.stability.state != "stable":
         return _dropped_said(pair)
-    if not supported:
+    if fields.level == "no-claim":
         return said("claim.reason.resolved", **numbers)
-    ends = "" if item.low is None or item.high is None else said("claim.reason.points", low=item.low, high=item.high)
     periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
-    return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=ends, gap=gap, floor=floor,
-                **numbers)  # fmt: skip
+    return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=_ends(item, "points"), gap=gap,
+                floor=floor, **numbers)  # fmt: skip
+
+
+def _level(season: Season) -> float:
+    """What adjusted p-values of totals are compared with."""
+    return orders_of(season.known, season.rules).level(AGGREGATE)
 
 
 def _dropped_said(pair: Standing) -> Said:
     """What leaving out a judge family takes away."""
     families = pair.stability.families
     return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
-
-
-def _first_said(season: SeasonCase, agent: str, evidence: Evidence) -> Said:
-    others = [(pair, pair.row.low if pair.row.high == agent else pair.row.high) for pair in evidence.pairs]
-    untested = tuple(sorted(other for pair, other in others if not pair.row.testable))
-    if untested:
-        return said("claim.reason.untested_first", agent=agent, agents=untested)
-    led = [pair for pair, _ in others if pair.row.high == agent and not pair.row.unresolved]
-    if not evidence.published or len(led) < len(others) or not all(pair.published & {"plain", "gated"} for pair in led):
-        return said("claim.reason.no_lead")
-    for pair, other in others:
-        if pair.stability.state != "stable":
-            return said("claim.reason.against", other=other, why=_dropped_said(pair))
-    worst = max(pair.plain for pair in evidence.pairs)
-    return said("claim.reason.lead", n=len(others), p=_p(worst), needed=season.orders.level(AGGREGATE))
 
 
 def _bias_reasons(fields: Fields) -> Iterator[Said]:
@@ -478,21 +463,17 @@ def _people_said(one: Finding) -> Said:
     gap: Said | str = ""
     if len(known["seen"]) == 1:
         (item,) = known["seen"]
-        ends: Said | str = ""
-        if item.low is not None and item.high is not None:
-            ends = said("claim.reason.points", low=item.low, high=item.high)
-        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=ends)
-    tail: Said | str = ""
-    if not known["lifts"]:
-        agreed = known["agreed"]
-        tail = said(f"claim.condition.people.{'unmeasured' if agreed is None else 'weak'}", kappa=agreed or 0.0,
-                    needed=known["publish"])  # fmt: skip
+        gap = said("claim.condition.people.gap", value=item.value or 0.0, ends=_ends(item, "points"))
+    agreed, tail = known["agreed"], ""
+    weak = "unmeasured" if agreed is None else "weak"
+    lacks = said(f"claim.condition.people.{weak}", kappa=agreed or 0.0, needed=known["publish"])
+    more_values: dict[str, Value] = {"gap": gap, "periods": labelled, "tail": tail if known["lifts"] else lacks}
     if known["anyone"]:
-        return said("claim.condition.people.anyone", gap=gap, periods=labelled, tail=tail)
-    return said("claim.condition.people.confirms", n=n, gap=gap, periods=labelled, tail=tail)
+        return said("claim.condition.people.anyone", **more_values)
+    return said("claim.condition.people.confirms", n=n, **more_values)
 
 
-def _conditions(season: SeasonCase, fields: Fields) -> Iterator[tuple[str, Said]]:
+def _conditions(season: Season, fields: Fields) -> Iterator[tuple[str, Said]]:
     """What has to be said with a supported claim, in a fixed order."""
     for one in fields.findings:
         free = fields.lifts and lifted(one)
@@ -545,42 +526,29 @@ def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
 # Bands of totals, and returns against a baseline.
 
 
-def _claim(kind: SeasonClaimKind, subjects: Sequence[str], labels: Mapping[str, str], **more: str | bool) -> Claim:
-    """A claim that only seasons make; its verdict words it."""
-    parts = {"scope": "aggregate-ranking", "dimension": AGGREGATE, "asserts_order": False, **more}
-    name = measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
-    return Claim(id=name, statement="", subjects=tuple(subjects), **parts)  # type: ignore[arg-type]
-
-
-def band_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
+def band_verdicts(season: Season) -> list[SeasonVerdict]:
     """For every graded agent whether its band may be named."""
-    return [_band(season, agent) for agent in sorted(season.known.graded)]
-
-
-def _band(season: SeasonCase, agent: str) -> SeasonVerdict:
-    known, panel, item = season.known, season.panel, season.known.totals[agent]
-    detail, judges = item.detail, int(item.detail["judges"])
-    # The total itself is not named: whether it may be shown is for the orders to say.
-    numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
-    reach = None if detail.get("reach") is None else float(detail["reach"])
-    agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
-    lowest, highest, band = (said(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
-    if agreed and reach is None:
-        reason = said("claim.reason.band.agreed_unknown", **numbers)
-    elif agreed and reach is not None:
-        reason = said("claim.reason.band.agreed", reach=reach, **numbers)
-    elif lowest == highest:
-        reason = said("claim.reason.band.efficiency", band=band, **numbers)
-    else:
-        reason = said("claim.reason.band.contested", lowest=lowest, highest=highest, **numbers)
-    if judges < 3:
-        by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
-    else:
-        by = said("claim.judges.all", count=_count(judges))
-    claim = _claim("band", (agent,), {})
-    evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
-
-    def fields_under(gates: SeasonGates) -> Fields:
+    found = []
+    for agent in season.known.agents:
+        item = season.totals[agent]
+        detail, judges = item.detail, int(item.detail["judges"])
+        # The total itself is not named: whether it may be shown is for the orders to say.
+        numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
+        reach = None if detail.get("reach") is None else float(detail["reach"])
+        agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
+        lowest, highest, band = (said(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
+        if agreed:
+            key, more = ("agreed_unknown", {}) if reach is None else ("agreed", {"reach": reach})
+            reason = said(f"claim.reason.band.{key}", **more, **numbers)
+        elif lowest == highest:
+            reason = said("claim.reason.band.efficiency", band=band, **numbers)
+        else:
+            reason = said("claim.reason.band.contested", lowest=lowest, highest=highest, **numbers)
+        count = said(f"claim.count.{judges}") if judges <= _LARGEST_WORD else judges
+        by = said("claim.judges.one" if judges == 1 else "claim.judges.both") if judges < 3 else (
+            said("claim.judges.all", count=count))  # fmt: skip
+        evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
+        claim = _claim("band", (agent,), {}, AGGREGATE)
         # Noise that reaches a boundary or is unknown, and judges that gave no grade.
         findings: list[Finding] = []
         if reach is None:
@@ -588,36 +556,59 @@ def _band(season: SeasonCase, agent: str) -> SeasonVerdict:
         elif reach >= numbers["margin"]:
             text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
             findings.append(_reserve("noise", text))
-        if part := known.lacking(COMPOSITE, [agent]):
+        if part := season.lacking(COMPOSITE, [agent]):
             findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
-        findings += [*_missing_replies(known, gates), *_flagged_texts(known, [agent])]
-        return season.fields(claim, evidence, gates, findings)
+        levels: dict[str, Level] = {}
+        every = [("", season.gates, season.rules), *season.variants("band")]
+        for name, gates, _ in every[::-1]:
+            late = [*_missing_replies(season, gates), *_flagged_texts(season, [agent])]
+            fields = season.fields(claim, evidence, gates, [*findings, *late])
+            levels[name] = fields.level
+        *_, shared, narrow = season.panel
+        own = (reason,) if judges > 1 else ()
+        conditions = [
+            *(narrow if fields.level == "qualified" else ()),
+            *(one.values["said"] for one in fields.findings),
+        ]
+        reasons = (*shared, *own) if season.closed and agreed else (*own, *shared)
+        found.append(
+            season.verdict(
+                "band", fields, said("claim.says.band", agent=agent, band=band, judges=by),
+                said("claim.withheld.band", agent=agent), reasons, conditions,
+                {name: levels[name] for name, _, _ in every[1:]},
+            )
+        )  # fmt: skip
+    return found
 
-    fields, own = fields_under(season.gates), (reason,) if judges > 1 else ()
-    conditions = panel.conditions if fields.level == "qualified" else ()
-    return season.verdict(
-        "band",
-        fields,
-        said("claim.says.band", agent=agent, band=band, judges=by),
-        reasons=(*panel.reasons, *own) if panel.closed and agreed else (*own, *panel.reasons),
-        conditions=[*conditions, *(one.values["said"] for one in fields.findings)],
-        withheld=said("claim.withheld.band", agent=agent),
-        fragility={name: fields_under(gates).level for name, gates, _ in season.variants("band")},
+
+def _claim(kind: SeasonClaimKind, subjects: tuple[str, ...], labels: Mapping[str, str], dimension: str) -> Claim:
+    """A claim that only seasons make; its verdict words it."""
+    beats = kind == "beats"
+    return Claim(
+        id=measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels}),
+        scope="benchmark" if beats else "aggregate-ranking",
+        statement="",
+        subjects=subjects,
+        dimension=dimension,
+        asserts_order=beats,
     )
 
 
-def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
+def return_verdicts(season: Season) -> list[SeasonVerdict]:
     """Which agents earned more than the baseline; all others together in one verdict."""
     gates, alpha = season.gates, season.alpha
-    items = [one for one in season.known.named(EXCESS) if one.labels["baseline"] == gates.baseline]
+    items = sorted(season.excess, key=lambda one: one.id)
     if not items:
         return []
-    items.sort(key=lambda one: one.id)
-    cleared = _cleared(items, alpha)
-    others = {
-        "an error rate that rankings do not share": _cleared(items, gates.alpha),
-        "half of the error rate": _cleared(items, alpha / 2),
+    adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
+    # The differences that are above 0 at some error rate after Holm over all of them.
+    above = {
+        one.id: float(p)
+        for one, p in zip(items, adjusted, strict=True)
+        if one.value is not None and one.value > 0 and one.low is not None and one.low > 0
     }
+    cleared = {name: p for name, p in above.items() if p <= alpha}
+    others = {"an error rate that rankings do not share": gates.alpha, "half of the error rate": alpha / 2}
     key = f"claim.baseline.{gates.baseline.replace(' ', '_').replace('/', '_')}"
     baseline: Said | str = said(key) if key in english().texts else gates.baseline
 
@@ -625,21 +616,19 @@ def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
         rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
     ) -> SeasonVerdict:
         # Rests on no grade; without a finding it is not supported.
-        agents = tuple(one.labels["agent"] for one in rests)
-        claim = _claim(
-            "beats", agents, {"baseline": gates.baseline}, scope="benchmark", dimension=RETURN, asserts_order=True
-        )
-        evidence = Evidence("stable" if findings else "tie-class", "", tuple(one.id for one in rests))
-        fields = Fields.unjudged(claim, evidence, findings, preregistered=gates.preregistered)
+        ids = tuple(one.id for one in rests)
+        claim = _claim("beats", tuple(one.labels["agent"] for one in rests), {"baseline": gates.baseline}, RETURN)
+        evidence = Evidence("stable" if findings else "tie-class", "", ids)
+        fields = Fields.unjudged(claim, evidence, findings, gates.preregistered)
         # The level of "one of these earned more" under other rules; it is never a headline.
         fragility: dict[str, Level] = {
-            name: "qualified" if any(one.id in other for one in rests) else "no-claim" for name, other in others.items()
+            name: "qualified" if any(above.get(one, 2.0) <= other for one in ids) else "no-claim"
+            for name, other in others.items()
         }
         statement = said(f"claim.says.{form}", baseline=baseline, **who)
         withheld = statement if who else said(f"claim.withheld.{form}", baseline=baseline)
         conditions = [one.values["said"] for one in findings]
-        return season.verdict("beats", fields, statement, reasons=(reason,), conditions=conditions, withheld=withheld,
-                              fragility=fragility)  # fmt: skip
+        return season.verdict("beats", fields, statement, withheld, (reason,), conditions, fragility)
 
     found = []
     for item in (one for one in items if one.id in cleared):
@@ -658,13 +647,3 @@ def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
             reason = said("claim.reason.beats.any", days=days, agents=agents)
         found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
     return found
-
-
-def _cleared(items: Sequence[Measurement], alpha: float) -> dict[str, float]:
-    """The differences from a baseline that are above 0 after Holm over all of them, with their adjusted p-values."""
-    adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
-    return {
-        one.id: float(p)
-        for one, p in zip(items, adjusted, strict=True)
-        if one.value is not None and one.value > 0 and p <= alpha and one.low is not None and one.low > 0
-    }

@@ -20,7 +20,7 @@ from assaymark.claims.messages import (
     p_words,
     signed,
 )
-from assaymark.claims.orders import Standing, length_floor, orders_of
+from assaymark.claims.orders import Orders, Standing, length_floor, orders_of
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import (
@@ -80,33 +80,58 @@ def evidence_of(claim: Claim, known: Index, rules: Rules) -> Evidence:
     """The evidence of a claim about agents."""
     if not known.tested(claim.dimension):
         return _by_levels(claim, known)
-    kind = kind_of(claim)
+    orders, dimension, kind = orders_of(known, rules), claim.dimension, kind_of(claim)
+    pairs = orders.of(dimension, claim.subjects[0]) if kind == "first" else [orders.pair(dimension, *claim.subjects)]
+    found: list[str] = []  # the measurements that the standing of these pairs follows from
+    for pair in pairs:
+        names = pair.row.high, pair.row.low
+        found += known.once(("rests", dimension, *names), lambda pair=pair: _rests(pair, dimension, known))  # type: ignore[misc]
+    rests = tuple(dict.fromkeys(found))
     if kind == "first":
-        return _first(claim, known, rules)
-    pair = orders_of(known, rules).pair(claim.dimension, *claim.subjects)
-    return (_within if kind == "within" else _above)(claim, pair, known, rules)
-
-
-def _above(claim: Claim, pair: Standing, known: Index, rules: Rules) -> Evidence:
-    high, low = pair.row.high, pair.row.low
-    item = known.contrast(claim.dimension, high, low).measurement
-    level = orders_of(known, rules).level(claim.dimension)
+        return _first(claim, pairs, rests, orders, known, rules)
+    (pair,) = pairs
+    row, within, published = pair.row, kind == "within", pair.published
+    item = known.contrast(dimension, row.high, row.low).measurement
+    p, adjusted, headline = row.p.get(rules.test, 1.0), pair.gated, pair.headline
     status: StabilityStatus
     if not known.families:
         status, reason = "judge-dependent", ONE_FAMILY
-    elif not pair.row.testable:
-        status, reason = "not tested", f"{' and '.join(sorted((high, low)))}: {item.state}."
-    elif not pair.published & {"plain", "gated"}:
+    elif not row.testable:
+        status, reason = "not tested", f"{' and '.join(sorted((row.high, row.low)))}: {item.state}."
+    elif within:
+        tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
+        lost = further_apart(pair, dimension, known, rules)
+        status = "tie-class" if lost or not pair.within else "stable"
+        told = f"but without {listing(lost)} they are further apart" if lost else "also without any one judge family"
+        reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
+        if not pair.within:
+            reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
+    elif not published & {"plain", "gated"}:
         status = "tie-class"
-        reason = f"The difference is not resolved: {p_words(pair.plain)} adjusted, {threshold(level)}."
+        reason = (
+            f"The difference is not resolved: {p_words(pair.plain)} adjusted, {threshold(orders.level(dimension))}."
+        )
     else:
-        status, told = _survival(claim.dimension, pair, known)
+        status, told = _survival(dimension, pair, known)
         reason = f"The difference{_GAP} is significant: {p_words(pair.plain)} adjusted, {told}."
+    if within:
+        # Equivalence is a family of its own.
+        shown = frozenset({"gated"}) if status in ("stable", "tie-class") and pair.within else frozenset[str]()
+        whole = pair.p_within if status in ("stable", "tie-class") else None
+        return Evidence(status, reason, rests, (pair,), shown, None, pair.state, row.within(rules.margin), whole)
     gap = f" ({signed(item.value or 0.0)} points{interval_words(item.low, item.high)} over {item.n} common cycles)"
-    stability = pair.stability if pair.published else None
-    own = pair.row.p.get(rules.test, 1.0)
-    return Evidence(status, reason, _rests([pair], claim.dimension, known), (pair,), pair.published, stability,
-                    pair.state, own, pair.gated, pair.headline, gap=gap)  # fmt: skip
+    stability = pair.stability if published else None
+    return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, adjusted, headline, gap=gap)
+
+
+def further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:
+    """The judge families without which two agents are not within the margin of each other."""
+    drops = {family: known.drop(dimension, family, pair.row.high, pair.row.low) for family in known.families}
+    return [
+        family
+        for family, item in drops.items()
+        if item is None or item.value is None or abs(item.value) >= rules.margin
+    ]
 
 
 def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
@@ -129,47 +154,28 @@ def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilitySt
     return "tie-class" if zero else "judge-dependent", told
 
 
-def _within(claim: Claim, pair: Standing, known: Index, rules: Rules) -> Evidence:
-    """Whether two agents are shown to score within the margin of each other, also without each judge family."""
-    row = pair.row
-    rests = _rests([pair], claim.dimension, known)
-    p = row.within(rules.margin)
-    if not known.families:
-        return Evidence("judge-dependent", ONE_FAMILY, rests, (pair,), state=pair.state, p=p)
-    if not row.testable:
-        why = known.contrast(claim.dimension, row.high, row.low).measurement.state
-        reason = f"{' and '.join(sorted((row.high, row.low)))}: {why}."
-        return Evidence("not tested", reason, rests, (pair,), state=pair.state, p=p)
-    tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-    lost = [family for family in known.families
-            if not known.within_without(claim.dimension, family, row.high, row.low, rules.margin)]  # fmt: skip
-    status: StabilityStatus = "tie-class" if lost or not pair.within else "stable"
-    told = f"but without {listing(lost)} they are further apart" if lost else "also without any one judge family"
-    reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
-    if not pair.within:
-        reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
-    published = frozenset({"gated"}) if pair.within else frozenset()
-    return Evidence(status, reason, rests, (pair,), published, state=pair.state, p=p, p_adjusted=pair.p_within)
-
-
-def _first(claim: Claim, known: Index, rules: Rules) -> Evidence:
-    agent, dimension, orders = claim.subjects[0], claim.dimension, orders_of(known, rules)
-    pairs = orders.of(dimension, agent)
-    published = frozenset(which for which in ("plain", "gated", "headline") if orders.leader(dimension, which) == agent)
-    each = [(one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
-            for one in pairs]  # fmt: skip
+def _first(
+    claim: Claim, pairs: Sequence[Standing], rests: tuple[str, ...], orders: Orders, known: Index, rules: Rules
+) -> Evidence:
+    agent, dimension = claim.subjects[0], claim.dimension
+    published = frozenset(
+        which for which in ("plain", "gated", "headline") if orders.leaders.get((dimension, which)) == agent
+    )
+    each = [
+        (one.row.p.get(rules.test, 1.0), one.gated, one.headline) if one.row.high == agent else (1.0, 1.0, 1.0)
+        for one in pairs
+    ]
     p, p_adjusted, p_headline = map(max, zip(*each, strict=True)) if each else (None, None, None)
-    untested = [pair for pair in pairs if not pair.row.testable]
+    tested = [pair for pair in pairs if pair.row.testable]
     finding: StabilityFinding | None = None
     status: StabilityStatus
     if not known.families:
         status, reason = "judge-dependent", ONE_FAMILY
-    elif untested:
+    elif len(tested) < len(pairs):
         # An agent with pairs that cannot be tested is not first, whatever the others say.
         status, published = "not tested", frozenset()
-        others = sorted(pair.row.low if pair.row.high == agent else pair.row.high for pair in untested)
+        others = sorted(one.row.low if one.row.high == agent else one.row.high for one in pairs if one not in tested)
         reason = f"{agent} and {listing(others)} cannot be compared: too few common clusters."
-        tested = [pair for pair in pairs if pair.row.testable]
         if tested and all(pair.ordered and pair.row.high == agent for pair in tested):
             with_each = agent_words(len(tested))
             reason = f"{agent} is ahead of each of the {with_each} it was compared with. {reason}"
@@ -186,7 +192,6 @@ def _first(claim: Claim, known: Index, rules: Rules) -> Evidence:
         reason = f"{lead} ({worst} adjusted, at most), {_survival(dimension, weakest, known)[1]}{about}."
         families = tuple(sorted({name for pair in pairs for name in pair.stability.families}))
         finding = StabilityFinding(state=weakest.stability.state, families=families)
-    rests = _rests(pairs, dimension, known)
     return Evidence(status, reason, rests, tuple(pairs), published, finding, None, p, p_adjusted, p_headline)
 
 
@@ -197,22 +202,15 @@ def contains_zero(probe: Directed | None) -> bool | None:
     return probe.low <= TOLERANCE and probe.high >= -TOLERANCE
 
 
-def _rests(pairs: Sequence[Standing], dimension: str, known: Index) -> tuple[str, ...]:
-    """The measurements that the standing of some pairs follows from."""
-    found: list[str] = []
-    for pair in pairs:
-        names = high, low = pair.row.high, pair.row.low
-        key = ("rests", dimension, high, low)
-        if key not in known.memo:
-            items = [known.contrast(dimension, *names).measurement]
-            items += _items(("recusal", "length", "judges"), dimension, [pair], known)
-            drops = (known.drop(dimension, family, *names) for family in known.families)
-            items += [item for item in drops if item is not None]
-            probe = known.directed("probe.contrast", dimension, *names)
-            items += [] if probe is None else [probe.measurement]
-            known.memo[key] = [item.id for item in items]
-        found += known.memo[key]
-    return tuple(dict.fromkeys(found))
+def _rests(pair: Standing, dimension: str, known: Index) -> list[str]:
+    names = pair.row.high, pair.row.low
+    items = [known.contrast(dimension, *names).measurement]
+    for kind in ("recusal", "length", "judges"):
+        items += _items(kind, dimension, [pair], known)
+    drops = (known.drop(dimension, family, *names) for family in known.families)
+    items += [item for item in drops if item is not None]
+    probe = known.directed("probe.contrast", dimension, *names)
+    return [item.id for item in items] + ([] if probe is None else [probe.measurement.id])
 
 
 def _by_levels(claim: Claim, known: Index) -> Evidence:
@@ -278,10 +276,10 @@ def _condition(name: str, text: str) -> tuple[Condition, ...]:
 
 def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
     """Whether the order rests on judges that share a family with one of the agents."""
-    if unknown := known.families_unknown:
+    if unknown := known.panel.get("unknown"):
         said = _condition("families-unknown", f"Families of {unknown} are not given.")
         return Finding("own_family", "unknown", "qualified", conditions=said)
-    items = _items(("recusal",), claim.dimension, evidence.pairs, known)
+    items = _items("recusal", claim.dimension, evidence.pairs, known)
     ids = tuple(item.id for item in items)
     if any(item.value is None for item in items):
         text = "Every judge shares its family with one of the two; no one without an interest has judged this pair."
@@ -308,8 +306,8 @@ def own_family_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) 
 
 def length_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
     """Whether the length of the texts may explain a difference: caps an order at qualified, never lower."""
-    items = _items(("length",), claim.dimension, evidence.pairs, known)
-    if not items and known.in_parts:
+    items = _items("length", claim.dimension, evidence.pairs, known)
+    if not items and known.panel.get("in_parts"):
         text = "Whether length explains the difference was not tested: the table was read in parts."
         return Finding("length", "not-tested", "qualified", (), _condition("length", text))
     if not items:
@@ -382,7 +380,7 @@ def distinct_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) ->
     item = known.get("dimension.distinct", dimension=claim.dimension)
     ids = () if item is None else (item.id,)
     if item is None or item.state.startswith("not measurable"):
-        if not known.in_parts:
+        if not known.panel.get("in_parts"):
             return Finding("distinct", "not-tested", measurements=ids)
         text = "Whether judges tell the dimensions apart was not tested: the table was read in parts."
         return Finding("distinct", "not-tested", "qualified", (), _condition("not-told-apart", text), ids)
@@ -406,7 +404,7 @@ def distinct_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) ->
 
 def other_judges_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Finding:
     """Whether judges like these would see the same order."""
-    items = _items(("judges",), claim.dimension, evidence.pairs, known)
+    items = _items("judges", claim.dimension, evidence.pairs, known)
     ids = tuple(item.id for item in items)
     tested = [item for item in items if item.value is not None]
     state: OtherJudgesState = "not-tested"
@@ -496,11 +494,7 @@ def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]
     return found
 
 
-def _items(kinds: Sequence[str], dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
-    """The contrasts of some kinds of some pairs, as far as they were measured."""
-    found = (
-        known.get(f"{kind}.contrast", dimension=dimension, high=pair.row.high, low=pair.row.low)
-        for kind in kinds
-        for pair in pairs
-    )
-    return [item for item in found if item is not None]
+def _items(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
+    """The contrasts of one kind of some pairs, as far as they were measured."""
+    labels = ({"dimension": dimension, "high": pair.row.high, "low": pair.row.low} for pair in pairs)
+    return [item for one in labels if (item := known.get(f"{kind}.contrast", **one)) is not None]

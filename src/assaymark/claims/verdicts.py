@@ -8,16 +8,7 @@ from itertools import combinations
 from types import MappingProxyType
 
 from assaymark.claims.candidates import cell_states, claims_of, kind_of
-from assaymark.claims.evidence import (
-    EXCESS,
-    OUTCOME,
-    SILENT,
-    Index,
-    SeasonGates,
-    equivalence_gap,
-    index,
-    season_index,
-)
+from assaymark.claims.evidence import OUTCOME, SILENT, Index, SeasonGates, equivalence_gap, index
 from assaymark.claims.human_anchor import PUT, kept, put_to_people, with_people
 from assaymark.claims.levels import (
     Instruments,
@@ -30,10 +21,11 @@ from assaymark.claims.levels import (
     other_tests,
 )
 from assaymark.claims.messages import agent_words, interval_words, listing, measure_words, number, said, signed
-from assaymark.claims.orders import ranks_of, tiers_of
+from assaymark.claims.orders import orders_of, tiers_and_ranks
 from assaymark.claims.panel import (
     NO_CONTROLS,
     NOT_PREREGISTERED,
+    SMALL_GAP,
     Adversarial,
     Fields,
     adversarial_of,
@@ -43,15 +35,13 @@ from assaymark.claims.panel import (
 )
 from assaymark.claims.season_claims import (
     Place,
-    SeasonCase,
+    Season,
     SeasonVerdicts,
     band_verdicts,
     order_verdicts,
     return_verdicts,
 )
 from assaymark.claims.standing import (
-    Evidence,
-    Finding,
     clusters_of,
     distinct_of,
     evidence_of,
@@ -91,23 +81,27 @@ def decide(
     claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
-    about_agents = kind_of(claim) != "cell"
-    adversarial, instruments = _rests(claim, known, rules)
-    fields = with_people(_fields(claim, known, rules, adversarial, instruments), known, rules)
-    level = fields.level
-    touched = amended_for(claim, amended)
-    fragility = {
-        name: with_people(_fields(claim, known, other, adversarial, instruments, for_level=True), known, other).level
-        for name, other in (variants_of(claim, known, rules) if variants else {}).items()
-    }
+    rests = _rests(claim, known, rules)
+    fields = with_people(_fields(claim, known, rules, *rests), known, rules)
+    touched, late, reasons = amended_for(claim, amended), [NOT_PREREGISTERED], [fields.agreement.reason]
+    reasons += [fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
+    reasons += [fields.instruments.reason] if fields.instruments.reason else []
+    for one in fields.findings:
+        # What a bias says is a reason also where another field already stops the claim.
+        reasons += [*one.reasons, *(() if one.cap is None else (condition.text for condition in one.conditions))]
+    reasons += [] if fields.preregistered else late
+    reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     return fields.verdict(
         plan_hash,
-        claim=replace(claim, statement=_statement(fields, known)) if about_agents else claim,
-        reasons=tuple(_reasons(fields, touched)),
-        conditions=() if level == "no-claim" else tuple(_conditions(fields, level)),
-        fragility=fragility,
+        replace(claim, statement=_statement(fields, known)),
+        reasons,
+        () if fields.level == "no-claim" else tuple(_conditions(fields)),
+        fragility={
+            name: with_people(_fields(claim, known, other, *rests, for_level=True), known, other).level
+            for name, other in (variants_of(claim, known, rules) if variants else {}).items()
+        },
         amended=touched,
-    )  # fmt: skip
+    )
 
 
 def _rests(claim: Claim, known: Index, rules: Rules) -> tuple[Adversarial | None, Instruments]:
@@ -125,13 +119,12 @@ def ask_people(study: Study, known: Index, rules: Rules) -> None:
 
 def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
     """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
-    other_ddof = known.get("kappa.other_ddof", dimension=claim.dimension) is not None
     kind = kind_of(claim)
     if kind == "cell":
         return {}
     measured = known.agreements.get(claim.dimension, ())
     word = coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
-    found = other_kappas(rules, other_ddof=other_ddof, word=word)
+    found = other_kappas(rules, known.get("kappa.other_ddof", dimension=claim.dimension) is not None, word)
     if not known.tested(claim.dimension):
         return found
     if kind == "within":
@@ -143,11 +136,9 @@ def rejecting(known: Index, rules: Rules) -> frozenset[str]:
     """The tests that could reject something in this design: a sign flip cannot with few clusters."""
     if known.tests is not None:
         return known.tests
-    if "tests" not in known.memo:
-        clusters = [int(item.measurement.detail.get("clusters", 0)) for item in known.contrasts.values()]
-        known.memo["tests"] = known.measured_tests(), max(clusters, default=0)
-    measured: frozenset[str]
-    measured, most = known.memo["tests"]
+    measured = known.once("tests", known.measured_tests)
+    details = (item.measurement.detail for item in known.contrasts.values())
+    most = known.once("most clusters", lambda: max((int(one.get("clusters", 0)) for one in details), default=0))
     pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
     return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
 
@@ -171,21 +162,19 @@ def summary_of(
     ranked: dict[str, list[str]] = {}
     for one in verdicts:
         claim, head, scale = one.claim, one.claim.id.partition("[")[0], one.claim.dimension
+        supported = one.publication_level != "no-claim"
         if head in ("first", "above"):
-            pairs = claimed.setdefault(scale, [])
             names = ranked.setdefault(scale, [agent for agent in agents if agent not in unranked.get(scale, ())])
-            if one.publication_level != "no-claim":
-                others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
-                pairs += [(claim.subjects[0], other) for other in others]
+            others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
+            claimed.setdefault(scale, []).extend((claim.subjects[0], other) for other in others if supported)
         elif head == "within":
-            close = within.setdefault(scale, [])
-            close += [] if one.publication_level == "no-claim" else [tuple(sorted(claim.subjects))]
-    ranks = {scale: ranks_of(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
+            within.setdefault(scale, []).extend([tuple(sorted(claim.subjects))] if supported else [])
+    found = {scale: tiers_and_ranks(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
     return Summary(
-        tiers={scale: tiers_of(ranked[scale], claimed[scale]) for scale in ranks},
-        ranks=ranks,
-        top_set={scale: tuple(a for a, (best, _) in found.items() if best == 1) for scale, found in ranks.items()},
-        within_margin={scale: tuple(pairs) for scale, pairs in within.items()},
+        {scale: tiers for scale, (tiers, _) in found.items()},
+        {scale: ranks for scale, (_, ranks) in found.items()},
+        {scale: tuple(a for a, (best, _) in ranks.items() if best == 1) for scale, (_, ranks) in found.items()},
+        {scale: tuple(pairs) for scale, pairs in within.items()},
     )
 
 
@@ -203,25 +192,18 @@ def _fields(
     bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
     if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
         return bare
-    return replace(bare, findings=tuple(_findings(claim, evidence, known, rules)))
-
-
-def _findings(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Iterator[Finding]:
-    yield own_family_of(claim, evidence, known, rules)
-    yield length_of(claim, evidence, known, rules)
-    yield distinct_of(claim, evidence, known, rules)
+    findings = [one(claim, evidence, known, rules) for one in (own_family_of, length_of, distinct_of)]
     if claim.asserts_order:
-        yield other_judges_of(claim, evidence, known, rules)
-        yield missing_of(known, rules)
-    yield flagged_of(evidence, known)
-    yield from clusters_of(claim, evidence, known)
+        findings += [other_judges_of(claim, evidence, known, rules), missing_of(known, rules)]
+    findings += [flagged_of(evidence, known), *clusters_of(claim, evidence, known)]
+    return replace(bare, findings=tuple(findings))
 
 
 def _statement(fields: Fields, known: Index) -> str:
     """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
     claim = fields.claim
     kind, where = kind_of(claim), measure_words(claim.dimension)
-    if not fields.evidence.tested:
+    if kind == "cell" or not fields.evidence.tested:
         return claim.statement
     judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
     scope = ""
@@ -250,30 +232,12 @@ def with_gap(claim: Claim, item: Measurement) -> str:
     return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
 
-def _reasons(fields: Fields, touched: Sequence[str]) -> Iterator[str]:
-    yield fields.agreement.reason
-    yield fields.evidence.reason_at(fields.level)
-    yield from fields.adversarial.reasons
-    if fields.instruments.reason:
-        yield fields.instruments.reason
-    for one in fields.findings:
-        yield from one.reasons
-        # What a bias says is a reason also where another field already stops the claim.
-        if one.cap is not None:
-            yield from (condition.text for condition in one.conditions)
-    if not fields.preregistered:
-        yield NOT_PREREGISTERED
-    if touched:
-        yield f"Amended after the lock: {listing(touched)}."
-
-
-def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
+def _conditions(fields: Fields) -> Iterator[Condition]:
     """What must be said with a claim, in a fixed order; with a headline only what narrows it."""
     agreement = fields.agreement
-    if level == "qualified":
-        weak = agreement.status == "methodology" and agreement.kappa is not None
+    if fields.level == "qualified":
         controls = fields.adversarial.conditions
-        if weak and agreement.kappa is not None:
+        if agreement.status == "methodology" and agreement.kappa is not None:
             tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
             symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
             text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
@@ -296,55 +260,36 @@ def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
     for one in kept(fields.findings) if fields.lifts else fields.findings:
         yield from one.conditions
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
-        yield Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
+        yield SMALL_GAP
 
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
-    season = season_case(measurements, gates, plan_hash)
-    orders = order_verdicts(season)
-    verdicts = [
-        *(one for one in orders if one.kind == "first"),
-        *band_verdicts(season),
-        *return_verdicts(season),
-        *(one for one in orders if one.kind != "first"),
-    ]
-    agents, known = season.known.orders.agents, season.known
+    season = Season(measurements, gates, plan_hash)
+    orders, agents, places = order_verdicts(season), season.known.agents, list[Place]()
+    first = [one for one in orders if one.kind == "first"]
+    rest = [one for one in orders if one.kind != "first"]
     pairs = [one.verdict for one in orders if one.kind == "above"]
     levels = {frozenset(one.claim.subjects): one.publication_level for one in pairs}
     claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
-    tiers, ranks = (tiers_of(agents, claimed), ranks_of(agents, claimed)) if agents else ((), {})
-    places = []
+    tiers, ranks = tiers_and_ranks(agents, claimed)
     for tier in tiers:
         around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
         level: Level = weakest(around) if around else "no-claim"
-        why = said(f"claim.why.{_why(season, tier)}")
-        shown = len(tier) == 1 and level != "no-claim"
-        places += [Place(agent, *ranks[agent], shown=shown, level=level, why=why) for agent in tier]
-    for agent in known.ungraded:
-        why = said(f"claim.why.{'silent' if known.totals[agent].state == SILENT else 'ungraded'}")
-        places.append(Place(agent, None, None, shown=False, level="no-claim", why=why))
-    return SeasonVerdicts(tuple(verdicts), tiers, tuple(places))
-
-
-def season_case(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonCase:
-    """The measurements of a season with the rules that decide its claims."""
-    known = season_index(measurements)
-    with_baseline = any(one.labels["baseline"] == gates.baseline for one in known.named(EXCESS))
-    # Orders and comparisons with the baseline are two families of one error rate.
-    alpha = gates.alpha / (1 + (with_baseline and len(known.graded) > 1))
-    return SeasonCase(known, gates, alpha, plan_hash)
-
-
-def _why(season: SeasonCase, tier: Sequence[str]) -> str:
-    """The note of a row, as the last part of a key."""
-    if closed := season.panel.closed:
-        return closed
-    if len(season.known.graded) == 1:
-        return "only"
-    if len(tier) == 1:
-        return "ranked_outcome" if season.known.lacking(OUTCOME, tier) else "ranked"
-    inside = [season.orders.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
-    if not any(row.testable for row in inside):
-        return "periods"
-    return "unknown" if all(row.unresolved == "noise-unknown" for row in inside) else "tier"
+        if season.closed or len(agents) == 1:
+            why = season.closed or "only"
+        elif len(tier) == 1:
+            why = "ranked_outcome" if season.lacking(OUTCOME, tier) else "ranked"
+        else:
+            found = orders_of(season.known, season.rules)
+            inside = [found.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
+            unknown = all(row.unresolved == "noise-unknown" for row in inside)
+            why = "unknown" if unknown else "tier"
+            why = why if any(row.testable for row in inside) else "periods"
+        shown, note = len(tier) == 1 and level != "no-claim", said(f"claim.why.{why}")
+        places += [Place(agent, *ranks[agent], shown, level, note) for agent in tier]
+    for agent, total in sorted(season.totals.items()):
+        if total.value is None:
+            note = said(f"claim.why.{'silent' if total.state == SILENT else 'ungraded'}")
+            places.append(Place(agent, None, None, False, "no-claim", note))
+    return SeasonVerdicts((*first, *band_verdicts(season), *return_verdicts(season), *rest), tiers, tuple(places))

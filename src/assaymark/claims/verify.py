@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import combinations
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -20,7 +21,6 @@ from assaymark.claims.evidence import (
     OUTCOME,
     PROBE,
     TOTAL,
-    Index,
     SeasonGates,
     index,
 )
@@ -28,10 +28,10 @@ from assaymark.claims.human_anchor import PUT, stated_family
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.panel import cell_state
-from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged, read_certificate
+from assaymark.claims.reading import SOURCE, StatedStudy, arranged, read_certificate
 from assaymark.claims.recompute import Recomputation
-from assaymark.claims.season_claims import SeasonVerdict
-from assaymark.claims.verdicts import decide, decide_season, season_case
+from assaymark.claims.season_claims import Season, SeasonVerdict
+from assaymark.claims.verdicts import decide, decide_season
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import (
     AGGREGATE,
@@ -195,7 +195,12 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
             for at, one in enumerate(stated.tables)
         ]
         found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
-        recomputation = Recomputation(_read(stated, gates, items), found)
+        season = Season(items, gates, verdict.plan_hash)
+        known = season.known
+        study = StatedStudy(
+            level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
+        )
+        recomputation = Recomputation(study, season.rules, items, found)
         again = []
         for item in items:
             has_table = item.name in _ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
@@ -228,39 +233,20 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
-def _read(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> Read:
-    """The certificate as the checks of single numbers read one."""
-    case = season_case(items, gates, stated.verdict.plan_hash)
-    known = case.known.orders
-    study = StatedStudy(
-        level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
-    )
-    nothing: dict[str, Any] = dict.fromkeys(SECTIONS, ())
-    whole = Certificate(
-        software=stated.software, verdict=stated.verdict, claim_scope=stated.claim_scope, rules=case.rules, study=study,
-        other_pairs=None, **nothing,
-    )  # fmt: skip
-    families_item, serial = known.get("panel.families"), known.get("order.autocorrelation", dimension="aggregate")
-    return Read(
-        whole,
-        tuple(items),
-        complete=families_item is None or not families_item.detail.get("missing"),
-        consecutive=serial is not None and serial.detail.get("order") == "consecutive",
-    )
-
-
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
         return _verify_season(certificate)
-    read = read_certificate(certificate)
+    whole, measurements = read_certificate(certificate)
+    study, others, stated, rules = whole.study, whole.other_pairs, whole.verdict, whole.rules
     found = Findings()
-    again = Recomputation(read, found)
-    items = again.cells([again.one(item) for item in read.measurements])
+    again = Recomputation(study, rules, measurements, found)
+    items = again.cells([again.one(item) for item in measurements])
     again.halos(items)
     again.drops(items)
     found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
-    study, others = read.certificate.study, read.certificate.other_pairs
+    claim, pairs = stated.claim, list(combinations(study.agents, 2))
+    dimension, subjects, kind = claim.dimension, claim.subjects, kind_of(claim)
     try:
         known = index(
             items,
@@ -269,41 +255,32 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
             dimensions=study.dimensions,
             tests=frozenset() if others is None else frozenset(others.tests),
         )
-        known = replace(known, rows=_rows(read, known, found), memo={PUT: stated_family(read.certificate.people_p)})
-        stated, rules = read.certificate.verdict, read.certificate.rules
-        verdict = decide(_claim_again(read, known), known, rules, stated.plan_hash, amended=stated.amended)
-        found.compare("scope in the tuple", read.certificate.claim_scope, verdict.claim.scope)
+        # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
+        rows: dict[str, tuple[Row, ...]] = {}
+        for scale in (AGGREGATE, *study.dimensions):
+            if others is None or scale not in others.scales:
+                continue
+            columns = others.scales[scale]
+            left = [pair for pair in pairs if scale != dimension or not about(claim, *pair)]
+            if columns is None:
+                other = {pair: Row(*pair, testable=False, p={}) for pair in left}
+            else:
+                other = dict(zip(left, columns.rows(left), strict=True))
+            if other:
+                found.given("p-values of the pairs that the claim is not about are")
+            rows[scale] = tuple(other.get(pair) or row_of(known, known.contrast(scale, *pair)) for pair in pairs)
+        known = replace(known, rows=rows, memo={PUT: stated_family(whole.people_p)})
+        # The claim as it is put on these measurements: its kind, dimension and subjects decide all its words.
+        if kind == "first":
+            claim = first_claim(dimension, subjects[0], len(known.agents))
+        elif kind == "cell":
+            claim = cell_claim(cell_state(claim, known), rules.cells)
+        else:
+            pair = direction(dimension, subjects[0], subjects[1], known)
+            claim = within_claim(*pair, rules.margin) if kind == "within" else pair_claim(dimension, *pair)
+        verdict = decide(claim, known, rules, stated.plan_hash, amended=stated.amended)
+        found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
         compare_verdicts(stated, verdict, found)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
     return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
-
-
-def _rows(read: Read, known: Index, found: Findings) -> dict[str, tuple[Row, ...]]:
-    """Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated."""
-    stated = read.certificate.other_pairs
-    rows: dict[str, tuple[Row, ...]] = {}
-    for scale in (AGGREGATE, *read.certificate.study.dimensions):
-        if stated is None or scale not in stated.scales:
-            continue
-        left, columns = read.others(scale), stated.scales[scale]
-        if columns is None:
-            other = {pair: Row(*pair, testable=False, p={}) for pair in left}
-        else:
-            other = dict(zip(left, columns.rows(left), strict=True))
-        if other:
-            found.given("p-values of the pairs that the claim is not about are")
-        rows[scale] = tuple(other.get(pair) or row_of(known, known.contrast(scale, *pair)) for pair in read.pairs)
-    return rows
-
-
-def _claim_again(read: Read, known: Index) -> Claim:
-    """The claim as it is put on these measurements: its kind, dimension and subjects decide all its words."""
-    claim, rules = read.certificate.verdict.claim, read.certificate.rules
-    dimension, subjects, kind = claim.dimension, claim.subjects, kind_of(claim)
-    if kind == "first":
-        return first_claim(dimension, subjects[0], len(known.agents))
-    if kind == "cell":
-        return cell_claim(cell_state(claim, known), rules.cells)
-    pair = direction(dimension, subjects[0], subjects[1], known)
-    return within_claim(*pair, rules.margin) if kind == "within" else pair_claim(dimension, *pair)

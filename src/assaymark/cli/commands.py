@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "proofread": Place(*_GATE, "check the sentences of a text against a run"),
         "skill": Place(*_GATE, "print instructions for a coding agent"),
         "serve": Place("assaymark.cli.serve", "app", "show a run in the browser, also while it is running"),
-        "doctor": Place(*_STUDY, "check packages and keys, and list what can run"),
+        "doctor": Place("assaymark.cli.doctor", "app", "check packages and keys, and list what can run"),
     },
     "A study": {
         "run": Place(*_STUDY, "lock, decide, judge, measure, claim and report in one"),
@@ -68,11 +68,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
 }
 """Every command, as the help lists them."""
 
-EXAMPLES: Final = (
-    "assaymark check scores.csv",
-    "assaymark demo",
-    "assaymark run study.toml --out runs/mine",
-)
+EXAMPLES: Final = ("assaymark check scores.csv", "assaymark demo", "assaymark run study.toml --out runs/mine")
 
 STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 a bug, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""

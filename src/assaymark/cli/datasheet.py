@@ -35,8 +35,7 @@ Log = Annotated[
     Path | None, typer.Option("--from", help="Existing log of pairwise verdicts, any format.", metavar="LOG")
 ]
 LogMap = Annotated[
-    list[str] | None,
-    typer.Option("--map", help="For --from: a column, or a map (TOML).", metavar="ROLE=COLUMN"),
+    list[str] | None, typer.Option("--map", help="For --from: a column, or a map (TOML).", metavar="ROLE=COLUMN")
 ]
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="For --from: leave out rows that cannot be read.")]
 Only = Annotated[

@@ -28,9 +28,8 @@ from assaymark.cli.options import (
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import forecast as costs
-from assaymark.workflow.ask import prices_of
+from assaymark.workflow.ask import check_ledger_name, name_ledger, prices_of
 from assaymark.workflow.run_folder import RunFolder, read_text
-from assaymark.workflow.sharing import check_ledger_name, name_ledger
 from assaymark.workflow.tracks.season_day import Stepped, run_season, start_season, step_season
 from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
 from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
@@ -101,9 +100,7 @@ def init(
 
 
 @app.command(
-    "step",
-    short_help="advance one trading day (for cron)",
-    epilog=examples("assaymark season step seasons/live"),
+    "step", short_help="advance one trading day (for cron)", epilog=examples("assaymark season step seasons/live")
 )
 def step(
     ctx: typer.Context, season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None,

@@ -33,19 +33,17 @@ from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
 from assaymark.report.records.study import Calls
-from assaymark.workflow import doctor as examination
 from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
+from assaymark.workflow.amend import make_controls
 from assaymark.workflow.ask import prices_of, require_not_stopped
 from assaymark.workflow.check import check_real, is_plan_of_scores, is_table, lock_plan, open_checked
-from assaymark.workflow.controls import make_controls
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
-from assaymark.workflow.partitions import computing_of
 from assaymark.workflow.plan_calls import PRICES
 from assaymark.workflow.publish import report_unfinished
 from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
-from assaymark.workflow.score_files import measure_table
+from assaymark.workflow.score_files import computing_of, measure_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import study_text
 from assaymark.workflow.tracks.benchmark import bench_report
@@ -280,8 +278,7 @@ def judge(
 
 @app.command(
     epilog=examples(
-        "assaymark measure runs/mine",
-        "assaymark measure --judgments scores/ --dimensions clarity,risk --out big",
+        "assaymark measure runs/mine", "assaymark measure --judgments scores/ --dimensions clarity,risk --out big"
     )
 )
 def measure(
@@ -512,20 +509,6 @@ def export(
         tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
     told = [{"path": str(one.path), "judge": one.judge, "samples": one.samples, "scored": one.scored} for one in logs]
     say(tools, json, {"logs": told, "tables": tables}, [*map(str, logs), *tables])
-
-
-@app.command(epilog=examples("assaymark doctor", "assaymark doctor --json | jq .can_run"))
-def doctor(ctx: typer.Context, json: AsJson = False) -> None:
-    """Check which packages and keys are present (never the keys' values), and list what can run."""
-    tools = tools_of(ctx)
-    findings = examination.examine(os.environ)
-    runs, lines = examination.can_run(findings, sorted(tools.models())), []
-    for one in findings:
-        mark = "yes" if one.present else ("NO " if one.needed else "no ")
-        lines.append(f"{mark}  {one.what:<20} {one.detail}")
-    say(tools, json, {"findings": findings, "can_run": runs}, [*lines, *runs])
-    if any(not finding.present for finding in findings if finding.needed):
-        raise AssayError("a package that assaymark needs is missing")
 
 
 def _finish(

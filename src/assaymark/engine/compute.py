@@ -35,7 +35,7 @@ from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.calls import pack
 from assaymark.engine.database import KEYS_A_QUERY, Store, groups
-from assaymark.engine.schema import metadata, seal, sealed
+from assaymark.engine.schema import check_sealed, metadata, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -132,11 +132,6 @@ def target_of(function: Function) -> str:
     if known is not function:
         raise ValueError(f"{target} cannot be imported by its name; give a function of a module")
     return target
-
-
-def chunk_key(target: str, version: str, chunk: Chunk) -> str:
-    """sha256 over the function's name, the version of what it computes, and the chunk, as 64 hex digits."""
-    return hashlib.sha256(canonical_json([target, version, chunk.what]).encode()).hexdigest()
 
 
 def answer(task: Task) -> Ended:
@@ -238,10 +233,7 @@ class ChunkBook:
 
 
 def _check(row: rows.Row) -> None:
-    fields = (row["key"], row["function"], row["object"], row["finished_at"])
-    # Damage can turn any value into bytes, which no seal is over.
-    if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
-        raise LedgerError(f"chunk {row['key']} has changed since it was written; restore the ledger from a copy")
+    check_sealed(chunks, row, f"chunk {row['key']}")
 
 
 CHECKS: Final = {chunks: _check}
@@ -455,7 +447,9 @@ def map_chunks(
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
             raise ValueError(f"{name} must be finite and above 0 (got {seconds})")
     target = target_of(function)
-    keys = [chunk_key(target, version, chunk) for chunk in chunks]
+    # sha256 over the function's name, the version of what it computes, and the chunk
+    named = (canonical_json([target, version, chunk.what]) for chunk in chunks)
+    keys = [hashlib.sha256(name.encode()).hexdigest() for name in named]
     held = {} if ledger is None else ledger.chunks.held(keys)
     found = {index: held[key] for index, key in enumerate(keys) if key in held}
     tasks = [
@@ -521,8 +515,18 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
     process = context.Process(target=_answer_beside, args=(theirs, function, args), daemon=True)
     start(process)
     theirs.close()  # or its end would not be seen when the process dies
+
+    def result() -> T:
+        try:
+            good, found = ours.recv()
+        except (EOFError, OSError):
+            return function(*args)
+        if good:
+            return cast(T, found)
+        raise found
+
     try:
-        yield lambda: _result(ours, function, *args)
+        yield result
     finally:
         stop(process)
         ours.close()
@@ -535,16 +539,6 @@ def _answer_beside(pipe: Connection, function: Callable[..., object], args: tupl
         pipe.send((True, function(*args)))
     except Exception as exc:
         pipe.send((False, exc))
-
-
-def _result(pipe: Connection, function: Callable[..., T], *args: Any) -> T:
-    try:
-        good, found = pipe.recv()
-    except (EOFError, OSError):
-        return function(*args)
-    if good:
-        return cast(T, found)
-    raise found
 
 
 # Chunks on a Ray cluster: driven from a process of its own, which can be cut off whatever Ray is doing
@@ -572,17 +566,8 @@ _NO_ENTRY: Final = (
 _NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
 
 
-@dataclass(frozen=True, slots=True)
-class _Connected:
-    """The cluster let the driver in."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Over:
-    """All tasks have ended, or, with a reason, no more of them can."""
-
-    failure: Failure | None = None
-    reason: str | None = None
+_Over = tuple[Failure | None, str | None]
+"""All tasks have ended, or, with a failure or a reason, no more of them can. None says that the cluster let us in."""
 
 
 def on_ray(
@@ -598,31 +583,29 @@ def on_ray(
     start(driver)
     theirs.close()
     try:
-        said = _next(ours, min(_START_S, stall_s), _NO_ENTRY)
-        while not isinstance(said, _Over):
-            if not isinstance(said, _Connected):
+        patience_s, silence = min(_START_S, stall_s), _NO_ENTRY
+        while True:
+            if not ours.poll(patience_s):
+                raise AssayError(silence.format(patience_s))
+            try:
+                said: Ended | _Over | None = ours.recv()
+            except (EOFError, OSError):
+                said = None, _GONE
+            if isinstance(said, tuple):
+                break
+            if said is not None:
                 yield said
-            said = _next(ours, stall_s, _NO_ROOM)
-        if said.failure is not None:
-            raise ChunkError([said.failure])
-        if said.reason is not None:
-            raise AssayError(said.reason)
+            patience_s, silence = stall_s, _NO_ROOM
+        failure, reason = said
+        if failure is not None:
+            raise ChunkError([failure])
+        if reason is not None:
+            raise AssayError(reason)
     finally:
         ours.close()
         driver.terminate()
         driver.join(_END_S)
         stop(driver)
-
-
-def _next(pipe: Connection, patience_s: float, silence: str) -> Ended | _Connected | _Over:
-    """What the driver says next; ``silence`` is what it means when that is nothing."""
-    if not pipe.poll(patience_s):
-        raise AssayError(silence.format(patience_s))
-    try:
-        said: Ended | _Connected | _Over = pipe.recv()
-    except (EOFError, OSError):
-        return _Over(reason=_GONE)
-    return said
 
 
 def _drive(
@@ -644,16 +627,16 @@ def _drive(
         named = address or os.environ.get("RAY_ADDRESS")
         options = {"address": named} if named else {"address": "local", "num_cpus": workers, "include_dashboard": False}
         ray.init(**options, log_to_driver=False, logging_level="ERROR")
-        pipe.send(_Connected())
+        pipe.send(None)
         for ended in _ends(ray, Turns(tasks, attempts), workers, deadline_s):
             pipe.send(ended)
-        over = _Over()
+        over: _Over = None, None
     except ChunkError as exc:
-        over = _Over(failure=exc.failures[0])
+        over = exc.failures[0], None
     except Exception as exc:
         where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
         said = " ".join(f"{type(exc).__name__}: {exc}".split())
-        over = _Over(reason=f"Ray at {where} cannot be used: {said[:_SAID]}")
+        over = None, f"Ray at {where} cannot be used: {said[:_SAID]}"
     finally:
         # Ray has processes that outlive whoever started them, unless they are told.
         if ray is not None:

@@ -71,12 +71,18 @@ _MEANINGS = (
 
 
 class Store(ABC):
-    """A database that can hold a ledger; ``name`` is how messages call it, never with a password."""
+    """A database that can hold a ledger; ``name`` is how messages call it, never with a password.
+
+    Unless a store says otherwise, nothing has to be held to run calls, the server watches over its own pages, and every
+    object lives in its table.
+    """
 
     name: str
     engine: sa.Engine
     shared: ClassVar[bool]
     """Whether several runs may work on it at once, each on the calls it holds a lease of."""
+    inserts: Callable[[Any], Any]
+    """How its dialect inserts rows."""
     wrote = False
     """Whether rows were written to a file that are not sealed yet. A database is never sealed: others are at work."""
 
@@ -112,32 +118,35 @@ class Store(ABC):
         """Check that a ledger of this version is here, or make one where there is nothing yet."""
 
     @abstractmethod
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the right to run calls."""
-
-    @abstractmethod
-    def check_structure(self, connection: sa.Connection) -> None:
-        """Raise `LedgerError` unless what is stored hangs together."""
-
-    @abstractmethod
-    def inline(self, item: Packed) -> bool:
-        """Whether an object is small enough to live in the table."""
-
-    @abstractmethod
-    def keep(self, packed: Iterable[Packed]) -> None:
-        """Put those objects on the disk which do not live in the table."""
-
-    @abstractmethod
-    def read(self, sha256: str) -> bytes:
-        """The packed bytes of an object that does not live in the table."""
-
-    @abstractmethod
-    def insert_new(self, table: sa.Table) -> sa.Insert:
-        """An insertion that leaves rows alone which are there already."""
-
-    @abstractmethod
     def now(self, connection: sa.Connection) -> float:
         """Seconds since 1970, by the one clock that all who write to it share."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the right to run calls."""
+        return nullcontext()
+
+    def check_structure(self, connection: sa.Connection) -> None:
+        """Raise `LedgerError` unless what is stored hangs together."""
+        del connection
+
+    def inline(self, item: Packed) -> bool:
+        """Whether an object is small enough to live in the table."""
+        del item
+        return True
+
+    def keep(self, packed: Iterable[Packed]) -> None:
+        """Put those objects on the disk which do not live in the table, and refuse what no table can hold."""
+        for item in packed:
+            if len(item.data) > _MOST_BYTES:
+                raise LedgerError(f"{self.name}: an object of {len(item.data)} bytes is too large for a database")
+
+    def read(self, sha256: str) -> bytes:
+        """The packed bytes of an object that does not live in the table."""
+        raise LedgerError(f"object {sha256} is damaged: its bytes are gone; restore the ledger from a copy")
+
+    def insert_new(self, table: sa.Table) -> sa.Insert:
+        """An insertion that leaves rows alone which are there already."""
+        return _insert_new(self.inserts, table)
 
 
 KEYS_A_QUERY = 500
@@ -156,10 +165,11 @@ class SqliteStore(Store):
     shared = False
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name = path, str(path)
+        self.path, self.name, self.inserts = path, str(path), sqlite.insert
         self.engine = connect(path)
         sa.event.listen(self.engine, "begin", self._begin)
         self._files = ObjectFiles(path.parent / "objects")
+        self.read = self._files.read  # type: ignore[method-assign]  # the file of a large object
 
     def _begin(self, connection: sa.Connection) -> None:
         writes = bool(connection.get_execution_options().get(_WRITE, False))
@@ -204,14 +214,6 @@ class SqliteStore(Store):
     def keep(self, packed: Iterable[Packed]) -> None:
         """Write and sync the files of large objects."""
         self._files.write(item for item in packed if not self.inline(item))
-
-    def read(self, sha256: str) -> bytes:
-        """The file of a large object."""
-        return self._files.read(sha256)
-
-    def insert_new(self, table: sa.Table) -> sa.Insert:
-        """See `Store`."""
-        return _insert_new(sqlite.insert, table)
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which everybody is who uses the file."""
@@ -265,26 +267,21 @@ def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence
     if not rows:
         return 0
     # Core's handling of parameters costs several times what SQLite needs to store the row.
-    sql, ordered = _compiled(statement, connection.dialect, tuple(rows[0]))
-    parameters = list(map(_taking(ordered), rows)) if ordered else list(rows)
+    sql, taking = _compiled(statement, connection.dialect, tuple(rows[0]))
+    parameters = list(map(taking, rows)) if taking else list(rows)
     return connection.exec_driver_sql(sql, parameters).rowcount
 
 
 @lru_cache(maxsize=64)
 def _compiled(
     statement: Statement, dialect: sa.Dialect, columns: tuple[str, ...]
-) -> tuple[str, tuple[str, ...] | None]:
-    """The SQL of a statement, and the order of its parameters where the driver goes by position."""
+) -> tuple[str, Callable[[Mapping[str, Any]], tuple[Any, ...]] | None]:
+    """The SQL of a statement, and what makes its parameters of a row where the driver goes by position."""
     compiled = statement.compile(dialect=dialect, column_keys=list(columns))
-    return str(compiled), tuple(compiled.positiontup or ()) or None
-
-
-@lru_cache(maxsize=64)
-def _taking(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """What makes a tuple of the named values of a row."""
+    names = tuple(compiled.positiontup or ())
     if len(names) == 1:  # of one name, itemgetter makes no tuple
-        return lambda row: (row[names[0]],)
-    return itemgetter(*names)
+        return str(compiled), lambda row: (row[names[0]],)
+    return str(compiled), itemgetter(*names) if names else None
 
 
 @contextmanager
@@ -402,7 +399,7 @@ class PostgresStore(Store):
             problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
             raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
         # Neither the password nor anything else of the query: it can hold one too.
-        self.name = f"postgresql://{parsed.host or 'local'}/{parsed.database or ''}"
+        self.inserts, self.name = postgresql.insert, f"postgresql://{parsed.host or 'local'}/{parsed.database or ''}"
         try:
             import psycopg  # noqa: F401
         except ImportError as exc:
@@ -426,32 +423,6 @@ class PostgresStore(Store):
                     make_tables(connection)
                     traffic.create_all(connection)
         check_version(self.engine, self.name)
-
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Nothing to hold: each call is held by its lease."""
-        return nullcontext()
-
-    def check_structure(self, connection: sa.Connection) -> None:
-        """Nothing to look at: the server watches over its pages, and a damaged index of it is not ours to find."""
-
-    def inline(self, item: Packed) -> bool:
-        """Every object lives in the table."""
-        del item
-        return True
-
-    def keep(self, packed: Iterable[Packed]) -> None:
-        """Refuse what no table can hold."""
-        for item in packed:
-            if len(item.data) > _MOST_BYTES:
-                raise LedgerError(f"{self.name}: an object of {len(item.data)} bytes is too large for a database")
-
-    def read(self, sha256: str) -> bytes:
-        """No object lives outside the table."""
-        raise LedgerError(f"object {sha256} is damaged: its bytes are gone; restore the ledger from a copy")
-
-    def insert_new(self, table: sa.Table) -> sa.Insert:
-        """An insertion that leaves rows alone which are there already."""
-        return _insert_new(postgresql.insert, table)
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of the server."""
@@ -610,11 +581,6 @@ def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[En
     return fences
 
 
-def _stale(key: str, fence: int | None, fences: dict[str, int] | None) -> bool:
-    """Whether a claim is no longer the last one of its call, or the call has its reply."""
-    return fence is not None and fences is not None and fences.get(key) != fence
-
-
 def begin(
     connection: sa.Connection, begins: Sequence[Begin], fences: dict[str, int] | None, now: float
 ) -> list[Attempt | None]:
@@ -626,8 +592,16 @@ def begin(
         None if _stale(key, fence, fences) else Attempt(key, last.get(key, 0) + 1, now, fence=fence)
         for key, fence in begins
     ]
-    execute_many(connection, _NEW_ATTEMPT, [rows.attempt_row(attempt) for attempt in begun if attempt])
+    new = [
+        tables.sealed(tables.attempts, one.key, one.number, one.started_at, None, None, None) for one in begun if one
+    ]
+    execute_many(connection, _NEW_ATTEMPT, new)
     return begun
+
+
+def _stale(key: str, fence: int | None, fences: dict[str, int] | None) -> bool:
+    """Whether a claim is no longer the last one of its call, or the call has its reply."""
+    return fence is not None and fences is not None and fences.get(key) != fence
 
 
 def _end(

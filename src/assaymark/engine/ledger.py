@@ -145,14 +145,6 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
     return Audit(checked, tuple(found), tuple(since))
 
 
-def seal_rows(connection: sa.Connection, store: Store) -> None:
-    """Seal the rows of a file, in a transaction that writes; those that were sealed before are not read again."""
-    before = _sealed(connection) or {}
-    sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in _there(connection, _RECORD)}
-    if (now := {name: found for name, found in sums.items() if found.rows}) != before:
-        put_note(connection, store, _NOTE, json.dumps(now))
-
-
 def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     """What the last clean close sealed; None if there was none."""
     text = get_note(connection, _NOTE)
@@ -288,7 +280,11 @@ class Ledger:
         try:
             if self._store.wrote:
                 with self._store.writing() as connection:
-                    seal_rows(connection, self._store)
+                    # Those that were sealed before are not read again
+                    before, there = _sealed(connection) or {}, _there(connection, _RECORD)
+                    sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in there}
+                    if (now := {name: found for name, found in sums.items() if found.rows}) != before:
+                        put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
         finally:
             self._engine.dispose()
@@ -432,7 +428,9 @@ class Ledger:
         with self._store.reading() as connection:
             wanted = _ANSWERED.where(*(~tables.calls.c.model.startswith(f"{name}/") for name in without))
             found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
-            yield from map(rows.answered_of, found)
+            for row in found:
+                facts = Reply(text="", **rows.facts_of(row)[0])
+                yield Answered(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
     def perhaps_paid(self) -> list[tuple[str, int]]:
         """Key and number of each attempt that may have been paid and has no reply: under way, cut off, or lost."""
@@ -485,8 +483,9 @@ class Ledger:
 
     def add_source(self, path: str, data: bytes, format: str) -> str:
         """Store the bytes of an imported file, and that it was imported. Returns their sha256; twice is once."""
-        packed = pack(data)
-        row = rows.source_row(path, packed.sha256, format, self._store.clock())
+        packed, path, now = pack(data), rows.plain(path), self._store.clock()
+        seal = rows.seal(path, packed.sha256, format, now)
+        row = {"path": path, "sha256": packed.sha256, "format": format, "added_at": now, "seal": seal}
         self._add([packed], "source", tables.sources, [row])
         return packed.sha256
 

@@ -230,16 +230,6 @@ class Source:
     added_at: float
 
 
-def attempt_row(attempt: Attempt) -> dict[str, Any]:
-    """The row of an attempt that begins."""
-    return {
-        "key": attempt.key,
-        "number": attempt.number,
-        "started_at": attempt.started_at,
-        "seal": seal(attempt.key, attempt.number, attempt.started_at, None, None, None),
-    }
-
-
 def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, error: str | None) -> dict[str, Any]:
     """What changes in the row of an attempt when it ends; ``at_key`` and ``at_number`` say in which row."""
     error = None if error is None else plain(error)[:_ERROR_CHARS]
@@ -255,9 +245,7 @@ def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, erro
 
 def attempt_of(row: Row) -> Attempt:
     """The attempt in a row of ``attempts``."""
-    fields = (row["key"], row["number"], row["started_at"], row["ended_at"], row["outcome"], row["error"])
-    _check(row, f"attempt {row['number']} of call {row['key']}", *fields)
-    return Attempt(*fields)
+    return Attempt(*check_sealed(attempts, row, f"attempt {row['number']} of call {row['key']}"))
 
 
 _FACTS = (
@@ -281,12 +269,6 @@ class Answered:
     def place(self) -> tuple[str, int]:
         """The attempt that it came from."""
         return self.key, self.number
-
-
-def answered_of(row: Row) -> Answered:
-    """The facts in a row of ``replies`` joined with the model of its call."""
-    facts, _ = facts_of(row)
-    return Answered(row["key"], row["number"], row["model"], Reply(text="", **facts), row["finished_at"])
 
 
 def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
@@ -328,13 +310,6 @@ def object_of(sha256: str, row: Row, stored: Callable[[str], bytes]) -> bytes:
     """The bytes of an object from its ``codec``, ``size`` and ``bytes`` (None: in a file)."""
     data = stored(sha256) if row["bytes"] is None else row["bytes"]
     return unpack(sha256, row["codec"], row["size"], data)
-
-
-def source_row(path: str, sha256: str, format: str, now: float) -> dict[str, Any]:
-    """The row of an imported file."""
-    path = plain(path)
-    seal_ = seal(path, sha256, format, now)
-    return {"path": path, "sha256": sha256, "format": format, "added_at": now, "seal": seal_}
 
 
 def source_of(row: Row) -> Source:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Annotated, Final, Literal
@@ -27,7 +27,7 @@ _COLUMNS: Final = ("symbol", "ts", "open", "high", "low", "close", "volume")
 _SHOWN: Final = 20  # complete bars of a held or traded symbol in a context
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Track:
     """One market that the agents traded on; the logs state neither its clock nor the capital.
 
@@ -65,15 +65,10 @@ class Track:
             raise ValueError(f"must be a step such as {wanted} (got {stamp[:40]!r})")
         return found
 
-    def decided_at(self, local: datetime) -> datetime:
-        """The moment of a decision at a step: its bar's open is known, nothing later."""
-        return self._utc(local + (self.opens or timedelta(0)))
-
-    def complete_at(self, local: datetime) -> datetime:
-        """When all of the bar with this stamp is known."""
-        return self._utc(local + (self.closes if self.closes is not None else self.lag))
-
-    def _utc(self, local: datetime) -> datetime:
+    def utc(self, local: datetime, *, complete: bool = False) -> datetime:
+        """When a decision at a step is made: its bar's open is known, nothing later; or when all of its bar is."""
+        after = self.closes if self.closes is not None else self.lag
+        local += after if complete else self.opens or timedelta(0)
         try:
             return local.replace(tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
         except ZoneInfoNotFoundError:
@@ -83,98 +78,76 @@ class Track:
 
 TRACKS: Final[Mapping[str, Track]] = MappingProxyType({
     "agent_data": Track(
-        name="us", prices="prices_us_hourly.csv", zone="America/New_York", asset_class="equity", capital=10_000.0,
-        currency="USD", lag=timedelta(hours=1),
+        "us", "prices_us_hourly.csv", "America/New_York", "equity", 10_000.0, "USD", lag=timedelta(hours=1)
     ),
     "agent_data_astock_hour": Track(
-        name="cn-hourly", prices="prices_astock_hourly.csv", zone="Asia/Shanghai", asset_class="equity",
-        capital=100_000.0, currency="CNY", suffix="-astock-hour",
+        "cn-hourly", "prices_astock_hourly.csv", "Asia/Shanghai", "equity", 100_000.0, "CNY", suffix="-astock-hour"
     ),
     "agent_data_astock": Track(
-        name="cn-daily", prices="prices_astock_daily.csv", zone="Asia/Shanghai", asset_class="equity",
-        capital=100_000.0, currency="CNY", opens=timedelta(hours=9, minutes=30), closes=timedelta(hours=15),
+        "cn-daily", "prices_astock_daily.csv", "Asia/Shanghai", "equity", 100_000.0, "CNY",
+        opens=timedelta(hours=9, minutes=30), closes=timedelta(hours=15),
     ),
     "agent_data_crypto": Track(
-        name="crypto", prices="prices_crypto_daily.csv", zone="UTC", asset_class="crypto", capital=50_000.0,
-        currency="USDT", opens=timedelta(0), closes=timedelta(days=1), units=5.1e-5,
+        "crypto", "prices_crypto_daily.csv", "UTC", "crypto", 50_000.0, "USDT", opens=timedelta(0),
+        closes=timedelta(days=1), units=5.1e-5,
     ),
 })  # fmt: skip
 """The tracks by the name that the logs give them."""
 
 
 class Prices:
-    """The bars of one track; ``steps`` are the local stamps, oldest first."""
+    """The bars of one track; ``steps`` are the local stamps, oldest first.
+
+    ``bars`` are by step; only their opens were known at it.
+    """
 
     def __init__(self, track: Track, bars: Mapping[datetime, Mapping[str, Bar]], volumes: Mapping[str, float]) -> None:
         self.track = track
         self.steps = sorted(bars)
-        self._bars = {step: bars[step] for step in self.steps}
+        self.bars = {step: bars[step] for step in self.steps}
         self._volumes = volumes
         self.symbols = tuple(sorted({symbol for found in bars.values() for symbol in found}))
         self._facts: dict[datetime, tuple[Fact, ...]] = {}
 
-    def __contains__(self, step: datetime) -> bool:
-        return step in self._bars
-
-    def bars(self, step: datetime) -> Mapping[str, Bar]:
-        """The bars stamped with a step. Only their opens were known at it."""
-        return self._bars[step]
-
     def opens(self, step: datetime) -> dict[str, float]:
         """The open of every symbol at a step."""
-        return {symbol: bar.open for symbol, bar in self._bars[step].items() if bar.open is not None}
+        return {symbol: bar.open for symbol, bar in self.bars[step].items() if bar.open is not None}
 
     def last_open(self, symbol: str, step: datetime) -> float | None:
         """The open of a symbol at a step, or the last one before; None where there is none yet."""
-        found = (self._bars[one].get(symbol) for one in reversed(self.steps[: bisect_right(self.steps, step)]))
+        found = (self.bars[one].get(symbol) for one in reversed(self.steps[: bisect_right(self.steps, step)]))
         return next((bar.open for bar in found if bar is not None and bar.open is not None), None)
 
     def facts(self, step: datetime) -> tuple[Fact, ...]:
         """What an agent was shown of prices at a step: every symbol's open, and its close one bar before."""
         if step not in self._facts:
-            decided = self.track.decided_at(step)
+            decided = self.track.utc(step)
             seen = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
-            for last in self._before(step, 1):
-                known = self.track.complete_at(last)
-                for symbol, bar in self._bars[last].items():
-                    if bar.close is not None and known <= decided:
-                        seen.append(("previous_close", known, symbol, bar.close))
+            seen += [
+                ("previous_close", self.track.utc(last, complete=True), symbol, bar.close)
+                for last in self._complete(step, 1) for symbol, bar in self.bars[last].items() if bar.close is not None
+            ]  # fmt: skip
             self._facts[step] = tuple(
-                Fact(
-                    id=f"{name}:{symbol}",
-                    instrument=symbol,
-                    field=name,
-                    value=price,
-                    unit="price",
-                    available_at=at,
-                    as_of=at,
-                    source=self.track.prices,
-                )
+                Fact(id=f"{name}:{symbol}", instrument=symbol, field=name, value=price, unit="price", available_at=at,
+                     as_of=at, source=self.track.prices)
                 for name, at, symbol, price in seen
-            )
+            )  # fmt: skip
         return self._facts[step]
 
     def series(self, step: datetime, symbols: Iterable[str]) -> tuple[Series, ...]:
         """The last complete bars before a step of each of the symbols that has any."""
-        decided = self.track.decided_at(step)
-        known = [one for one in self._before(step, _SHOWN) if self.track.complete_at(one) <= decided]
-        found = []
+        known, found = self._complete(step, _SHOWN), []
         for symbol in sorted(set(symbols)):
-            bars = {one: bar for one in known if (bar := self._bars[one].get(symbol)) is not None}
+            bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
             whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
             if whole:
-                found.append(
-                    Series(
-                        instrument=symbol,
-                        interval_s=86_400 if self.track.daily else 3_600,
-                        times=tuple(map(self.track.complete_at, whole)),
-                        close=tuple(bar.close or 0.0 for bar in whole.values()),
-                        open=tuple(bar.open or 0.0 for bar in whole.values()),
-                        high=tuple(bar.high or 0.0 for bar in whole.values()),
-                        low=tuple(bar.low or 0.0 for bar in whole.values()),
-                        volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
-                    )
-                )
+                found.append(Series(
+                    instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
+                    times=tuple(self.track.utc(one, complete=True) for one in whole),
+                    volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
+                    **{name: tuple(getattr(bar, name) for bar in whole.values())
+                       for name in ("open", "high", "low", "close")},
+                ))  # fmt: skip
         return tuple(found)
 
     def benchmark(self, start: datetime, end: datetime) -> float | None:
@@ -183,9 +156,10 @@ class Prices:
         both = [other[symbol] / price - 1.0 for symbol, price in one.items() if symbol in other]
         return math.fsum(both) / len(both) if both else None
 
-    def _before(self, step: datetime, most: int) -> list[datetime]:
-        at = bisect_left(self.steps, step)
-        return self.steps[max(at - most, 0) : at]
+    def _complete(self, step: datetime, most: int) -> list[datetime]:
+        """Of the last ``most`` steps before one, those whose bars were complete at it."""
+        at, decided = bisect_left(self.steps, step), self.track.utc(step)
+        return [one for one in self.steps[max(at - most, 0) : at] if self.track.utc(one, complete=True) <= decided]
 
 
 def read_prices(track: Track, name: str, data: bytes, tally: Tally) -> Prices:
@@ -299,12 +273,8 @@ def texts_of(text: str | None) -> tuple[tuple[Rationale, ...], tuple[str, ...]]:
 
 
 _KINDS: Final[Mapping[str, ActionKind]] = {
-    "buy": "buy",
-    "buy_crypto": "buy",
-    "sell": "sell",
-    "sell_crypto": "sell",
-    "no_trade": "no_trade",
-}
+    "buy": "buy", "buy_crypto": "buy", "sell": "sell", "sell_crypto": "sell", "no_trade": "no_trade",
+}  # fmt: skip
 _SIGNS: Final[Mapping[ActionKind, float]] = {"buy": 1.0, "sell": -1.0}
 
 
@@ -352,6 +322,11 @@ class Step:
         return f"{self.track.name}/{stamp}/{self.agent}"
 
     @property
+    def day(self) -> str:
+        """The day of the exchange."""
+        return self.at.strftime("%Y-%m-%d")
+
+    @property
     def book(self) -> Book | None:
         """Cash and units after the step, where they are stated."""
         after = self.line.positions_after
@@ -363,32 +338,82 @@ class Step:
     def actions(self) -> tuple[Action, ...]:
         """The logged actions as ours."""
         return tuple(
-            Action(
-                instrument=one.symbol,
-                kind=_KINDS[one.action],
-                quantity=None if one.action == "no_trade" else one.amount,
-                price=one.price,
-            )
+            Action(instrument=one.symbol, kind=_KINDS[one.action], price=one.price,
+                   quantity=None if one.action == "no_trade" else one.amount)
             for one in self.line.actions
-        )
+        )  # fmt: skip
 
     @property
     def fills(self) -> tuple[StatedFill, ...]:
         """The logged actions that moved anything: the venue logs an action once it is done."""
         return tuple(
-            StatedFill(symbol=one.instrument, quantity=_SIGNS[one.kind] * one.quantity, price=one.price)
+            StatedFill(one.instrument, _SIGNS[one.kind] * one.quantity, one.price)
             for one in self.actions
             if one.kind in _SIGNS and one.quantity
         )
 
 
-@dataclass(slots=True)
 class Log:
-    """What was read: prices by the log's track name, good steps in their order, and how many were left out."""
+    """The steps and prices of the files; what is wrong goes to ``tally``.
 
-    prices: dict[str, Prices] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    bad: int = 0
+    ``prices`` are by the log's track name, ``steps`` the good ones in their order, ``bad`` how many were left out.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], tally: Tally, progress: Progress | None = None) -> None:
+        self.prices: dict[str, Prices] = {}
+        self.steps: list[Step] = []
+        name, data = require(files, "decisions.jsonl")
+        without: dict[str, Counter[str]] = {"missing": Counter(), "broken": Counter()}  # steps without prices
+        places: dict[str, str] = {}
+        lines = 0
+        for place, text, tree in json_objects("steps", name, data, tally, progress):
+            lines += 1
+            line = None if tree is None else shaped(Line, text, place, tally)
+            if line is None:
+                continue
+            track = TRACKS.get(line.track)
+            if track is None:
+                tally.problem(f"{place}, track", f"must be one of {', '.join(TRACKS)} (got {line.track[:60]!r})")
+                continue
+            if line.track not in self.prices and not any(line.track in of for of in without.values()):
+                made, kind = None, "broken"
+                try:
+                    if (found := pick(files, track.prices)) is None:
+                        kind = "missing"
+                    else:
+                        made = read_prices(track, *found, tally)
+                except InputError as exc:
+                    tally.problems += [Problem(joined(exc.source, one.where), one.what) for one in exc.problems]
+                if made is not None and made.steps:
+                    self.prices[line.track] = made
+                else:
+                    without[kind][line.track] = 0
+            if line.track not in self.prices:
+                next(of for of in without.values() if line.track in of)[line.track] += 1
+                continue
+            try:
+                step = Step(line, track, track.read(line.step))
+            except ValueError as exc:
+                tally.problem(f"{place}, step", str(exc))
+                continue
+            wrong = list(_faults(step, self.prices[line.track]))
+            if step.record_id in places:
+                first = places[step.record_id]
+                wrong.append(("step", f"{line.model} has two lines at {line.step} (first at {first})"))
+            for where, what in wrong:
+                tally.problem(f"{place}, {where}", what)
+            if not wrong:
+                places[step.record_id] = place
+                self.steps.append(step)
+        for track_name, n in without["missing"].items():
+            file = TRACKS[track_name].prices
+            what = f"missing, and needed for {n} steps of {track_name}; give it as {file} or {file}.gz"
+            tally.problem(file, what)
+        for track_name, n in without["broken"].items():
+            tally.problem(TRACKS[track_name].prices, f"{n} steps of {track_name} without prices: their file is broken")
+        if not lines:
+            tally.problem(name, "holds no step: no line with anything in it")
+        self.bad = lines - len(self.steps)
 
     def runs(self) -> dict[tuple[str, str], list[Step]]:
         """Each agent's steps on each track, oldest first, by track and agent."""
@@ -398,68 +423,10 @@ class Log:
         return found
 
 
-def read_log(files: Mapping[str, bytes], tally: Tally, progress: Progress | None = None) -> Log:
-    """Every step and price of the files; what is wrong goes to ``tally``."""
-    log = Log()
-    name, data = require(files, "decisions.jsonl")
-    absent: Counter[str] = Counter()
-    broken: Counter[str] = Counter()
-    places: dict[str, str] = {}
-    lines = 0
-    for place, text, tree in json_objects("steps", name, data, tally, progress):
-        lines += 1
-        line = None if tree is None else shaped(Line, text, place, tally)
-        if line is None:
-            continue
-        track = TRACKS.get(line.track)
-        if track is None:
-            tally.problem(f"{place}, track", f"must be one of {', '.join(TRACKS)} (got {line.track[:60]!r})")
-            continue
-        if not {line.track} & {*log.prices, *absent, *broken}:
-            made = None
-            try:
-                if (found := pick(files, track.prices)) is None:
-                    absent[line.track] = 0
-                else:
-                    made = read_prices(track, *found, tally)
-            except InputError as exc:
-                tally.problems += [Problem(joined(exc.source, one.where), one.what) for one in exc.problems]
-            if made is not None and made.steps:
-                log.prices[line.track] = made
-            elif line.track not in absent:
-                broken[line.track] = 0
-        if line.track not in log.prices:
-            (broken if line.track in broken else absent)[line.track] += 1
-            continue
-        try:
-            step = Step(line, track, track.read(line.step))
-        except ValueError as exc:
-            tally.problem(f"{place}, step", str(exc))
-            continue
-        wrong = list(_faults(step, log.prices[line.track]))
-        if step.record_id in places:
-            first = places[step.record_id]
-            wrong.append(("step", f"{line.model} has two lines at {line.step} (first at {first})"))
-        for where, what in wrong:
-            tally.problem(f"{place}, {where}", what)
-        if not wrong:
-            places[step.record_id] = place
-            log.steps.append(step)
-    for missing, count in absent.items():
-        wanted = TRACKS[missing].prices
-        tally.problem(wanted, f"missing, and needed for {count} steps of {missing}; give it as {wanted} or {wanted}.gz")
-    for unread, count in broken.items():
-        tally.problem(TRACKS[unread].prices, f"{count} steps of {unread} without prices: their file is broken")
-    if not lines:
-        tally.problem(name, "holds no step: no line with anything in it")
-    log.bad = lines - len(log.steps)
-    return log
-
-
 def _faults(step: Step, prices: Prices) -> Iterator[tuple[str, str]]:
     """What is wrong with a line of the right shape: field and what."""
     line, file = step.line, prices.track.prices
-    if step.at not in prices:
+    if step.at not in prices.bars:
         yield "step", f"has no bar in {file} (got {line.step!r})"
     for number, one in enumerate(line.actions):
         if one.action != "no_trade" and one.symbol not in prices.symbols:

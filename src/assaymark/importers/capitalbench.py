@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from assaymark.errors import InputError
-from assaymark.importers.capitalbench_rounds import Round, RoundReader, finite
+from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
+from assaymark.importers.report import Imported, Tally, text_missing, week_of
 from assaymark.records import (
     JSON,
     Action,
     Agent,
     CallFacts,
-    Context,
     Decision,
     Outcome,
     Provenance,
@@ -33,11 +31,13 @@ CLOCK_CONFLICT: Final = "clock-conflict"
 """The flag of a call that started before the material's own cutoff: one of the two times is wrong."""
 
 
+Name = Annotated[str, Field(pattern=NAME)]
+
+
 class _Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
-Name = Annotated[str, Field(pattern=NAME)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -125,10 +125,6 @@ class PortfolioV3(_Shape):
     top3_option_ids: list[str]
 
 
-class NoMetadata(_Shape):
-    """The empty metadata of every shape but v3."""
-
-
 class MetadataV3(_Shape):
     """The metadata that make a submission v3."""
 
@@ -157,7 +153,7 @@ class OptionSubmission(Submission):
     """The first shape: one option, everything on it."""
 
     selected_option_id: Name
-    metadata: NoMetadata
+    metadata: _Shape
 
 
 class Weights(Submission):
@@ -170,7 +166,7 @@ class Weights(Submission):
 class WeightsV1(Weights):
     """A portfolio with a reason per holding."""
 
-    metadata: NoMetadata
+    metadata: _Shape
 
 
 class WeightsV2(Weights):
@@ -179,7 +175,7 @@ class WeightsV2(Weights):
     portfolio_expected_return_pct: float
     benchmark_expected_return_pct: float
     expected_alpha_vs_sp500_pct: float
-    metadata: NoMetadata
+    metadata: _Shape
     candidate_ledger: list[Candidate] = []
 
 
@@ -218,33 +214,12 @@ _RECORDS: Final[Mapping[str, type[Record[Any]]]] = {
 """The reader of each of the four shapes, by their names in ``Decision.format``."""
 
 
-def _format_of(submission: Mapping[str, Any]) -> str:
-    """Which of the four shapes a submission has, told by the keys that only that shape has."""
-    metadata = submission.get("metadata")
-    if isinstance(metadata, dict) and "portfolio_v3" in metadata:
-        return "weights-v3"
-    if "selected_option_id" in submission:
-        return "option"
-    has_forecasts = "candidate_ledger" in submission or "portfolio_expected_return_pct" in submission
-    return "weights-v2" if has_forecasts else "weights-v1"
-
-
-def _rationales_of(submission: Submission) -> tuple[Rationale, ...]:
+def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
     """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's.
 
     Summary, portfolio rationale, key risks and candidates are judged. Reasons for single holdings follow (kind
-    ``holding``): they are checked against the facts and not judged. What the arena wrote is kind ``arena``. A text
-    that repeats one before it is left out: in v3 the summary is the agent's market rationale, and a v2 holding mostly
-    repeats the catalyst of its candidate.
+    ``holding``): they are checked against the facts and not judged. What the arena wrote is kind ``arena``.
     """
-    found: dict[str, RationaleKind] = {}
-    for kind, text in _texts(submission):
-        if text.strip():
-            found.setdefault(text, kind)
-    return tuple(Rationale(text=text, kind=kind) for text, kind in found.items())
-
-
-def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
     yield "summary", submission.rationale_summary
     if isinstance(submission, WeightsV3):
         yield "summary", submission.metadata.portfolio_v3.market_rationale
@@ -255,47 +230,46 @@ def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
     # forecasts, chances and ranges are fields, not text: they stay in ``stages``; lanes are the arena's
     if isinstance(submission, WeightsV3):
         for own in submission.metadata.portfolio_v3.candidate_assessments:
-            yield (
-                "candidate",
-                _block(
-                    f"{own.option_id} (rank {own.rank})",
-                    *(("Evidence", line) for line in own.evidence),
-                    ("Mechanism", own.mechanism.replace("_", " ")),
-                    ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
-                ),
-            )
+            yield "candidate", _block(
+                f"{own.option_id} (rank {own.rank})",
+                *(("Evidence", line) for line in own.evidence),
+                ("Mechanism", own.mechanism.replace("_", " ")),
+                ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
+            )  # fmt: skip
         for held in submission.portfolio:
             yield "arena", f"{held.option_id}: {held.rationale}" if held.rationale.strip() else ""
     elif isinstance(submission, Weights):
         ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
         for one in ledger:
-            yield (
-                "candidate",
-                _block(
-                    f"{one.option_id} ({one.decision})",
-                    *(("Evidence", line) for line in one.evidence),
-                    ("Continuation case", one.continuation_case),
-                    ("Reversal case", one.reversal_case),
-                    ("Catalyst", one.time_window_catalyst),
-                    ("Invalidation", one.invalidation_condition),
-                ),
-            )
+            yield "candidate", _block(
+                f"{one.option_id} ({one.decision})",
+                *(("Evidence", line) for line in one.evidence),
+                ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
+                ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
+            )  # fmt: skip
         said = {
             (one.option_id, text) for one in ledger for text in (one.time_window_catalyst, one.invalidation_condition)
         }
         for held in submission.portfolio:
             reasons = (("Catalyst", held.time_window_catalyst), ("Invalidation", held.invalidation_condition))
-            yield (
-                "holding",
-                _block(
-                    f"{held.option_id}: {held.rationale}" if held.rationale.strip() else "",
-                    *((title, text) for title, text in reasons if (held.option_id, text) not in said),
-                ),
-            )
+            yield "holding", _block(
+                f"{held.option_id}: {held.rationale}" if held.rationale.strip() else "",
+                *((title, text) for title, text in reasons if (held.option_id, text) not in said),
+            )  # fmt: skip
 
 
 def _block(head: str, *parts: tuple[str, str]) -> str:
     return "\n".join(filter(None, [head, *(f"{title}: {text}" for title, text in parts if text.strip())]))
+
+
+def _shape_of(submission: Mapping[str, Any]) -> str:
+    """Which of the four shapes a submission has, told by the keys that only that shape has."""
+    metadata = submission.get("metadata")
+    if isinstance(metadata, dict) and "portfolio_v3" in metadata:
+        return "weights-v3"
+    if "selected_option_id" in submission:
+        return "option"
+    return "weights-v2" if {"candidate_ledger", "portfolio_expected_return_pct"} & submission.keys() else "weights-v1"
 
 
 def import_capitalbench(
@@ -313,7 +287,7 @@ def import_capitalbench(
     damaged; or, unless ``keep_going``, all that is wrong in them.
     """
     tally = Tally()
-    rounds, broken = _read_rounds(files, tally, progress)
+    rounds, broken = read_rounds(*require(files, "contexts.jsonl"), tally, progress)
     unknown: dict[str, list[str]] = {}
     decisions: dict[str, Decision] = {}
     places: dict[str, str] = {}
@@ -322,24 +296,26 @@ def import_capitalbench(
     name, data = require(files, "decisions.jsonl")
     for place, line, tree in json_objects("decisions", name, data, tally, progress):
         lines += 1
-        read = None if tree is None else _record(place, line, tree, tally)
-        if read is None:
+        if tree is None:
             continue
-        record, shape = read
+        shape, submission = "", tree.get("submission")
+        if isinstance(submission, dict):
+            shape = _shape_of(submission)
+        else:
+            tally.problem(f"{place}, submission", f"must be an object (got {type(submission).__name__})")
+        record = shaped(_RECORDS[shape], line, place, tally) if shape else None
+        if record is None:
+            continue
         if record.round_id in broken:
             broken[record.round_id] += 1
             continue
         if (of := rounds.get(record.round_id)) is None:
             unknown.setdefault(record.round_id, []).append(place)
             continue
-        found = list(_faults(record, of.options))
-        if record.id in places:
-            first = places[record.id]
-            found.append(f"submission.model_id: named twice on one round with one replicate (first at {first})")
+        found = list(_faults(record, of.options, places.get(record.id)))
         try:
-            started = _started(record)
-            decision = _decision(record, shape, of, started, provenance)
-            outcome = None if record.outcome is None else _outcome(record.outcome, record.id, of)
+            decision = _decision(record, shape, of, provenance)
+            outcome = _outcome(record.outcome, record.id, of) if record.outcome else None
         except ValueError as exc:
             found.append(str(exc))
         for what in found:
@@ -349,73 +325,31 @@ def import_capitalbench(
         places[record.id] = place
         decisions[record.id] = decision
         outcomes += [] if outcome is None else [outcome]
-        if started > of.manifest.decision_deadline:
+        if decision.decided_at > of.manifest.decision_deadline:
             tally.counts["calls started after the round's deadline"] += 1
     for round_id, unplaced in unknown.items() if rounds or broken else ():
         more = f" and {len(unplaced) - 1} more decisions" if len(unplaced) > 1 else ""
         tally.problem(f"{unplaced[0]}, round_id", f"a record without a context: no such round (got {round_id!r}){more}")
-    for round_id, left_out in broken.items():
-        if left_out:
-            tally.problem(f"{name}, {round_id}", f"{left_out} decisions without a context: their round is broken")
-    if tally.problems and not keep_going:
-        raise InputError("capitalbench", tally.problems)
+    for round_id, n in broken.items():
+        if n:
+            tally.problem(f"{name}, {round_id}", f"{n} decisions without a context: their round is broken")
+    tally.refuse("capitalbench", keep_going)
     tally.unresolved(decisions.values(), {one.record_id for one in outcomes}, "outcome")
     notes = ["entry and exit prices are left out of every context: they scored the rounds"]
     if conflicts := sum(CLOCK_CONFLICT in decision.flags for decision in decisions.values()):
         notes.append(f"{conflicts} calls started before their material's cutoff: kept, flagged {CLOCK_CONFLICT}")
-    contexts: dict[str, Context] = {of.context_id: of.context for of in rounds.values()}
-    made = tuple(decisions.values())
-    return tally.imported("capitalbench", made, contexts, outcomes, bad=lines - len(made), notes=notes)
+    contexts, bad = {of.context_id: of.context for of in rounds.values()}, lines - len(decisions)
+    return tally.imported("capitalbench", tuple(decisions.values()), contexts, outcomes, bad, notes)
 
 
-def _read_rounds(
-    files: Mapping[str, bytes], tally: Tally, progress: Progress | None
-) -> tuple[dict[str, Round], dict[str, int]]:
-    """The good rounds, and a count (of decisions, to be made) for each broken one."""
-    rounds: dict[str, Round] = {}
-    broken: dict[str, int] = {}
-    reader, lines = RoundReader(tally), 0
-    name, data = require(files, "contexts.jsonl")
-    for place, _, tree in json_objects("rounds", name, data, tally, progress):
-        lines += 1
-        if tree is None:
-            continue
-        wrong = [key for key, value in tree.items() if not isinstance(value, str)]
-        for key in wrong:
-            tally.problem(f"{place}, {key}", f"must be text (got {type(tree[key]).__name__})")
-        round_id = tree.get("round_id")
-        if not wrong and round_id in rounds:
-            tally.problem(f"{place}, round_id", f"stands twice (got {round_id!r})")
-            continue
-        made = None if wrong else reader.read(place, tree)
-        if made is not None:
-            rounds[made.id] = made
-        elif isinstance(round_id, str):
-            broken[round_id] = 0
-    if not lines:
-        tally.problem(name, "holds no round: no line with anything in it")
-    return rounds, broken
-
-
-def _record(place: str, line: bytes, tree: Mapping[str, Any], tally: Tally) -> tuple[Record[Any], str] | None:
-    """The line in the shape that it has."""
-    submission = tree.get("submission")
-    if not isinstance(submission, dict):
-        tally.problem(f"{place}, submission", f"must be an object (got {type(submission).__name__})")
-        return None
-    shape = _format_of(submission)
-    record = shaped(_RECORDS[shape], line, place, tally)
-    return None if record is None else (record, shape)
-
-
-def _faults(record: Record[Any], options: frozenset[str]) -> Iterator[str]:
+def _faults(record: Record[Any], options: frozenset[str], first: str | None) -> Iterator[str]:
     """What is wrong with a record although every field of it has the right type: ``field: what``."""
     submission = record.submission
     if submission.round_id != record.round_id:
         yield f"submission.round_id: is another round's (got {submission.round_id!r})"
     if submission.replicate_index > submission.replicate_count:
         yield f"submission.replicate_index: exceeds replicate_count (got {submission.replicate_index})"
-    named: dict[str, Iterable[Any]] = {}
+    named: dict[str, Sequence[Any]] = {}
     if isinstance(submission, Weights):
         named["portfolio"] = submission.portfolio
     if isinstance(submission, WeightsV2):
@@ -435,33 +369,36 @@ def _faults(record: Record[Any], options: frozenset[str]) -> Iterator[str]:
         total = sum(holding.allocation_pct for holding in submission.portfolio)
         if total > 100 + 1e-9:
             yield f"submission.portfolio: allocations sum to {total:g} (allowed at most 100)"
+    if first:
+        yield f"submission.model_id: named twice on one round with one replicate (first at {first})"
 
 
-def _started(record: Record[Any]) -> datetime:
-    """When the call started, which must lie before its end."""
-    times = []
+def _decision(record: Record[Any], shape: str, of: Round, provenance: Provenance) -> Decision:
+    """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent.
+
+    A text that repeats one before it is left out: in v3 the summary is the agent's market rationale, and a v2 holding
+    mostly repeats the catalyst of its candidate. ``stages`` has holdings, forecasts in percent, candidates, and who set
+    weights and confidence.
+    """
+    submission, call, times = record.submission, record.call, []
     for part in ("started_at_utc", "completed_at_utc"):
         try:
-            times.append(moment(getattr(record.call, part)))
+            times.append(moment(getattr(call, part)))
         except ValueError as exc:
             raise ValueError(f"call.{part}: {exc}") from None
-    if times[1] < times[0]:
-        raise ValueError(f"call.completed_at_utc: is before the start ({times[1].isoformat()})")
-    return times[0]
-
-
-def _decision(record: Record[Any], shape: str, of: Round, started: datetime, provenance: Provenance) -> Decision:
-    """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent."""
-    submission, call = record.submission, record.call
+    started, ended = times
+    if ended < started:
+        raise ValueError(f"call.completed_at_utc: is before the start ({ended.isoformat()})")
     missing = ["raw response (its sha256 is kept)"]
     if isinstance(submission, WeightsV2) and not submission.candidate_ledger:
         missing.append("candidate ledger")
-    rationales = _rationales_of(submission)
-    if not has_text(rationales):
-        missing.append(NO_TEXT)
+    texts: dict[str, RationaleKind] = {}
+    for kind, text in _texts(submission):
+        if text.strip():
+            texts.setdefault(text, kind)
+    rationales = tuple(Rationale(text=text, kind=kind) for text, kind in texts.items())
     try:
-        # the ISO week of the date in a round's id is the regime that inference resamples
-        year, week, _ = date.fromisoformat("-".join(record.round_id.split("-")[1:4])).isocalendar()
+        cluster = week_of(date.fromisoformat("-".join(record.round_id.split("-")[1:4])))
     except ValueError:
         what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {record.round_id!r})"
         raise ValueError(what) from None
@@ -469,75 +406,42 @@ def _decision(record: Record[Any], shape: str, of: Round, started: datetime, pro
         actions = [Action(instrument=submission.selected_option_id, kind="target_weight", weight=1.0)]
     else:
         actions = [
-            Action(
-                instrument=one.option_id,
-                kind="target_weight",
-                weight=one.allocation_pct / 100,
-                expected_return=None if one.expected_return_pct is None else one.expected_return_pct / 100,
-            )
+            Action(instrument=one.option_id, kind="target_weight", weight=one.allocation_pct / 100,
+                   expected_return=None if one.expected_return_pct is None else one.expected_return_pct / 100)
             for one in submission.portfolio
-        ]
-    return Decision(
-        record_id=record.id, episode_id=record.round_id, step=0, cluster=f"{year}-W{week:02d}", decided_at=started,
-        agent=Agent(
-            id=submission.model_id,
-            family=submission.provider,
-            model=call.api_model_name,
-            params={"mode": submission.mode},
-        ),
-        context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
-        provenance=replace(provenance, path=record.path),
-        confidence=submission.confidence, stages=_stages_of(record, [action.instrument for action in actions]),
-        call=CallFacts(
-            seconds=call.latency_seconds,
-            timing_source="measured",
-            input_tokens=call.input_tokens,
-            output_tokens=call.output_tokens,
-            reasoning_tokens=call.reasoning_tokens,
-            cost_usd=submission.cost_usd,
-        ),
-        replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
-        missing=tuple(missing),
-    )  # fmt: skip
-
-
-def _stages_of(record: Record[Any], selected: list[JSON]) -> Mapping[str, JSON]:
-    """The structured parts: what is held, forecasts in percent, candidates, and who set weights and confidence."""
-    submission = record.submission
+        ]  # fmt: skip
     stages: dict[str, JSON] = {
-        "selected": selected,
-        "raw_response_sha256": record.call.raw_response_sha256,
-        "run": record.run_id,
-        "weights_by": "agent",
-        "confidence_by": "agent",
-    }
+        "selected": [action.instrument for action in actions], "raw_response_sha256": call.raw_response_sha256,
+        "run": record.run_id, "weights_by": "agent", "confidence_by": "agent",
+    }  # fmt: skip
     if isinstance(submission, WeightsV2):
+        expected = {one.option_id: one.expected_return_pct for one in submission.portfolio}
         stages["forecast"] = {
             "portfolio_pct": submission.portfolio_expected_return_pct,
             "benchmark_pct": submission.benchmark_expected_return_pct,
             "alpha_pct": submission.expected_alpha_vs_sp500_pct,
-            "holdings": {
-                one.option_id: one.expected_return_pct
-                for one in submission.portfolio
-                if one.expected_return_pct is not None
-            },
+            "holdings": {name: value for name, value in expected.items() if value is not None},
         }
         stages["candidates"] = [one.model_dump() for one in submission.candidate_ledger]
     if isinstance(submission, WeightsV3):
         said = submission.metadata.portfolio_v3
         stages |= {
-            "weights_by": "arena",
-            "confidence_by": "arena",
-            "confidence_rule": said.confidence_derivation,
+            "weights_by": "arena", "confidence_by": "arena", "confidence_rule": said.confidence_derivation,
             "candidates": [one.model_dump() for one in said.candidate_assessments],
-            "views": {
-                "dispersion_state": said.dispersion_state,
-                "dominant_pattern": said.dominant_pattern,
-                "prefer_spy": said.prefer_spy,
-                "top3": list(said.top3_option_ids),
-            },
-        }
-    return stages
+            "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
+                      "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
+        }  # fmt: skip
+    return Decision(
+        record_id=record.id, episode_id=record.round_id, step=0, cluster=cluster, decided_at=started,
+        agent=Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
+                    params={"mode": submission.mode}),
+        context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
+        provenance=replace(provenance, path=record.path), confidence=submission.confidence, stages=stages,
+        call=CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
+                       **{name: getattr(call, name) for name in ("input_tokens", "output_tokens", "reasoning_tokens")}),
+        replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
+        missing=(*missing, *text_missing(rationales)),
+    )  # fmt: skip
 
 
 def _outcome(resolved: Resolved, name: str, of: Round) -> Outcome | None:
@@ -557,11 +461,6 @@ def _outcome(resolved: Resolved, name: str, of: Round) -> Outcome | None:
         return None
     if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
         raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
-    return Outcome(
-        record_id=name,
-        horizon=of.manifest.horizon,
-        value=own,
-        benchmark=benchmark,
-        resolved_at=midnight(of.manifest.exit_date) + timedelta(days=1),
-        source=source,
-    )
+    resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
+    return Outcome(record_id=name, horizon=of.manifest.horizon, value=own, benchmark=benchmark, resolved_at=resolved_at,
+                   source=source)  # fmt: skip

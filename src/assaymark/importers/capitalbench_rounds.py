@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from json.encoder import encode_basestring as quoted
@@ -17,14 +18,16 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from assaymark.errors import Problem
 from assaymark.importers.read import (
     SHA256,
+    Progress,
     ShapeError,
     as_shape,
     csv_rows,
     day,
     joined,
+    json_objects,
     midnight,
     moment,
-    note,
+    noting,
     object_as_shape,
     yaml_tree,
 )
@@ -126,26 +129,24 @@ def numbers(text: str) -> tuple[Number, ...]:
             ) and not _OTHER_VERB.search(between)
             if _DOWN.search(between) or _LOWER_AFTER.match(masked, match.end()) or carried:
                 value = -value
-        found.append(Number(match.start(), match.end(), value, _unit(match, factor, "." in printed)))
+        word = (match["unit"] or "").strip(" -").lower()
+        if word.startswith("b"):
+            unit = "bps"
+        elif word.startswith(("%", "per", "pp")):
+            unit = "percent"
+        elif word == "x":
+            unit = "multiple"
+        elif match["currency"]:
+            unit = _CURRENCIES[match["currency"]]
+        else:
+            unit = "index" if word.startswith("point") or ("." in printed and factor == 1.0) else "count"
+        found.append(Number(match.start(), match.end(), value, unit))
         with_unit.append(bool(match["unit"] or match["currency"] or match["scale"]))
     for i in range(len(found) - 2, -1, -1):
         across = masked[found[i].end : found[i + 1].start]
         if not with_unit[i] and with_unit[i + 1] and _RANGE.fullmatch(across):
             found[i] = found[i]._replace(unit=found[i + 1].unit)
     return tuple(found)
-
-
-def _unit(match: re.Match[str], factor: float, decimals: bool) -> str:
-    word = (match["unit"] or "").strip(" -").lower()
-    if word.startswith("b"):
-        return "bps"
-    if word.startswith(("%", "per", "pp")):
-        return "percent"
-    if word == "x":
-        return "multiple"
-    if match["currency"]:
-        return _CURRENCIES[match["currency"]]
-    return "index" if word.startswith("point") or (decimals and factor == 1.0) else "count"
 
 
 _ESCAPE = re.compile(r"\\([\\&\-.>~*_|+#$()\[\]])")
@@ -170,41 +171,23 @@ _NOTE_LENGTH = 2000
 
 _FACTORS = (("trillion", 1e12), ("billion", 1e9), ("million", 1e6), ("thousand", 1e3))
 _UNITS = (
-    ("basis point", "bps"),
-    ("bps", "bps"),
-    ("percent", "percent"),
-    ("%", "percent"),
-    ("$", "usd"),
-    ("usd", "usd"),
-    ("dollar", "usd"),
-    ("ratio", "multiple"),
-    ("multiple", "multiple"),
-    ("index", "index"),
-    ("point", "index"),
-)
+    ("basis point", "bps"), ("bps", "bps"), ("percent", "percent"), ("%", "percent"), ("$", "usd"), ("usd", "usd"),
+    ("dollar", "usd"), ("ratio", "multiple"), ("multiple", "multiple"), ("index", "index"), ("point", "index"),
+)  # fmt: skip
 
 
 def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime) -> tuple[Fact, ...]:
     """The facts a briefing states, in its order: one per number, with the row or sentence that holds it."""
-    facts: list[Fact] = []
-
-    def add(instrument: str, label: str, value: float, unit: str, note: str) -> None:
-        facts.append(
-            Fact(
-                id=f"b{len(facts) + 1}",
-                instrument=instrument,
-                field=label,
-                value=value,
-                unit=unit,
-                available_at=available_at,
-                source="briefing.md",
-                note=note,
-            )
-        )
-
+    found: list[tuple[str, str, float, str, str]] = []
     header: tuple[str, ...] | None = None
-    heading = ""
-    lines = [_plain(line) for line in text.splitlines()]
+    heading, lines = "", []
+    for raw in text.splitlines():
+        # without Markdown's escapes and emphasis; escaped bars stay escaped for the cells
+        line = raw.strip()
+        if "\\" in line:
+            line = _ESCAPE.sub(lambda m: m[0] if m[1] == "|" else m[1], line)
+        # Looked for first: most lines have none, and the search for three marks at once is slow.
+        lines.append(_EMPHASIS.sub("", line) if "**" in line or "__" in line or "`" in line else line)
     for number, line in enumerate(lines):
         if line.startswith("|"):
             if _RULE.match(line):
@@ -213,29 +196,23 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
             if header is None and number + 1 < len(lines) and _RULE.match(lines[number + 1]):
                 header = cells
                 continue
-            for stated in _of_row(cells, header or (), options):
-                add(*stated)
+            found += _of_row(cells, header or (), options)
             continue
         header = None
         if line.startswith("#"):
             heading = line.lstrip("# ").strip()
             continue
         for sentence in _SENTENCE.split(line.lstrip("-*• \t")):
-            for found in numbers(sentence):
-                before = _WORD.findall(sentence, max(found.start - _REACH, 0), found.start)[-_LABEL_WORDS:]
-                label = " ".join(before) or heading
-                start = 0 if len(sentence) <= _NOTE_LENGTH else max(found.start - _REACH, 0)
-                add("", label[-_LABEL_LENGTH:].strip(), found.value, found.unit, sentence[start:][:_NOTE_LENGTH])
-    return tuple(facts)
-
-
-def _plain(line: str) -> str:
-    """A line without Markdown's escapes and emphasis; escaped bars stay escaped for the cells."""
-    line = line.strip()
-    if "\\" in line:
-        line = _ESCAPE.sub(lambda m: m[0] if m[1] == "|" else m[1], line)
-    # Looked for first: most lines have none, and the search for three marks at once is slow.
-    return _EMPHASIS.sub("", line) if "**" in line or "__" in line or "`" in line else line
+            for one in numbers(sentence):
+                before = _WORD.findall(sentence, max(one.start - _REACH, 0), one.start)[-_LABEL_WORDS:]
+                label = (" ".join(before) or heading)[-_LABEL_LENGTH:].strip()
+                start = 0 if len(sentence) <= _NOTE_LENGTH else max(one.start - _REACH, 0)
+                found.append(("", label, one.value, one.unit, sentence[start:][:_NOTE_LENGTH]))
+    return tuple(
+        Fact(id=f"b{number}", instrument=instrument, field=label, value=value, unit=unit, available_at=available_at,
+             source="briefing.md", note=note)
+        for number, (instrument, label, value, unit, note) in enumerate(found, start=1)
+    )  # fmt: skip
 
 
 def _of_row(
@@ -287,13 +264,8 @@ _COLUMNS_ASIDE = frozenset({
     "option_id", "symbol", "name", "asset_class", "category", "option_group", "risk_bucket", "status", "message",
     "as_of_date_requested", "as_of_price_date",
 })  # fmt: skip
-_RANKS = (
-    "quality_evidence_score",
-    "prior_active_rank",
-    "recent_active_reversal_rank",
-    "low_volatility_rank",
-    "shallow_drawdown_rank",
-)
+_RANKS = ("quality_evidence_score", "prior_active_rank", "recent_active_reversal_rank", "low_volatility_rank",
+          "shallow_drawdown_rank")  # fmt: skip
 
 
 class _Strict(BaseModel):
@@ -329,47 +301,56 @@ class _Quality(_Strict):
 
 
 def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
-    """The facts of one market CSV, all available at the cutoff: one per cell that is not empty."""
-    short = "ret" if name == RETURNS else "ctx"
+    """The facts of one market file, all available at the cutoff: one per cell that is not empty."""
     facts: list[Fact] = []
-    columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its span
+
+    def add(
+        kind: str, option: str, column: str, value: float | str, unit: str, as_of: datetime | None, note: str = ""
+    ) -> None:
+        facts.append(Fact(id=f"{kind}:{option}.{column}", instrument=option, field=column, value=value, unit=unit,
+                          available_at=cutoff, as_of=as_of, source=name, note=note))  # fmt: skip
+
+    def known(option: str, seen: set[str], place: str) -> None:
+        if option not in options:
+            raise ValueError(f"{place}: is none of the round's options (got {option!r})")
+        if option in seen:
+            raise ValueError(f"{place}: stands twice (got {option!r})")
+        seen.add(option)
+
     seen: set[str] = set()
+    if name == QUALITY:
+        quality = object_as_shape(_Quality, text)
+        for held in quality.rows:
+            known(held.option_id, seen, "rows.option_id")
+        as_of = midnight(day(quality.as_of_date_requested))
+        for held in quality.rows:
+            for column in _RANKS:
+                unit = "score" if column.endswith("score") else "rank"
+                add("qual", held.option_id, column, getattr(held, column), unit, as_of)
+        return tuple(facts)
+    short = "ret" if name == RETURNS else "ctx"
+    columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its span
     wrong: list[Problem] = []
     for line, row in csv_rows(text, lambda number, what: wrong.append(Problem(f"line {number}", what))):
         for column in () if columns else row:
             if column in _COLUMNS_ASIDE or column.startswith("price_date_"):
                 continue
-            unit = next((unit for start, unit in _COLUMN_UNITS if column.startswith(start)), None)
+            unit = next((unit for start, unit in _COLUMN_UNITS if column.startswith(start)), "")
             unit = "text" if column == "economic_exposure_cluster" else unit
-            if unit is None:  # its unit would be a guess
+            if not unit:  # its unit would be a guess
                 raise ValueError(f"unknown column {column!r}")
             since = f"price_date_{column.rsplit('_', 1)[-1]}" if column.startswith("return_") else ""
             columns.append((column, unit, since if since in row else ""))
         option = row.get("option_id", "")
-        if option not in options:
-            raise ValueError(f"line {line}, option_id: is none of the round's options (got {option!r})")
-        if option in seen:
-            raise ValueError(f"line {line}, option_id: stands twice (got {option!r})")
-        seen.add(option)
-        as_of = midnight(day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
-        if as_of is not None and as_of > cutoff:
-            seen_at = f"as of {as_of:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
+        known(option, seen, f"line {line}, option_id")
+        when = midnight(day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
+        if when is not None and when > cutoff:
+            seen_at = f"as of {when:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
             raise ValueError(f"line {line}: a fact from the future ({seen_at})")
-        facts.extend(
-            Fact(
-                id=f"{short}:{option}.{column}",
-                instrument=option,
-                field=column,
-                value=row[column] if unit == "text" else finite(row[column], f"line {line}, {column}"),
-                unit=unit,
-                available_at=cutoff,
-                as_of=as_of,
-                source=name,
-                note=f"since {row[since]}" if since else "",
-            )
-            for column, unit, since in columns
-            if row[column]
-        )
+        for column, unit, since in columns:
+            if row[column]:
+                value = row[column] if unit == "text" else finite(row[column], f"line {line}, {column}")
+                add(short, option, column, value, unit, when, f"since {row[since]}" if since else "")
     if wrong:
         raise ShapeError(wrong)
     return tuple(facts)
@@ -384,31 +365,6 @@ def finite(text: str, place: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{place}: must be a finite number or empty (got {text[:40]!r})")
     return value
-
-
-def _quality_facts(text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
-    """The facts of the quality evidence: five ranks and scores an option, in 0..1."""
-    quality = object_as_shape(_Quality, text)
-    found = [row.option_id for row in quality.rows]
-    if unknown := [option for option in found if option not in options]:
-        raise ValueError(f"rows.option_id: is none of the round's options (got {unknown[0]!r})")
-    if twice := [option for option in found if found.count(option) > 1]:
-        raise ValueError(f"rows.option_id: stands twice (got {twice[0]!r})")
-    as_of = midnight(day(quality.as_of_date_requested))
-    return tuple(
-        Fact(
-            id=f"qual:{row.option_id}.{column}",
-            instrument=row.option_id,
-            field=column,
-            value=getattr(row, column),
-            unit="score" if column.endswith("score") else "rank",
-            available_at=cutoff,
-            as_of=as_of,
-            source=QUALITY,
-        )
-        for row in quality.rows
-        for column in _RANKS
-    )
 
 
 _MENTION = re.compile(r"(?:research|information|data)\s+cut-?off|available\s+through|frozen\s+at", re.I)
@@ -429,7 +385,7 @@ def stated(text: str) -> tuple[datetime, int] | None:
     """The cutoff a text states and the line where it does, or None.
 
     Only a time that follows a mention of the cutoff counts: in its line or, below a heading, in the next line that
-    holds something. A decision deadline is never taken for it.
+    holds something. A decision deadline is never taken for it, nor a time without a zone.
     """
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
@@ -438,32 +394,25 @@ def stated(text: str) -> tuple[datetime, int] | None:
             if line.startswith("#"):
                 places += [(n, s) for n, s in enumerate(lines[number : number + 5], number + 1) if s.strip()][:1]
             for at, words in places:
-                if (found := _first_time(words[:_CUTOFF_REACH])) is not None:
-                    return found, at
+                before = re.split(r"deadline", words[:_CUTOFF_REACH], maxsplit=1, flags=re.I)[0]
+                iso, spelled = _ISO.search(before), _WORDS.search(before)
+                found = iso if iso and (not spelled or iso.start() < spelled.start()) else spelled
+                if found is None:
+                    continue
+                zone, half = found["zone"], (found["half"] or "") if found is spelled else ""
+                hours, minutes, seconds = (*found["clock"].split(":"), "0")[:3]
+                with suppress(ValueError, ZoneInfoNotFoundError, OverflowError):
+                    date = datetime.strptime(found["day"], "%Y-%m-%d" if found is iso else "%B %d, %Y")
+                    hour = int(hours) % 12 + (12 if half[:1] in "Pp" else 0) if half else int(hours)
+                    local = date + timedelta(hours=hour, minutes=int(minutes), seconds=float(seconds))
+                    if zone in ("Z", "UTC", "GMT"):
+                        return local.replace(tzinfo=UTC), at
+                    if "/" in zone:
+                        return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC), at
+                    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+                    shift = timezone(-offset if zone[0] == "-" else offset)
+                    return local.replace(tzinfo=shift).astimezone(UTC), at
     return None
-
-
-def _first_time(text: str) -> datetime | None:
-    """The first complete point in time of a text before it speaks of a deadline; one without a zone is none."""
-    text = re.split(r"deadline", text, maxsplit=1, flags=re.I)[0]
-    iso, words = _ISO.search(text), _WORDS.search(text)
-    found = iso if iso and (not words or iso.start() < words.start()) else words
-    if found is None:
-        return None
-    zone, half = found["zone"], (found["half"] or "") if found is words else ""
-    hours, minutes, seconds = (*found["clock"].split(":"), "0")[:3]
-    try:
-        date = datetime.strptime(found["day"], "%Y-%m-%d" if found is iso else "%B %d, %Y")
-        hour = int(hours) % 12 + (12 if half[:1] in "Pp" else 0) if half else int(hours)
-        local = date + timedelta(hours=hour, minutes=int(minutes), seconds=float(seconds))
-        if zone in ("Z", "UTC", "GMT"):
-            return local.replace(tzinfo=UTC)
-        if "/" in zone:
-            return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
-        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-        return local.replace(tzinfo=timezone(-offset if zone[0] == "-" else offset)).astimezone(UTC)
-    except (ValueError, ZoneInfoNotFoundError, OverflowError):
-        return None
 
 
 _NEEDED = ("briefing.md", "hashes.json", "manifest.yaml", "options.yaml", "prompt.md")
@@ -531,14 +480,41 @@ class _HashList(_Strict):
 class Round:
     """A round that was read: its context with its id, its options, and its manifest, which scoring needs."""
 
-    id: str
     context_id: str
     context: Context
     options: frozenset[str]
     manifest: _Manifest
 
 
-class RoundReader:
+def read_rounds(
+    name: str, data: bytes, tally: Tally, progress: Progress | None
+) -> tuple[dict[str, Round], dict[str, int]]:
+    """The good rounds, and a count (of decisions, to be made) for each broken one."""
+    rounds: dict[str, Round] = {}
+    broken: dict[str, int] = {}
+    reader, lines = _Reader(tally), 0
+    for place, _, tree in json_objects("rounds", name, data, tally, progress):
+        lines += 1
+        if tree is None:
+            continue
+        wrong = [key for key, value in tree.items() if not isinstance(value, str)]
+        for key in wrong:
+            tally.problem(f"{place}, {key}", f"must be text (got {type(tree[key]).__name__})")
+        round_id = tree.get("round_id")
+        if not wrong and round_id in rounds:
+            tally.problem(f"{place}, round_id", f"stands twice (got {round_id!r})")
+            continue
+        made = None if wrong else reader.read(place, tree)
+        if made is not None:
+            rounds[tree["round_id"]] = made
+        elif isinstance(round_id, str):
+            broken[round_id] = 0
+    if not lines:
+        tally.problem(name, "holds no round: no line with anything in it")
+    return rounds, broken
+
+
+class _Reader:
     """Reads rounds one after another; files that many rounds share are parsed once."""
 
     def __init__(self, tally: Tally) -> None:
@@ -557,10 +533,26 @@ class RoundReader:
         for key in sorted(set(files) - set(_ALLOWED)):
             self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
         missing = self._verified(place, files)
-        universe = self._universe(place, files["options.yaml"])
-        manifest = self._manifest(joined(place, "manifest.yaml"), files)
-        cutoff = self._cutoff(joined(place, "manifest.yaml"), files, manifest) if manifest else None
-        facts = self._facts(place, files, universe, cutoff[0]) if universe and cutoff else ()
+        universe = self._universe(joined(place, "options.yaml"), files["options.yaml"])
+        manifest, where = None, joined(place, "manifest.yaml")
+        with noting(self.tally, where):
+            tree = yaml_tree(files["manifest.yaml"])
+            if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
+                del tree["portfolio_constraints"]
+            manifest = as_shape(_Manifest, tree)
+            if manifest.round_id != files["round_id"]:
+                self.tally.problem(where, f"round_id: is another round's (got {manifest.round_id!r})")
+        # the cutoff: as the briefing says, else the manifest's notes, else when it was made; never the deadline
+        cutoff, source = None, ""
+        if manifest and (in_briefing := stated(files["briefing.md"])):
+            cutoff, source = in_briefing[0], f"briefing.md line {in_briefing[1]}"
+        elif manifest and (in_notes := stated(manifest.notes)):
+            cutoff, source = in_notes[0], "manifest.yaml notes"
+        elif manifest:
+            with noting(self.tally, joined(where, "created_at")):
+                cutoff, source = moment(manifest.created_at), "manifest.yaml created_at"
+                self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
+        facts = self._facts(place, files, universe, cutoff) if universe and cutoff else ()
         if len(self.tally.problems) > before or not (manifest and universe and cutoff):
             return None
         task, briefing, options = (files[name].strip() for name in ("prompt.md", "briefing.md", "options.yaml"))
@@ -570,30 +562,24 @@ class RoundReader:
             if value is not None  # an empty rule is no rule
         }
         context = Context(
-            completeness="partial",
-            cutoff=cutoff[0],
-            cutoff_source=cutoff[1],
+            completeness="partial", cutoff=cutoff, cutoff_source=source,
             # the text put to the agents, as far as it was kept, in the arena's order
             prompt=f"{task}\n\n## Briefing\n\n{briefing}\n\n## Options\n\n{options}\n",
-            facts=facts,
-            instruments=tuple(universe.values()),
+            facts=facts, instruments=tuple(universe.values()),
             constraints=tuple(
                 Constraint(kind=kind, limit=float(value) * factor, unit=unit, scope=scope)
                 for (kind, factor, unit, scope), value in limits.values()
             ),
             missing=(_RENDERED, *missing),
-        )
-        return Round(files["round_id"], context_id(context), context, frozenset(universe), manifest)
+        )  # fmt: skip
+        return Round(context_id(context), context, frozenset(universe), manifest)
 
     def _verified(self, place: str, files: Mapping[str, str]) -> tuple[str, ...]:
         """Checks every hash that can be checked (by file name); returns what the round froze and does not hold."""
-        try:
-            listed = object_as_shape(_HashList, files["hashes.json"])
-        except ValueError as exc:
-            note(self.tally, joined(place, "hashes.json"), exc)
-            return ()
-        missing = []
-        for path, expected in sorted(listed.files.items()):
+        listed, missing = {}, []
+        with noting(self.tally, joined(place, "hashes.json")):
+            listed = object_as_shape(_HashList, files["hashes.json"]).files
+        for path, expected in sorted(listed.items()):
             name = path.rsplit("/", 1)[-1]
             if name not in files or name in _OUTCOME_FILES:
                 missing.append(path)
@@ -611,73 +597,30 @@ class RoundReader:
     def _universe(self, place: str, text: str) -> dict[str, Instrument]:
         """The options as instruments by id; empty after a problem."""
         if text not in self._universes:
-            place = joined(place, "options.yaml")
-            try:
+            options = None
+            with noting(self.tally, place):
                 options = as_shape(_Options, yaml_tree(text)).options
-            except ValueError as exc:
-                note(self.tally, place, exc)
+            if options is None:
                 return {}
+            named = {one.id: (one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)
+                     for one in options}  # fmt: skip
             self._universes[text] = {
-                one.id: Instrument(
-                    id=one.id,
-                    symbol=one.symbol,
-                    name=one.name,
-                    asset_class=one.asset_class,
-                    group=one.option_group,
-                    aliases=tuple(
-                        filter(
-                            None,
-                            dict.fromkeys((one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)),
-                        )
-                    ),
-                )
+                one.id: Instrument(id=one.id, symbol=one.symbol, name=one.name, asset_class=one.asset_class,
+                                   group=one.option_group,
+                                   aliases=tuple(alias for alias in dict.fromkeys(named[one.id]) if alias))
                 for one in options
-            }
+            }  # fmt: skip
             if len(self._universes[text]) < len(options):
                 self.tally.problem(place, "an option id stands twice")
         return self._universes[text]
-
-    def _manifest(self, place: str, files: Mapping[str, str]) -> _Manifest | None:
-        try:
-            tree = yaml_tree(files["manifest.yaml"])
-            if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
-                del tree["portfolio_constraints"]
-            manifest = as_shape(_Manifest, tree)
-        except ValueError as exc:
-            note(self.tally, place, exc)
-            return None
-        if manifest.round_id != files["round_id"]:
-            self.tally.problem(place, f"round_id: is another round's (got {manifest.round_id!r})")
-        return manifest
-
-    def _cutoff(self, place: str, files: Mapping[str, str], manifest: _Manifest) -> tuple[datetime, str] | None:
-        """Time and source: the briefing, else the manifest's notes, else when it was made; never the deadline."""
-        if in_briefing := stated(files["briefing.md"]):
-            return in_briefing[0], f"briefing.md line {in_briefing[1]}"
-        if in_notes := stated(manifest.notes):
-            return in_notes[0], "manifest.yaml notes"
-        try:
-            made = moment(manifest.created_at)
-        except ValueError as exc:
-            self.tally.problem(joined(place, "created_at"), str(exc))
-            return None
-        self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
-        return made, "manifest.yaml created_at"
 
     def _facts(
         self, place: str, files: Mapping[str, str], universe: Mapping[str, Instrument], cutoff: datetime
     ) -> tuple[Fact, ...]:
         facts: tuple[Fact, ...] = ()
         for name in _MARKET:
-            if name not in files:
-                continue
-            try:
-                if name == QUALITY:
-                    facts += _quality_facts(files[name], universe, cutoff)
-                else:
-                    facts += _table_facts(name, files[name], universe, cutoff)
-            except ValueError as exc:
-                note(self.tally, joined(place, name), exc)
+            with noting(self.tally, joined(place, name)):
+                facts += _table_facts(name, files[name], universe, cutoff) if name in files else ()
         if RETURNS not in files and DECISION not in files:
             self.tally.missing("market table", files["round_id"])
         key = (files["briefing.md"], files["options.yaml"], cutoff)
@@ -692,16 +635,13 @@ def context_id(context: Context) -> str:
     """`content_id` of a context, five times as fast: its thousand facts are flat and share their few times."""
     moments = {at for fact in context.facts for at in (fact.available_at, fact.as_of)}
     times = {at: canonical_json(at) for at in moments}
-    facts = ",".join(_fact_json(fact, times) for fact in context.facts)
-    # In JSON text a quote inside a string is escaped, so the key can stand there only once.
-    return sha256_text(canonical_json(replace(context, facts=())).replace('"facts":[]', f'"facts":[{facts}]', 1))
-
-
-def _fact_json(fact: Fact, times: Mapping[datetime | None, str]) -> str:
-    """The canonical JSON of one fact, keys in alphabetical order; its value was found finite when it was read."""
-    value = quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)
-    return (
+    # each fact with its keys in alphabetical order; its value was found finite when it was read
+    facts = ",".join(
         f'{{"as_of":{times[fact.as_of]},"available_at":{times[fact.available_at]},"field":{quoted(fact.field)}'
         f',"id":{quoted(fact.id)},"instrument":{quoted(fact.instrument)},"note":{quoted(fact.note)}'
-        f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)},"value":{value}}}'
+        f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)}'
+        f',"value":{quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)}}}'
+        for fact in context.facts
     )
+    # In JSON text a quote inside a string is escaped, so the key can stand there only once.
+    return sha256_text(canonical_json(replace(context, facts=())).replace('"facts":[]', f'"facts":[{facts}]', 1))

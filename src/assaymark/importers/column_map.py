@@ -9,9 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from assaymark.errors import InputError
-from assaymark.importers.read import ShapeError, as_shape, round_width
-from assaymark.plan import read_toml
+from assaymark.importers.read import round_width
+from assaymark.plan import read_model
 from assaymark.records import Completeness
 
 _AFTERWARDS = "outcomes?|exit|reali[sz]ed|future|forward|fwd|pnl|resolved|resolution|after|next"
@@ -215,10 +214,7 @@ class ColumnMap(Part):
 
 def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
     """A column map from its TOML."""
-    try:
-        return as_shape(ColumnMap, read_toml(text, source=source))
-    except ShapeError as exc:
-        raise InputError(source, exc.problems) from None
+    return read_model(ColumnMap, text, source=source)
 
 
 def template() -> str:

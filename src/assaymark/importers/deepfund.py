@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,10 +14,8 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError
-from assaymark.importers.aitrader import REPLAYED
-from assaymark.importers.makers import maker_of
-from assaymark.importers.read import NAME, Model, Progress, ShapeError, as_shape, midnight, note, require
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
+from assaymark.importers.read import NAME, Model, Progress, midnight, require, shaped
+from assaymark.importers.report import REPLAYED, Imported, Tally, maker_of, replayed, text_missing, week_of
 from assaymark.records import (
     Action,
     ActionKind,
@@ -90,21 +88,13 @@ class _Decided(_Row):
         """When the row was written; SQLite's own clock is UTC and says no zone."""
         return self.updated_at if self.updated_at.tzinfo else self.updated_at.replace(tzinfo=UTC)
 
-    @property
-    def cutoff(self) -> datetime:
-        """The end of the trading day, or the writing of the row if that came first."""
-        return min(self.written, midnight(self.trading_date.date()) + _DAY)
-
 
 _STATED: Final = (
     ("current_price", "price", re.compile(r"^Current Price: (\d+(?:\.\d+)?)$", re.M)),
     ("holding_shares", "count", re.compile(r"^Holding Shares(?: at current)?: (-?\d+(?:\.\d+)?)$", re.M)),
-    (
-        "remaining_shares",
-        "count",
-        re.compile(r"^Remaining Shares(?: Allowed For Purchases)?: (-?\d+(?:\.\d+)?)$", re.M),
-    ),
-)
+    ("remaining_shares", "count",
+     re.compile(r"^Remaining Shares(?: Allowed For Purchases)?: (-?\d+(?:\.\d+)?)$", re.M)),
+)  # fmt: skip
 
 
 def import_deepfund(
@@ -149,38 +139,57 @@ def import_deepfund(
             tally.problem(f"{place}, id", f"stands twice (got {one.id!r:.60})")
         else:
             heard = [got for got in signals if (got.portfolio_id, got.ticker) == (one.portfolio_id, one.ticker)]
-            context = _context(one, heard, tally)
+            # the end of the trading day, or the writing of the row if that came first
+            cutoff = min(one.written, midnight(one.trading_date.date()) + _DAY)
+            stated = [(field, unit, pattern.search(one.llm_prompt)) for field, unit, pattern in _STATED]
+            for field, _, line in stated:
+                if line is None:
+                    tally.missing(f"{field} in its fixed line (kept as text)", one.id)
+            facts = tuple(
+                Fact(id=f"{one.ticker}:{field}", instrument=one.ticker, field=field, unit=unit, value=float(line[1]),
+                     available_at=cutoff, as_of=cutoff, source="prompt")
+                for field, unit, line in stated if line is not None
+            )  # fmt: skip
+            prompts = [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in heard]
+            context = Context(
+                completeness="partial", cutoff=cutoff,
+                cutoff_source="the end of trading_date (UTC), or updated_at if that came first",
+                prompt="\n\n".join([one.llm_prompt.strip(), *prompts]), facts=facts,
+                instruments=(Instrument(id=one.ticker, symbol=one.ticker, asset_class="equity"),),
+                missing=("system prompts", "what tools returned beyond the prompts"),
+            )  # fmt: skip
             agent = f"{config.llm_model.rsplit('/', 1)[-1]} ({config.exp_name})"
-            asked[agent, question := f"{one.trading_date:%Y-%m-%d}/{one.ticker}"] += 1
-            made[one.id] = _decision(
-                one,
-                heard,
-                Agent(id=agent, family=maker_of(config.llm_model) or config.llm_model, model=config.llm_model),
-                (question, asked[agent, question]),
-                content_id(context),
-                provenance,
-            )
-            contexts[made[one.id].context_id] = context
+            question = f"{one.trading_date:%Y-%m-%d}/{one.ticker}"
+            asked[agent, question] += 1
+            nth, own = asked[agent, question], one.justification
+            texts = (*((Rationale(text=own, kind="summary"),) if own.strip() else ()), *(
+                Rationale(text=f"{got.analyst} analyst ({got.signal}): {got.justification}", kind="stage")
+                for got in heard if got.justification.strip()
+            ))  # fmt: skip
+            contexts[content_id(context)] = context
+            made[one.id] = Decision(
+                record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",
+                episode_id=question, step=0, cluster=week_of(one.trading_date), decided_at=one.written,
+                agent=Agent(id=agent, family=maker_of(config.llm_model) or config.llm_model, model=config.llm_model),
+                context_id=content_id(context),
+                actions=(Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares),
+                                price=one.price),),
+                rationales=texts, format="deepfund", provenance=replace(provenance, path=f"decision {one.id}"),
+                replicate=nth, flags=(REPLAYED,) if one.written - cutoff > _DAY else (), missing=text_missing(texts),
+            )  # fmt: skip
         if progress is not None:
             progress("decisions", done, len(decided))
     if not decided and not tally.problems:
         tally.problem(name, "holds no decision: its table decision is empty")
-    if tally.problems and not keep_going:
-        raise InputError("deepfund", tally.problems)
-    used = {(one.portfolio_id, one.ticker) for _, one in decided}
+    tally.refuse("deepfund", keep_going)
     for got in signals:
-        if (got.portfolio_id, got.ticker) not in used:
+        if not any((got.portfolio_id, got.ticker) == (one.portfolio_id, one.ticker) for _, one in decided):
             tally.no_place("signals of runs that decided nothing on their ticker", f"{got.analyst} {got.ticker}")
-    for run in runs.values():
-        if not any(run.id == one.portfolio_id for _, one in decided):
-            tally.no_place("portfolios of runs without a decision", run.id)
-    notes = [f"{n} decisions were written more than a day after their trading day: kept, flagged {REPLAYED}; "
-             "the models may have known what came next"
-             for n in [sum(REPLAYED in one.flags for one in made.values())] if n]  # fmt: skip
-    found = list(made.values())
-    tally.unresolved(found, (), "outcome")
-    bad = len(decided) - len(found) + tally.counts.pop("unreadable decision", 0)
-    return tally.imported("deepfund", found, contexts, (), bad=bad, notes=notes)
+    for run_id in runs.keys() - {one.portfolio_id for _, one in decided}:
+        tally.no_place("portfolios of runs without a decision", run_id)
+    tally.unresolved(made.values(), (), "outcome")
+    bad = len(decided) - len(made) + tally.counts.pop("unreadable decision", 0)
+    return tally.imported("deepfund", tuple(made.values()), contexts, (), bad, replayed(made.values(), "trading day"))
 
 
 def _rows(base: sqlite3.Connection, file: str, table: str, kind: type[Model], tally: Tally) -> list[tuple[str, Model]]:
@@ -194,60 +203,11 @@ def _rows(base: sqlite3.Connection, file: str, table: str, kind: type[Model], ta
         return []
     found = []
     for number, *cells in base.execute(f"select rowid, * from {table} order by rowid"):
-        try:
-            found.append((f"{file} {table} row {number}", as_shape(kind, dict(zip(held, cells, strict=True)))))
-        except ShapeError as exc:
-            note(tally, f"{file} {table} row {number}", exc)
+        place = f"{file} {table} row {number}"
+        if (row := shaped(kind, dict(zip(held, cells, strict=True)), place, tally)) is None:
             tally.counts[f"unreadable {table}"] += 1
+        else:
+            found.append((place, row))
     if found and (extra := sorted({*held} - {*kind.model_fields, "id"})):
         tally.no_place(f"{', '.join(extra)} of {table}", found[0][0], len(found))
     return found
-
-
-def _context(one: _Decided, heard: Sequence[_Signal], tally: Tally) -> Context:
-    """Every prompt that led to a decision, the manager's first."""
-    facts = []
-    for field, unit, pattern in _STATED:
-        if (found := pattern.search(one.llm_prompt)) is None:
-            tally.missing(f"{field} in its fixed line (kept as text)", one.id)
-        else:
-            facts.append(Fact(id=f"{one.ticker}:{field}", instrument=one.ticker, field=field, value=float(found[1]),
-                              unit=unit, available_at=one.cutoff, as_of=one.cutoff, source="prompt"))  # fmt: skip
-    texts = [one.llm_prompt.strip()]
-    texts += [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in heard]
-    return Context(
-        completeness="partial",
-        cutoff=one.cutoff,
-        cutoff_source="the end of trading_date (UTC), or updated_at if that came first",
-        prompt="\n\n".join(texts),
-        facts=tuple(facts),
-        instruments=(Instrument(id=one.ticker, symbol=one.ticker, asset_class="equity"),),
-        missing=("system prompts", "what tools returned beyond the prompts"),
-    )
-
-
-def _decision(
-    one: _Decided,
-    heard: Sequence[_Signal],
-    agent: Agent,
-    asked: tuple[str, int],
-    context_id: str,
-    provenance: Provenance,
-) -> Decision:
-    question, replicate = asked
-    rationales = [Rationale(text=one.justification, kind="summary")] if one.justification.strip() else []
-    rationales += [
-        Rationale(text=f"{got.analyst} analyst ({got.signal}): {got.justification}", kind="stage")
-        for got in heard
-        if got.justification.strip()
-    ]
-    year, week, _ = one.trading_date.isocalendar()
-    action = Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares), price=one.price)
-    return Decision(
-        record_id=f"{question}/{agent.id}" if replicate == 1 else f"{question}/{agent.id}/r{replicate}",
-        episode_id=question, step=0, cluster=f"{year}-W{week:02d}", decided_at=one.written, agent=agent,
-        context_id=context_id, actions=(action,), rationales=tuple(rationales), format="deepfund",
-        provenance=replace(provenance, path=f"decision {one.id}"), replicate=replicate,
-        flags=(REPLAYED,) if one.written - one.cutoff > _DAY else (),
-        missing=() if has_text(rationales) else (NO_TEXT,),
-    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +13,7 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import aitrader, capitalbench, deepfund, nof1
 from assaymark.importers.generic import import_generic
 from assaymark.importers.read import Progress
-from assaymark.importers.report import Imported, ReadTrack
+from assaymark.importers.report import Imported, RecordedTrack
 from assaymark.records import Provenance
 
 
@@ -41,7 +41,7 @@ class Importer:
     patterns: tuple[str, ...]
     provenance: Provenance
     read: Read
-    track: ReadTrack | None = None
+    track: Callable[[Mapping[str, bytes], str], RecordedTrack] | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this format reads, sorted."""
@@ -61,46 +61,20 @@ class Importer:
         return names
 
 
-IMPORTERS: Mapping[str, Importer] = MappingProxyType(
-    {
-        "aitrader": Importer(
-            name="aitrader",
-            title="AI-Trader: logs of agents that traded by the hour or day",
-            patterns=("decisions.jsonl", "prices_*.csv"),
-            provenance=aitrader.PROVENANCE,
-            read=aitrader.import_aitrader,
-            track=aitrader.season_aitrader,
-        ),
-        "capitalbench": Importer(
-            name="capitalbench",
-            title="CapitalBench: allocation rounds with frozen inputs",
-            patterns=("contexts.jsonl", "decisions.jsonl"),
-            provenance=capitalbench.PROVENANCE,
-            read=capitalbench.import_capitalbench,
-        ),
-        "deepfund": Importer(
-            name="deepfund",
-            title="DeepFund: an SQLite file of runs that decide on one ticker at a time",
-            patterns=(deepfund.FILE,),
-            provenance=deepfund.PROVENANCE,
-            read=deepfund.import_deepfund,
-        ),
-        "generic": Importer(
-            name="generic",
-            title="your own agent: CSV or JSONL with a column map",
-            patterns=("*.toml", "*.csv", "*.json", "*.jsonl", "*.ndjson"),
-            provenance=Provenance(source="generic"),
-            read=import_generic,
-        ),
-        "nof1": Importer(
-            name="nof1",
-            title="Alpha Arena: conversations in which a model decides on several coins at once",
-            patterns=("conv*.json", nof1.TRADES),
-            provenance=nof1.PROVENANCE,
-            read=nof1.import_nof1,
-        ),
-    }
-)
+_ALL = (
+    Importer("aitrader", "AI-Trader: logs of agents that traded by the hour or day",
+             ("decisions.jsonl", "prices_*.csv"),
+             aitrader.PROVENANCE, aitrader.import_aitrader, aitrader.season_aitrader),
+    Importer("capitalbench", "CapitalBench: allocation rounds with frozen inputs",
+             ("contexts.jsonl", "decisions.jsonl"), capitalbench.PROVENANCE, capitalbench.import_capitalbench),
+    Importer("deepfund", "DeepFund: an SQLite file of runs that decide on one ticker at a time", (deepfund.FILE,),
+             deepfund.PROVENANCE, deepfund.import_deepfund),
+    Importer("generic", "your own agent: CSV or JSONL with a column map",
+             ("*.toml", "*.csv", "*.json", "*.jsonl", "*.ndjson"), Provenance(source="generic"), import_generic),
+    Importer("nof1", "Alpha Arena: conversations in which a model decides on several coins at once",
+             ("conv*.json", nof1.TRADES), nof1.PROVENANCE, nof1.import_nof1),
+)  # fmt: skip
+IMPORTERS: Mapping[str, Importer] = MappingProxyType({one.name: one for one in _ALL})
 """Every format by its name."""
 
 

@@ -4,44 +4,51 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.column_map import (
     ColumnMap,
     Columns,
     OutcomeColumns,
     Part,
+    names_later,
+    names_outcome,
     parse_map,
 )
-from assaymark.importers.generic_material import Material
 from assaymark.importers.read import (
     NAME,
     NO_NAME,
     Progress,
     Row,
     Sheet,
+    midnight,
     read_sheet,
     round_width,
     rounds_of,
     text_of,
 )
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
+from assaymark.importers.report import Imported, Tally, text_missing, week_of
 from assaymark.records import (
     Action,
     ActionKind,
     Agent,
     CallFacts,
+    Constraint,
+    Context,
     Decision,
     Derivation,
     DerivationKind,
+    Fact,
+    Instrument,
     Outcome,
     Provenance,
     Rationale,
     RationaleKind,
+    content_id,
 )
 from assaymark.rows import unpack
 
@@ -97,13 +104,12 @@ def import_generic(
         read(name, sheet)
         if progress is not None:
             progress(what, len(sheet.rows), len(sheet.rows))
-    if tally.problems and not keep_going:
-        raise InputError("generic", tally.problems)
+    tally.refuse("generic", keep_going)
     used = {decision.context_id for decision in build.decisions}
     if lossy := sum(bool(one.missing) for name, one in build.material.contexts.items() if name in used):
         tally.counts = Counter({"contexts that lost something": lossy} | dict(tally.counts))
     outcomes = tuple(build.outcomes.values())
-    return tally.imported("generic", build.decisions, build.material.contexts, outcomes, bad=build.bad)
+    return tally.imported("generic", build.decisions, build.material.contexts, outcomes, build.bad)
 
 
 class _Build:
@@ -135,16 +141,6 @@ class _Build:
             found.discard(self.map.outcomes.episode)
         return found | ({*self.map.weights, *self.map.known_scores} if what == "decisions" else set())
 
-    def _question(self, row: Row, columns: Columns | OutcomeColumns) -> tuple[str, int]:
-        """Which question a row answers: its episode and step, or its round and how many the agent answered in it."""
-        grouped = self.map.columns.episode is not None
-        episode = row.text(columns.episode, needed=True) if grouped else ""
-        if self.map.round is None:
-            return episode, row.whole(columns.step, 0, 0)
-        at = row.time(columns.decided_at, needed=True)
-        name, nth = (episode, 0) if at is None else self._rounds.get((self._who(row, columns), at), (f"{at}", 0))
-        return f"{episode}/{name}" if grouped else name, nth
-
     def _who(self, row: Row, columns: Columns | OutcomeColumns) -> str:
         """Whose decisions are counted within a round: one run of an agent, honest or of one kind of control."""
         derivation = row.quiet.text(columns.derivation) if isinstance(columns, Columns) else ""
@@ -152,8 +148,15 @@ class _Build:
         return "\n".join([*(str(row.cells.get(column or "", "")) for column in parts), derivation or "honest"])
 
     def _answer(self, row: Row, columns: Columns | OutcomeColumns) -> _Answer:
-        """Which answer to which question a row is about."""
-        episode, step = self._question(row, columns)
+        """Which answer to which question a row is about: episode and step, or round and how many it answered in it."""
+        grouped, step = self.map.columns.episode is not None, 0
+        episode = row.text(columns.episode, needed=True) if grouped else ""
+        if self.map.round is None:
+            step = row.whole(columns.step, 0, 0)
+        else:
+            at = row.time(columns.decided_at, needed=True)
+            name, step = (episode, 0) if at is None else self._rounds.get((self._who(row, columns), at), (f"{at}", 0))
+            episode = f"{episode}/{name}" if grouped else name
         return episode, step, row.text(columns.agent, needed=True), row.whole(columns.replicate, 1, 1)
 
     def read_decisions(self, name: str, sheet: Sheet) -> None:
@@ -214,15 +217,6 @@ class _Build:
                 refused.add(row.place)
         return found.values()
 
-    def _agrees(self, row: Row, head: Row, columns: Columns) -> None:
-        """Notes where a further order says another thing of its decision than the first one does."""
-        shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
-        for column in filter(None, (*(getattr(columns, name) for name in shared), *self.map.known_scores)):
-            said, first = row.cells.get(column), head.cells.get(column)
-            if said not in (None, "", first):
-                what = f"differs from the first order of its decision (got {said!r:.60}, and {first!r:.60}"
-                row.problem(column, f"{what} at {head.place}); leave it empty, or give it another step")
-
     def _two_families(self, rows: Sequence[Row]) -> set[str]:
         """The places of all decisions of agents that have two families: who is in conflict with them is not known."""
         columns = self.map.columns
@@ -245,8 +239,13 @@ class _Build:
     def _decision(self, rows: Sequence[Row], columns: Columns) -> Decision | None:
         """One decision from its rows: the first says what it is, each has an order."""
         row, *further = rows
+        shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
         for one in further:
-            self._agrees(one, row, columns)
+            for column in filter(None, (*(getattr(columns, name) for name in shared), *self.map.known_scores)):
+                said, first = one.cells.get(column), row.cells.get(column)
+                if said not in (None, "", first):
+                    what = f"differs from the first order of its decision (got {said!r:.60}, and {first!r:.60}"
+                    one.problem(column, f"{what} at {row.place}); leave it empty, or give it another step")
         family, key = row.text(columns.family, needed=True), row.text(columns.context, needed=True)
         decided_at = row.time(columns.decided_at, needed=True)
         episode, step, agent, replicate = self._answer(row if decided_at else row.quiet, columns)
@@ -260,14 +259,10 @@ class _Build:
         if not re.fullmatch(NAME, agent):
             row.problem(columns.agent, f"{NO_NAME} (got {agent!r:.60})")
         context_id = self.material.context(row, key, decided_at)
-        year, week, _ = decided_at.isocalendar()
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
-        said = {
-            (text, kind): None
-            for kind in KINDS for column in texts[kind] for one in rows for text in one.texts(column)
-        }  # fmt: skip
-        rationales = tuple(Rationale(text=text, kind=kind) for text, kind in said)
+        pairs = [(text, kind) for kind in KINDS for column in texts[kind] for one in rows for text in one.texts(column)]
+        rationales = tuple(Rationale(text=text, kind=kind) for text, kind in dict.fromkeys(pairs))
         sure = {value for one in rows if (value := one.number(columns.confidence, 0, 1)) is not None}
         actions = [action for one in rows for action in self._actions(one, columns, each=len(sure) > 1)]
         total = sum(abs(action.weight or 0.0) for action in actions)
@@ -275,24 +270,14 @@ class _Build:
             what = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
             row.problem("", what if self.map.weight_unit == "percent" else f"{what}; {_PERCENT}")
         made = Decision(
-            record_id=name,
-            episode_id=episode,
-            step=step,
-            cluster=row.text(columns.cluster, needed=bool(columns.cluster)) or f"{year}-W{week:02d}",
-            decided_at=decided_at,
-            agent=Agent(id=agent, family=family, model=row.text(columns.model)),
-            context_id=context_id or "",
-            actions=tuple(actions),
-            rationales=rationales,
-            format="generic",
-            provenance=Provenance(
-                source=source.source, path=row.place, commit=source.commit, licence=source.licence
-            ),
+            record_id=name, episode_id=episode, step=step,
+            cluster=row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
+            decided_at=decided_at, agent=Agent(id=agent, family=family, model=row.text(columns.model)),
+            context_id=context_id or "", actions=tuple(actions), rationales=rationales, format="generic",
+            provenance=Provenance(**source.model_dump(), path=row.place),
             confidence=next(iter(sure)) if len(sure) == 1 else None,
             call=CallFacts(seconds=seconds, timing_source="absent" if seconds is None else "measured"),
-            replicate=replicate,
-            derivation=derivation,
-            missing=() if has_text(rationales) else (NO_TEXT,),
+            replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
         return made if context_id else None
 
@@ -331,19 +316,13 @@ class _Build:
         if kind not in get_args(ActionKind):
             row.problem(columns.action, f"must be one of {', '.join(get_args(ActionKind))} (got {kind!r:.60})")
         elif instrument:
-            actions.append(
-                Action(
-                    instrument=instrument,
-                    kind=kind,
-                    weight=weight_in(columns.weight),
-                    quantity=row.number(columns.quantity),
-                    price=row.number(columns.price),
-                    leverage=row.number(columns.leverage, 0, 1000),
-                    stop=row.number(columns.stop),
-                    target=row.number(columns.target),
-                    confidence=row.quiet.number(columns.confidence, 0, 1) if each else None,
-                )
-            )
+            actions.append(Action(
+                instrument=instrument, kind=kind, weight=weight_in(columns.weight),
+                quantity=row.number(columns.quantity), price=row.number(columns.price),
+                leverage=row.number(columns.leverage, 0, 1000), stop=row.number(columns.stop),
+                target=row.number(columns.target),
+                confidence=row.quiet.number(columns.confidence, 0, 1) if each else None,
+            ))  # fmt: skip
         return tuple(actions)
 
     def read_outcomes(self, name: str, sheet: Sheet) -> None:
@@ -359,9 +338,8 @@ class _Build:
             before = len(self.tally.problems)
             answer = self._answer(row, named)
             record = self._records.get(answer)
-            value, benchmark, resolved = (
-                row.number(named.value), row.number(named.benchmark), row.time(named.resolved_at)
-            )  # fmt: skip
+            value, benchmark = row.number(named.value), row.number(named.benchmark)
+            resolved = row.time(named.resolved_at)
             horizon = "" if value is None else row.text(named.horizon, needed=True)
             if len(self.tally.problems) > before:
                 continue
@@ -379,14 +357,8 @@ class _Build:
                 self.outcomes.pop((record, horizon), None)
             else:
                 first[record, horizon] = row.place
-                self.outcomes[record, horizon] = Outcome(
-                    record_id=record,
-                    horizon=horizon,
-                    value=value,
-                    benchmark=benchmark,
-                    resolved_at=resolved,
-                    source=name,
-                )
+                self.outcomes[record, horizon] = Outcome(record_id=record, horizon=horizon, value=value, source=name,
+                                                         benchmark=benchmark, resolved_at=resolved)  # fmt: skip
         asked = [f"episode {answer[0]!r:.60}, agent {answer[2]!r:.60}" for _, answer in unknown]
         if unknown and self._unread:
             what = f"{len(unknown)} outcomes of no imported decision (the first has {asked[0]})"
@@ -395,3 +367,239 @@ class _Build:
             return
         for (row, _), who in zip(unknown, asked, strict=True):
             row.problem("", f"an outcome of no imported decision (got {who})")
+
+
+class Material:
+    """The contexts of one import, put together from the facts and constraints files and the decisions' prompts.
+
+    Whatever is refused, empty or unreadable is noted as a loss of its context (of every context, where the row does
+    not say which): a context that lost something is ``partial``, for a number that the agent saw may be gone from it.
+    """
+
+    def __init__(self, columns: ColumnMap, tally: Tally) -> None:
+        self.map = columns
+        self.tally = tally
+        self.prompts: dict[str, str] = {}
+        self.used: dict[str, datetime] = {}
+        self.contexts: dict[str, Context] = {}
+        self.robbed = 0
+        self._facts: dict[str, list[tuple[str, Fact]]] = {}
+        self._rules: dict[str, list[tuple[str, Constraint]]] = {}
+        self._later: dict[str, list[tuple[str, str, datetime]]] = {}
+        self._lost: dict[str, list[str]] = {}
+        self._lost_anywhere: list[str] = []
+        self._early: dict[tuple[str, str, str], list[str]] = {}
+        self._made: dict[tuple[str, datetime, str], str] = {}
+
+    def read_facts(self, name: str, sheet: Sheet) -> None:
+        """Every row of the facts file as a fact of its context, or as a loss."""
+        named = self.map.facts
+        if not self._readable(name, sheet, named):
+            return
+        outcomes: dict[str, list[str]] = {}
+        for row in sheet.rows:
+            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            field = row.text(named.field, needed=True)
+            if afterwards := names_outcome(field):
+                outcomes.setdefault(field, []).append(row.place)
+            unit, available_at = row.text(named.unit, needed=True), row.time(named.available_at, needed=True)
+            value: float | str | None
+            value = row.text(named.value) or None if unit in ("text", "date") else row.number(named.value)
+            if value is None and row.cells.get(named.value) in (None, ""):
+                self.tally.missing("fact value", row.place)
+            fact = None
+            if value is not None and available_at is not None:
+                fact = Fact(
+                    id=f"f{len(self._facts.get(key, ())) + 1}", instrument=row.text(named.instrument), field=field,
+                    value=value, unit=unit, available_at=available_at, as_of=row.time(named.as_of),
+                    source=row.text(named.source) or self.map.files.facts or "", note=row.text(named.note),
+                )  # fmt: skip
+            refused = afterwards or len(self.tally.problems) > before
+            if fact is not None and not refused:
+                self._facts.setdefault(key, []).append((row.place, fact))
+            else:
+                subject = _subject(field, row.text(named.instrument))
+                self._lose(key, f"{subject}: {'refused' if refused else 'no value'}")
+            # A good fact's own time is checked as such; of a bad one even that may show it to be an outcome.
+            skip = {named.value, named.note, named.available_at if fact is not None and not refused else None}
+            # a row with a cell that is a date after the decision is an outcome
+            for column, cell in row.cells.items():
+                if column not in skip and isinstance(cell, str):
+                    try:
+                        at = midnight(datetime.fromisoformat(cell).date())
+                    except ValueError:
+                        continue
+                    self._later.setdefault(key, []).append((row.place, column, at))
+        for field, places in outcomes.items():
+            what = f"outcome offered as context: {field!r} names what happened afterwards ({len(places)} rows)"
+            hint = "give it in files.outcomes, or another name if it was known by then"
+            self.tally.problem(f"{places[0]}, {named.field}", f"{what}; {hint}")
+        for key, facts in self._facts.items():
+            # Two values for one cell: neither is known. Texts are no cells; a day has many headlines.
+            cells = {
+                place: ((fact.field, fact.instrument, fact.as_of), f"{fact.value} {fact.unit}")
+                for place, fact in facts
+                if fact.unit != "text"
+            }
+            double = dict(_doubles(cells))
+            for cell, (place, values) in double.items():
+                subject = _subject(cell[0], cell[1])
+                hint = "one is wrong, or they need an as_of each (facts.as_of in the map)"
+                what = f"two values for {subject} in {key!r} {values}; {hint}"
+                self.tally.problem(f"{place}, {named.value}", what)
+                self._lose(key, f"{subject}: two values")
+            if double:
+                self._facts[key] = [one for one in facts if one[0] not in cells or cells[one[0]][0] not in double]
+
+    def read_constraints(self, name: str, sheet: Sheet) -> None:
+        """Every row of the constraints file as a rule of its context, or as a loss."""
+        named = self.map.constraints
+        if not self._readable(name, sheet, named):
+            return
+        for row in sheet.rows:
+            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            kind, unit = row.text(named.kind, needed=True), row.text(named.unit, needed=True)
+            limit, scope = row.number(named.limit), row.text(named.scope) or "portfolio"
+            if limit is None and len(self.tally.problems) == before:
+                row.problem(named.limit, "is empty; a value is needed")
+            if limit is None or len(self.tally.problems) > before:
+                self._lose(key, f"constraint {kind or '(unnamed)'}: refused")
+            else:
+                rule = Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
+                self._rules.setdefault(key, []).append((row.place, rule))
+        for key, rules in self._rules.items():
+            cells = {place: ((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}") for place, rule in rules}
+            for cell, (place, values) in _doubles(cells):
+                self.tally.problem(f"{place}, {named.limit}", f"two values for {cell[0]} in {key!r} {values}")
+                self._lose(key, f"constraint {cell[0]}: two values")
+                self._rules[key] = [one for one in self._rules[key] if cells[one[0]][0] != cell]
+
+    def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
+        """Whether the file has its columns, none of which may hold outcomes; notes what of it was lost."""
+        held = sheet.columns
+        absent = sorted({column for column in named.model_dump().values() if column} - set(held)) if sheet.rows else []
+        outcomes = [column for column in held if names_later(column)]
+        if absent:
+            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(held)}); see the map")
+        if outcomes:
+            what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
+            self.tally.problem(name, what)
+        if absent or outcomes or sheet.broken:
+            self._lost_anywhere.append(f"{name}: could not be read")
+            return False
+        if sheet.lost:
+            self._lost_anywhere.append(f"{name}: {sheet.lost} unreadable rows")
+        return True
+
+    def _lose(self, key: str, what: str) -> None:
+        """Notes something that a context should hold and does not."""
+        if key:
+            self._lost.setdefault(key, []).append(what)
+        else:
+            self._lost_anywhere.append(f"{what} (of no named context)")
+
+    def see(self, rows: Iterable[Row]) -> set[str]:
+        """The prompt of each context and the first time it was used; the places of rows with a second prompt."""
+        columns, other = self.map.columns, set()
+        for row in rows:
+            key, prompt = row.quiet.text(columns.context), row.quiet.text(columns.prompt)
+            at, first = row.quiet.time(columns.decided_at), self.prompts.get(key, "")
+            if prompt and first and prompt != first:
+                row.problem(columns.context, f"{key!r} already stands for another prompt; give this one its own value")
+                other.add(row.place)
+            self.prompts[key] = first or prompt
+            if at is not None:
+                self.used[key] = min(at, self.used.get(key, at))
+        return other
+
+    def context(self, row: Row, key: str, decided_at: datetime) -> str | None:
+        """The id of what the decision saw; None where it saw nothing, or something from after it.
+
+        The cutoff is as stated, else the latest fact's time, else the first use.
+        """
+        columns, facts = self.map.columns, self._facts.get(key, [])
+        early = [
+            (
+                f"{where}, {fact.field}",
+                f"a fact from the future: available {fact.available_at.isoformat()}, used by",
+                "",
+            )
+            for where, fact in facts
+            if fact.available_at > decided_at
+        ]
+        early += [
+            (f"{where}, {column}", f"dated {at:%Y-%m-%d}, after", ": an outcome is never context; see files.outcomes")
+            for where, column, at in self._later.get(key, ())
+            if at > decided_at
+        ]
+        for one in early:
+            self._early.setdefault(one, []).append(f"the decision of {decided_at.isoformat()} ({row.place})")
+        if early:
+            return None
+        lost = tuple(dict.fromkeys([*self._lost.get(key, ()), *self._lost_anywhere]))
+        if not self.prompts.get(key) and not facts:
+            if lost:
+                self.robbed += 1
+            else:
+                row.problem(columns.context, f"a record without a context: no prompt, and no facts for {key!r}")
+            return None
+        cutoff = row.time(columns.cutoff)
+        if cutoff is not None and cutoff > decided_at:
+            row.problem(columns.cutoff, f"the cutoff is after the decision ({cutoff.isoformat()})")
+        at, source = cutoff or self.used[key], f"column {columns.cutoff}"
+        if cutoff is None and facts:
+            at, source = max(fact.available_at for _, fact in facts), "latest available_at of its facts"
+        elif cutoff is None:
+            source = f"column {columns.decided_at} of its first use"
+        if (key, at, source) not in self._made:
+            instruments = [fact.instrument for _, fact in facts if fact.instrument]
+            context = Context(
+                completeness="partial" if lost else self.map.completeness, cutoff=at, cutoff_source=source,
+                prompt=self.prompts.get(key, ""), facts=tuple(fact for _, fact in facts),
+                instruments=tuple(
+                    Instrument(id=name, aliases=(name,))
+                    for name in dict.fromkeys([*instruments, *self.map.weights.values()])
+                ),
+                constraints=tuple(rule for _, rule in self._rules.get(key, ())), missing=lost,
+            )  # fmt: skip
+            self._made[key, at, source] = content_id(context)
+            self.contexts[self._made[key, at, source]] = context
+        return self._made[key, at, source]
+
+    def finish(self, unread: int) -> None:
+        """Notes once each what lies after decisions, and facts and rules of contexts that no decision names.
+
+        ``unread`` is how many rows of the decisions could not be read; their contexts are not known either.
+        """
+        for (where, what, hint), used in self._early.items():
+            more = f" and {len(used) - 1} more" if len(used) > 1 else ""
+            self.tally.problem(where, f"{what} {used[0]}{more}{hint}")
+        files = self.map.files
+        held: Sequence[tuple[str | None, str, Mapping[str, list[Any]]]] = (
+            (files.facts, self.map.facts.context, self._facts),
+            (files.constraints, self.map.constraints.context, self._rules),
+        )
+        for name, column, by_context in held:
+            unknown = {key: items for key, items in by_context.items() if items and key not in self.prompts}
+            if unread and unknown:
+                what = f"rows of {len(unknown)} contexts that no readable decision names"
+                self.tally.problem(name or "", f"{what}; {unread} rows of {files.decisions} were unreadable")
+                continue
+            for key, items in unknown.items():
+                said = UnknownNameError("context", key, list(self.prompts))
+                self.tally.problem(f"{items[0][0]}, {column}", f"no decision saw this ({len(items)} rows): {said}")
+
+
+def _subject(field: str, instrument: str) -> str:
+    return f"{field or '(unnamed)'} of {instrument}" if instrument else field or "(unnamed)"
+
+
+def _doubles(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[str, str]]]:
+    """The cells with more than one value: the first place that differs from the first, and both values."""
+    seen: dict[Any, dict[str, str]] = {}
+    for place, (cell, value) in cells.items():
+        seen.setdefault(cell, {}).setdefault(value, place)
+    for cell, values in seen.items():
+        if len(values) > 1:
+            (first, at), (second, place), *_rest = values.items()
+            yield cell, (place, f"(got {second!r:.60}, and {first!r:.60} at {at})")

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
@@ -14,19 +15,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError
-from assaymark.importers.aitrader import NEXT
-from assaymark.importers.makers import maker_of
-from assaymark.importers.read import (
-    NAME,
-    Progress,
-    ShapeError,
-    as_shape,
-    json_object,
-    note,
-    pick,
-    rounds_of,
-)  # fmt: skip
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
+from assaymark.importers.read import NAME, Progress, json_object, pick, rounds_of, shaped
+from assaymark.importers.report import NEXT, Imported, Tally, maker_of, text_missing
 from assaymark.records import (
     JSON,
     Action,
@@ -115,7 +105,7 @@ class Trade(_Shape):
     realized_net_pnl: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Call:
     """A conversation that was found good, with what its prompt says."""
 
@@ -139,32 +129,19 @@ _END: Final = re.compile(r"^### ", re.M)
 _MIDS: Final = re.compile(
     r"\((\d{1,3}).minute intervals, oldest → latest\):\*\*\s+(?:\w+ mid|Mid) prices: \[([^\]]+)\]"
 )
-_STATE: Final = tuple(
-    (re.compile(f"^{pattern}$", re.M), fields)
-    for pattern, fields in (
-        (
-            rf"current_price = {_FLOAT}, current_ema20 = {_FLOAT}, current_macd = {_FLOAT}, .*rsi.* = {_FLOAT}",
-            (("current_price", "price"), ("ema20", "price"), ("macd", "price"), ("rsi 7 period", "index")),
-        ),
-        (
-            rf"Open Interest: Latest: {_FLOAT}\s+Average: {_FLOAT}",
-            (("open_interest latest", "count"), ("open_interest average", "count")),
-        ),
-        (rf"Funding Rate: {_FLOAT}", (("funding_rate", "ratio"),)),
-        (
-            rf"20.Period EMA: {_FLOAT} vs\. 50.Period EMA: {_FLOAT}",
-            (("ema 20 period 4h", "price"), ("ema 50 period 4h", "price")),
-        ),
-        (
-            rf"3.Period ATR: {_FLOAT} vs\. 14.Period ATR: {_FLOAT}",
-            (("atr 3 period 4h", "price"), ("atr 14 period 4h", "price")),
-        ),
-        (
-            rf"Current Volume: {_FLOAT} vs\. Average Volume: {_FLOAT}",
-            (("volume current 4h", "count"), ("volume average 4h", "count")),
-        ),
-    )
-)
+_STATE: Final = tuple((re.compile(f"^{pattern}$", re.M), fields) for pattern, fields in (
+    (rf"current_price = {_FLOAT}, current_ema20 = {_FLOAT}, current_macd = {_FLOAT}, .*rsi.* = {_FLOAT}",
+     (("current_price", "price"), ("ema20", "price"), ("macd", "price"), ("rsi 7 period", "index"))),
+    (rf"Open Interest: Latest: {_FLOAT}\s+Average: {_FLOAT}",
+     (("open_interest latest", "count"), ("open_interest average", "count"))),
+    (rf"Funding Rate: {_FLOAT}", (("funding_rate", "ratio"),)),
+    (rf"20.Period EMA: {_FLOAT} vs\. 50.Period EMA: {_FLOAT}",
+     (("ema 20 period 4h", "price"), ("ema 50 period 4h", "price"))),
+    (rf"3.Period ATR: {_FLOAT} vs\. 14.Period ATR: {_FLOAT}",
+     (("atr 3 period 4h", "price"), ("atr 14 period 4h", "price"))),
+    (rf"Current Volume: {_FLOAT} vs\. Average Volume: {_FLOAT}",
+     (("volume current 4h", "count"), ("volume average 4h", "count"))),
+))  # fmt: skip
 _ACCOUNT: Final = (
     ("total_return", "percent", re.compile(rf"^Current Total Return \(percent\): {_FLOAT}%$", re.M)),
     ("available_cash", "usd", re.compile(rf"^Available Cash: {_FLOAT}$", re.M)),
@@ -196,7 +173,11 @@ def import_nof1(
     ``invalid-reply``. `InputError`: a file is missing or damaged; or, unless ``keep_going``, all that is wrong in them.
     """
     tally = Tally()
-    name, data = _conversations(files)
+    held = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
+    if len(held) != 1:
+        what = "missing" if not held else f"given twice ({', '.join(held)}); keep one"
+        raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
+    name, data = held[0], unpack(held[0], files[held[0]])
     calls: list[_Call] = []
     places: dict[object, str] = {}
     listed = _list_in(name, data, "conversations", tally)
@@ -213,9 +194,12 @@ def import_nof1(
             progress("conversations", at, len(listed))
     if not listed and not tally.problems:
         tally.problem(name, "holds no conversation; conversations is an empty list")
-    trades = list(_trades(files, tally))
-    if tally.problems and not keep_going:
-        raise InputError("nof1", tally.problems)
+    trades = []
+    if (of := pick(files, TRADES)) is not None:
+        for at, tree in enumerate(_list_in(*of, "trades", tally), start=1):
+            trade = shaped(Trade, tree, f"{of[0]} trade {at}", tally)
+            trades += [] if trade is None else [trade]
+    tally.refuse("nof1", keep_going)
     calls.sort(key=lambda call: (call.said.model_id, call.asked))
     cycles = rounds_of([(call.said.model_id, call.asked) for call in calls], ROUND)
     decisions = [_decision(call, *cycles[call.said.model_id, call.asked], provenance) for call in calls]
@@ -226,16 +210,7 @@ def import_nof1(
     if failed := sum(_INVALID in one.flags for one in decisions):
         notes.append(f"{failed} replies that the arena could not read: kept without orders, flagged {_INVALID}")
     contexts = {content_id(call.context): call.context for call in calls}
-    bad = len(listed) - len(calls)
-    return tally.imported("nof1", decisions, contexts, outcomes, bad=bad, notes=notes)
-
-
-def _conversations(files: Mapping[str, bytes]) -> tuple[str, bytes]:
-    held = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
-    if len(held) != 1:
-        what = "missing" if not held else f"given twice ({', '.join(held)}); keep one"
-        raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
-    return held[0], unpack(held[0], files[held[0]])
+    return tally.imported("nof1", decisions, contexts, outcomes, len(listed) - len(calls), notes)
 
 
 def _list_in(name: str, data: bytes, key: str, tally: Tally) -> list[Any]:
@@ -245,9 +220,8 @@ def _list_in(name: str, data: bytes, key: str, tally: Tally) -> list[Any]:
     except ValueError as exc:
         raise InputError(name, [str(exc)]) from None
     if not isinstance(found := tree.pop(key, None), list):
-        raise InputError(
-            name, [f"{key} must be a list (got {type(found).__name__}; keys: {', '.join(tree) or 'none'})"]
-        )
+        seen = f"got {type(found).__name__}; keys: {', '.join(tree) or 'none'}"
+        raise InputError(name, [f"{key} must be a list ({seen})"])
     for other, value in tree.items():
         tally.no_place(f"{name} {other}", value)
     return found
@@ -256,41 +230,30 @@ def _list_in(name: str, data: bytes, key: str, tally: Tally) -> list[Any]:
 def _call(place: str, tree: object, tally: Tally) -> _Call | None:
     """One conversation, or None after every problem of it was noted."""
     before = len(tally.problems)
-    try:
-        said = as_shape(Conversation, tree)
-    except ShapeError as exc:
-        note(tally, place, exc)
+    if (said := shaped(Conversation, tree, place, tally)) is None:
         return None
     orders: dict[str, Order] = {}
     for coin, one in said.llm_response.items():
-        if coin == _FAILED:
+        where = f"{place}, llm_response.{coin}"
+        if coin == _FAILED or (order := shaped(Order, one, where, tally)) is None:
             continue
-        try:
-            orders[coin] = as_shape(Order, one)
-        except ShapeError as exc:
-            note(tally, f"{place}, llm_response.{coin}", exc)
-            continue
-        if orders[coin].coin != coin:
-            tally.problem(
-                f"{place}, llm_response.{coin}.coin", f"is another coin's order (got {orders[coin].coin!r:.40})"
-            )
+        orders[coin] = order
+        if order.coin != coin:
+            tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
     found, answered = _NOW.search(said.user_prompt), datetime.fromtimestamp(said.timestamp, UTC)
-    asked = answered
-    try:
-        if found is not None:
-            asked = datetime.fromisoformat(found[2]).replace(tzinfo=UTC)
-    except ValueError:
-        found = None
-    if found is None:
+    asked = None
+    with suppress(ValueError):
+        asked = datetime.fromisoformat(found[2]).replace(tzinfo=UTC) if found else None
+    if asked is None:
         tally.problem(f"{place}, user_prompt", "does not begin with its minutes, its current time and its invocations")
     elif not timedelta(0) <= answered - asked <= timedelta(days=1):
         what = f"is not within a day after the prompt's current time, {asked.isoformat()} (got {answered.isoformat()})"
         tally.problem(f"{place}, timestamp", what)
-    if len(tally.problems) > before:
+    if asked is None or len(tally.problems) > before:
         return None
     for part, shape in [("a conversation", said), *(("an order", order) for order in orders.values())]:
         _extra(part, shape, said.id, tally)
-    return _Call(said=said, orders=orders, asked=asked, answered=answered, context=_context(said, asked, tally))
+    return _Call(said, orders, asked, answered, _context(said, asked, tally))
 
 
 def _extra(part: str, shape: _Shape, example: str, tally: Tally) -> None:
@@ -352,25 +315,18 @@ def _context(said: Conversation, asked: datetime, tally: Tally) -> Context:
         else:
             account[field] = float(found[1])
             fact("", field.replace("_", " "), account[field], unit, found[0].replace("*", ""))
-    whole = {"available_cash", "account_value"} <= account.keys()
+    portfolio = None
+    if {"available_cash", "account_value"} <= account.keys():
+        portfolio = Portfolio(currency="USD", cash=account["available_cash"], nav=account["account_value"],
+                              positions=held)  # fmt: skip
     return Context(
-        completeness="partial",
-        cutoff=asked,
-        cutoff_source="the current time in the prompt, taken as UTC",
-        prompt=prompt,
-        facts=tuple(facts),
-        series=tuple(series),
+        completeness="partial", cutoff=asked, cutoff_source="the current time in the prompt, taken as UTC",
+        prompt=prompt, facts=tuple(facts), series=tuple(series), portfolio=portfolio, missing=("the system prompt",),
         instruments=tuple(
             Instrument(id=name, symbol=name, name=_COINS.get(name, ""), asset_class="crypto")
             for name in dict.fromkeys(match[1] for match in coins)
         ),
-        portfolio=Portfolio(
-            currency="USD", cash=account["available_cash"], nav=account["account_value"], positions=held
-        )
-        if whole
-        else None,
-        missing=("the system prompt",),
-    )
+    )  # fmt: skip
 
 
 def _finite(value: Any) -> float:
@@ -381,66 +337,39 @@ def _finite(value: Any) -> float:
 
 
 def _decision(call: _Call, cycle: str, nth: int, provenance: Provenance) -> Decision:
-    said = call.said
-    rationales = tuple(_rationales(call))
-    model = said.model_id
-    # the risk in dollars is the one number of an order that an action has no field for
-    risks: list[JSON] = [
-        {"instrument": coin, "risk_usd": order.risk_usd} for coin, order in call.orders.items() if order.risk_usd
-    ]
-    return Decision(
-        record_id=f"{cycle}/{nth}/{model}", episode_id=cycle, step=nth, cluster=f"{call.asked:%Y-%m-%d}",
-        decided_at=call.answered, agent=Agent(id=model, family=maker_of(model) or model, model=model),
-        context_id=content_id(call.context), rationales=rationales, format="nof1",
-        actions=tuple(
-            Action(
-                instrument=coin,
-                kind=_SIGNALS[order.signal],
-                quantity=order.quantity,
-                leverage=order.leverage,
-                stop=order.stop_loss,
-                target=order.profit_target,
-                confidence=order.confidence,
-                rationale=order.justification.strip() or None,
-            )
-            for coin, order in call.orders.items()
-        ),
-        provenance=replace(provenance, path=f"{said.id} (cycle {said.cycle_id})"),
-        stages={"orders": risks} if risks else {},
-        call=CallFacts(seconds=(call.answered - call.asked).total_seconds(), timing_source="derived"),
-        flags=(_INVALID,) if _FAILED in said.llm_response else (),
-        missing=() if has_text(rationales) else (NO_TEXT,),
-    )  # fmt: skip
-
-
-def _rationales(call: _Call) -> Iterator[Rationale]:
-    """The summary, the reason of each order, the conditions under which they are off, and what was thought aloud."""
-    said, trace = call.said, call.said.cot_trace
-    if (said.cot_trace_summary or "").strip():
-        yield Rationale(text=said.cot_trace_summary or "", kind="summary")
-    for coin, order in call.orders.items():
-        if order.justification.strip():
-            yield Rationale(text=f"{coin}: {order.justification}", kind="candidate")
-    off = [f"{coin}: {one.invalidation_condition}" for coin, one in call.orders.items() if one.invalidation_condition]
+    """The decision with its texts: summary, reasons and conditions of the orders, and what was thought aloud."""
+    said, orders, model = call.said, call.orders, call.said.model_id
+    texts = [] if not (said.cot_trace_summary or "").strip() else [
+        Rationale(text=said.cot_trace_summary or "", kind="summary")]  # fmt: skip
+    texts += [Rationale(text=f"{coin}: {one.justification}", kind="candidate")
+              for coin, one in orders.items() if one.justification.strip()]  # fmt: skip
+    off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
     if off:
-        yield Rationale(text="\n".join(["Invalidation conditions", *off]), kind="risk")
+        texts.append(Rationale(text="\n".join(["Invalidation conditions", *off]), kind="risk"))
+    trace = said.cot_trace
     if isinstance(trace, dict):
         # the orders once more, or the raw text of a reply that was no JSON
         trace = trace.get(_FAILED) if _FAILED in trace else None if trace == said.llm_response else json.dumps(trace)
     trace = trace or said.llm_response.get(_FAILED)
     if isinstance(trace, str) and trace.strip():
-        yield Rationale(text=trace, kind="stage")
-
-
-def _trades(files: Mapping[str, bytes], tally: Tally) -> Iterator[Trade]:
-    if (found := pick(files, TRADES)) is None:
-        return
-    name, data = found
-    for at, tree in enumerate(_list_in(name, data, "trades", tally), start=1):
-        try:
-            yield as_shape(Trade, tree)
-        except ShapeError as exc:
-            note(tally, f"{name} trade {at}", exc)
+        texts.append(Rationale(text=trace, kind="stage"))
+    # the risk in dollars is the one number of an order that an action has no field for
+    risks: list[JSON] = [{"instrument": coin, "risk_usd": one.risk_usd} for coin, one in orders.items() if one.risk_usd]
+    return Decision(
+        record_id=f"{cycle}/{nth}/{model}", episode_id=cycle, step=nth, cluster=f"{call.asked:%Y-%m-%d}",
+        decided_at=call.answered, agent=Agent(id=model, family=maker_of(model) or model, model=model),
+        context_id=content_id(call.context), rationales=tuple(texts), format="nof1",
+        actions=tuple(
+            Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
+                   stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
+                   rationale=one.justification.strip() or None)
+            for coin, one in orders.items()
+        ),
+        provenance=replace(provenance, path=f"{said.id} (cycle {said.cycle_id})"),
+        stages={"orders": risks} if risks else {},
+        call=CallFacts(seconds=(call.answered - call.asked).total_seconds(), timing_source="derived"),
+        flags=(_INVALID,) if _FAILED in said.llm_response else (), missing=text_missing(texts),
+    )  # fmt: skip
 
 
 def _outcomes(
@@ -471,11 +400,6 @@ def _outcomes(
             tally.no_place("trades that no imported decision opened", trade.id)
             continue
         _extra("a trade", trade, trade.id, tally)
-        yield Outcome(
-            record_id=record,
-            horizon=f"{trade.symbol} until it was closed",
-            value=trade.realized_net_pnl / (trade.entry_price * trade.entry_sz),
-            benchmark=None,
-            resolved_at=datetime.fromtimestamp(trade.exit_time, UTC),
-            source=TRADES,
-        )
+        yield Outcome(record_id=record, horizon=f"{trade.symbol} until it was closed", benchmark=None, source=TRADES,
+                      value=trade.realized_net_pnl / (trade.entry_price * trade.entry_sz),
+                      resolved_at=datetime.fromtimestamp(trade.exit_time, UTC))  # fmt: skip

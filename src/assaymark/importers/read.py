@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import types
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Final, TypeVar, Union, get_args, get_origin
+from typing import Any, Final, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -19,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from assaymark.errors import InputError, Problem
 from assaymark.importers.report import Tally
 from assaymark.json_text import once
-from assaymark.problems import foreign
+from assaymark.problems import foreign, known_keys, problems_of
 from assaymark.rows import csv_lines, unpack
 
 LONGEST_NUMBER = 400
@@ -30,6 +29,7 @@ NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 
 NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
 SHA256 = r"^[0-9a-f]{64}$"
+_PATTERNS: Final = {NAME: NO_NAME, SHA256: "must be a sha256: 64 digits of 0-9 and a-f"}
 
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
 # The C loader is the same safe loader, some ten times as fast; not every build of PyYAML has it.
@@ -71,22 +71,15 @@ def joined(*places: str) -> str:
     return ", ".join(place for place in places if place)
 
 
-def json_lines(data: bytes) -> list[tuple[int, bytes]]:
-    """The lines of a JSONL file that hold something, with their numbers from 1."""
-    return [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
-
-
 def json_objects(
     what: str, name: str, data: bytes, tally: Tally, progress: Progress | None
 ) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
-    """Place, bytes and object of each line; None after the problem of a line without one was noted."""
-    lines = json_lines(data)
+    """Place, bytes and object of each line that is not blank; None after the problem of one without was noted."""
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
     for done, (number, line) in enumerate(lines, start=1):
         place, tree = f"{name} line {number}", None
-        try:
+        with noting(tally, place):
             tree = json_object(line)
-        except ValueError as exc:
-            tally.problem(place, str(exc))
         yield place, line, tree
         if progress is not None:
             progress(what, done, len(lines))
@@ -102,8 +95,17 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 def json_value(line: bytes) -> Any:
     """One JSON value, as strict as it gets."""
+
+    def whole_number(text: str) -> int:
+        if len(text) > LONGEST_NUMBER:
+            raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
+        return int(text)
+
+    def no_constant(name: str) -> float:
+        raise ValueError(f"{name} is not a number here")
+
     try:
-        return json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=_whole_number)
+        return json.loads(line, object_pairs_hook=once, parse_constant=no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -111,16 +113,6 @@ def json_value(line: bytes) -> Any:
         raise ValueError(f"not UTF-8 at byte {exc.start}") from None
     except RecursionError:
         raise ValueError("nested too deep") from None
-
-
-def _whole_number(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
-    return int(text)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number here")
 
 
 def yaml_tree(text: str) -> Any:
@@ -141,126 +133,50 @@ def yaml_tree(text: str) -> Any:
 class ShapeError(ValueError):
     """A value does not have the shape it should have; carries every problem."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, problems)))
+        super().__init__("; ".join(map(str, self.problems)))
 
 
 def as_shape(kind: type[Model], value: Any) -> Model:
-    """A tree of plain values as a ``kind``."""
+    """A tree of plain values, or the bytes of a JSON text, as a ``kind``."""
     try:
-        return kind.model_validate(value)
+        return kind.model_validate_json(value) if isinstance(value, bytes) else kind.model_validate(value)
     except ValidationError as exc:
-        raise ShapeError(_in_words(exc, kind)) from None
-
-
-def json_as_shape(kind: type[Model], text: str | bytes) -> Model:
-    """A JSON text as a ``kind``."""
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as exc:
-        raise ShapeError(_in_words(exc, kind)) from None
+        found = []
+        for one in problems_of(exc, kind):
+            what = one.what
+            for pattern, words in _PATTERNS.items():
+                what = what.replace(f"must have the form {pattern}", words)
+            if what.startswith("unknown key"):  # all that may be there, and not only what is spelled alike
+                *parts, _ = (int(part) if part.isdigit() else part for part in one.where.split("."))
+                what = f"unknown key (allowed: {', '.join(known_keys(kind, parts)) or 'none'})"
+            found.append(Problem(one.where, what))
+        raise ShapeError(found) from None
 
 
 def object_as_shape(kind: type[Model], text: str) -> Model:
     """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``."""
-    json_object(text.encode("utf-8", "surrogatepass"))
-    return json_as_shape(kind, text)
+    data = text.encode("utf-8", "surrogatepass")
+    json_object(data)
+    return as_shape(kind, data)
 
 
-def shaped(kind: type[Model], line: bytes, place: str, tally: Tally) -> Model | None:
-    """``line`` as a ``kind``, or None after every problem of it was noted under ``place``."""
+def shaped(kind: type[Model], value: Any, place: str, tally: Tally) -> Model | None:
+    """``value`` as a ``kind``, or None after every problem of it was noted under ``place``."""
+    with noting(tally, place):
+        return as_shape(kind, value)
+    return None
+
+
+@contextmanager
+def noting(tally: Tally, place: str) -> Iterator[None]:
+    """Notes every problem of a `ValueError` under its place and goes on after the block."""
     try:
-        return json_as_shape(kind, line)
-    except ShapeError as exc:
-        note(tally, place, exc)
-        return None
-
-
-def note(tally: Tally, place: str, error: ValueError) -> None:
-    """Notes every problem of an error, under its place."""
-    for problem in error.problems if isinstance(error, ShapeError) else (Problem("", str(error)),):
-        tally.problem(joined(place, problem.where), problem.what)
-
-
-_DAY: Final = "must be a day such as 2026-05-01"
-_TIME: Final = "must be a time such as 2026-05-01T13:30:00Z"
-_NO_ZONE: Final = "has no time zone; allowed: 2026-05-01T13:30:00Z or with +02:00"
-_DATES: Final = ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact")
-_WITHOUT_VALUE: Final = frozenset({"missing", "json_invalid", "value_error"})
-_WORDS: Final[Mapping[str, str]] = {
-    "missing": "is missing; a value is needed",
-    "string_type": "must be text",
-    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
-    "finite_number": "must be a finite number",
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
-    "int_parsing_size": "must be a whole number of at most 19 digits",
-    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
-    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
-    **dict.fromkeys(("dict_type", "model_type"), "must be an object"),
-    "none_required": "must be empty",
-    **dict.fromkeys(_DATES, _DAY),
-    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIME),
-    "timezone_aware": _NO_ZONE,
-    "greater_than": "must be more than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "literal_error": "must be {expected}",
-    "too_short": "must hold at least {min_length}",
-    "too_long": "must hold at most {max_length}",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_too_long": "must have at most {max_length} characters",
-    "json_invalid": "not JSON: {error}",
-    "value_error": "{error}",
-}
-_PATTERNS: Final[Mapping[str, str]] = {NAME: NO_NAME, SHA256: "must be a sha256: 64 digits of 0-9 and a-f"}
-
-
-def _in_words(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
-    """The problems in a pydantic error about a ``kind``: the place, what is allowed, and a short form of the value."""
-    found = []
-    for item in error.errors(include_url=False):
-        sort, loc, limits, value = item["type"], item["loc"], item.get("ctx", {}), item["input"]
-        place = ".".join(map(str, loc))
-        if sort == "extra_forbidden":
-            inside: Any = kind
-            for part in loc[:-1]:
-                inside = _inner_type(inside, part)
-            allowed = ", ".join(_bare(inside).model_fields) if hasattr(_bare(inside), "model_fields") else ""
-            found.append(Problem(place, f"unknown key (allowed: {allowed or 'none'})"))
-            continue
-        if sort == "string_pattern_mismatch":
-            what = _PATTERNS.get(limits["pattern"], f"must be written like {limits['pattern']}")
-        else:
-            what = _WORDS.get(sort, "").format_map(limits) or item["msg"][:1].lower() + item["msg"][1:]
-        if isinstance(value, (Mapping, BaseModel)):
-            seen = "an object"
-        elif isinstance(value, (list, tuple)):
-            seen = f"a list of {len(value)}"
-        elif value is None:
-            seen = "nothing"
-        elif isinstance(value, int) and value.bit_length() > 1000:
-            seen = "a number of more than 300 digits"
-        else:
-            seen = repr(value)
-            seen = seen if len(seen) <= 60 else f"{seen[:57]}..."
-        found.append(Problem(place, what if sort in _WITHOUT_VALUE else f"{what} (got {seen})"))
-    return found
-
-
-def _bare(kind: Any) -> Any:
-    """A type without its "or nothing"."""
-    union = get_origin(kind) in (Union, types.UnionType)
-    return next(one for one in get_args(kind) if one is not type(None)) if union else kind
-
-
-def _inner_type(kind: Any, part: str | int) -> Any:
-    """The type of one part of a type."""
-    kind = _bare(kind)
-    if get_origin(kind) in (list, tuple, dict):
-        return get_args(kind)[get_origin(kind) is dict]
-    return kind.model_fields[str(part)].annotation if str(part) in getattr(kind, "model_fields", ()) else None
+        yield
+    except ValueError as exc:
+        for problem in exc.problems if isinstance(exc, ShapeError) else (Problem("", str(exc)),):
+            tally.problem(joined(place, problem.where), problem.what)
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -287,7 +203,7 @@ def moment(text: str, zone: tzinfo | None = None) -> datetime:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{_TIME} (got {text[:80]!r})") from None
+        raise ValueError(f"must be a time such as 2026-05-01T13:30:00Z (got {text[:80]!r})") from None
     if found.tzinfo is None and zone is not None:
         # an hour is told twice, or not at all, where clocks change
         both = [found.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
@@ -296,24 +212,19 @@ def moment(text: str, zone: tzinfo | None = None) -> datetime:
             raise ValueError(f"clocks change then in {zone} (got {text[:80]!r}); write it with its offset, {offsets}")
         found = both[0]
     if found.tzinfo is None:
-        what, _, allowed = _NO_ZONE.partition(";")
-        raise ValueError(f"{what} (got {text[:80]!r});{allowed}")
+        raise ValueError(f"has no time zone (got {text[:80]!r}); allowed: 2026-05-01T13:30:00Z or with +02:00")
     try:
         return found.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"is no time that UTC can name (got {text[:80]!r})") from None
 
 
-def day(value: object) -> date:
-    """A calendar day from ISO text or from what YAML made of it."""
-    if isinstance(value, datetime):
-        return value.date()
-    if isinstance(value, date):
-        return value
+def day(text: str) -> date:
+    """A calendar day from ISO text."""
     try:
-        return date.fromisoformat(str(value))
+        return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{_DAY} (got {str(value)[:80]!r})") from None
+        raise ValueError(f"must be a day such as 2026-05-01 (got {text[:80]!r})") from None
 
 
 def midnight(value: date) -> datetime:
@@ -399,10 +310,9 @@ class Row:
             written = value.isascii() and "_" not in value
         else:
             written = isinstance(value, (int, float)) and not isinstance(value, bool)
-        try:
+        made = math.nan
+        with suppress(ValueError, OverflowError):
             made = float(value) if written else math.nan
-        except (ValueError, OverflowError):
-            made = math.nan
         if not math.isfinite(made) or not low <= made <= high:
             limits = f" from {low:g} to {high:g}" if math.isfinite(low) else ""
             advice = f"; {hint}" if hint and math.isfinite(made) else ""
@@ -420,11 +330,9 @@ class Row:
     def time(self, column: str | None, *, needed: bool = False) -> datetime | None:
         """The moment of a cell, with its zone."""
         text = self.text(column, needed=needed)
-        try:
+        with noting(self.tally, joined(self.place, column or "")):
             return moment(text, self.zone) if text else None
-        except ValueError as exc:
-            self.problem(column, str(exc))
-            return None
+        return None
 
 
 @dataclass(slots=True)
@@ -453,11 +361,30 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
         sheet.lost += 1
         tally.problem(f"{name} line {number}", what)
 
+    def rows_in(tree: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+        """An object as rows with dotted columns, each with its place in the list that made it one of several."""
+        if not isinstance(tree, dict):
+            raise ValueError(f"must be an object (got {type(tree).__name__})")  # noqa: TRY004
+        cells = _flat(tree, "")
+        lists = [
+            key for key, value in cells.items()
+            if isinstance(value, list) and any(isinstance(one, dict) for one in value)
+            and any(column.startswith(f"{key}.") for column in wanted)
+        ]  # fmt: skip
+        if len(lists) > 1:
+            hint = "a decision has one list of orders"
+            raise ValueError(f"columns of two lists are mapped ({lists[0]}, {lists[1]}); {hint}")
+        if not lists:
+            yield "", cells
+        for at, one in enumerate(cells.pop(lists[0]) if lists else (), start=1):
+            if not isinstance(one, dict):
+                what = f"must hold objects only (item {at} is {type(one).__name__})"
+                raise ValueError(f"{lists[0]}: {what}")  # noqa: TRY004
+            yield f"{lists[0]} {at}", cells | _flat(one, f"{lists[0]}.")
+
     def add(place: str, tree: Any) -> None:
         try:
-            if not isinstance(tree, dict):
-                raise ValueError(f"must be an object (got {type(tree).__name__})")  # noqa: TRY004
-            sheet.rows += [Row(joined(place, at), cells, tally, zone) for at, cells in _flat_rows(tree, wanted)]
+            sheet.rows += [Row(joined(place, at), cells, tally, zone) for at, cells in rows_in(tree)]
         except (ValueError, RecursionError) as exc:
             sheet.lost += 1
             tally.problem(place, "nested too deep" if isinstance(exc, RecursionError) else str(exc))
@@ -471,7 +398,12 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
         return sheet
     try:
         if name.removesuffix(".gz").endswith(".json"):
-            for at, tree in enumerate(_items(json_value(data)), start=1):
+            whole = json_value(data)  # a list, or the one list in an object
+            lists = [one for one in whole.values() if isinstance(one, list)] if isinstance(whole, dict) else [whole]
+            if len(lists) != 1 or not isinstance(lists[0], list):
+                hint = "write one object a line as .jsonl"
+                raise ValueError(f"must be a list of objects, or an object with one list; {hint}")
+            for at, tree in enumerate(lists[0], start=1):
                 add(f"{name} item {at}", tree)
             return sheet
         for number, cells in csv_rows(text_of(name, data), wrong):
@@ -480,35 +412,6 @@ def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (
         sheet.broken = True
         tally.problem(name, str(exc))
     return sheet
-
-
-def _items(tree: Any) -> list[Any]:
-    """The rows of a whole JSON file: a list, or the one list in an object."""
-    lists = [value for value in tree.values() if isinstance(value, list)] if isinstance(tree, dict) else [tree]
-    if len(lists) != 1 or not isinstance(lists[0], list):
-        raise ValueError("must be a list of objects, or an object with one list; write one object a line as .jsonl")
-    return lists[0]
-
-
-def _flat_rows(tree: Mapping[str, Any], wanted: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """An object as rows with dotted columns, each with its place in the list that made it one of several."""
-    cells = _flat(tree, "")
-    lists = [
-        key
-        for key, value in cells.items()
-        if isinstance(value, list) and any(isinstance(one, dict) for one in value)
-        and any(column.startswith(f"{key}.") for column in wanted)
-    ]  # fmt: skip
-    if len(lists) > 1:
-        raise ValueError(f"columns of two lists are mapped ({lists[0]}, {lists[1]}); a decision has one list of orders")
-    if not lists:
-        yield "", cells
-        return
-    (key,) = lists
-    for at, one in enumerate(cells.pop(key), start=1):
-        if not isinstance(one, dict):
-            raise ValueError(f"{key}: must hold objects only (item {at} is {type(one).__name__})")  # noqa: TRY004
-        yield f"{key} {at}", cells | _flat(one, f"{key}.")
 
 
 def _flat(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:

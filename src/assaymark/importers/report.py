@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import combinations
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from pydantic import ConfigDict
 
-from assaymark.errors import LISTED, Problem
+from assaymark.errors import LISTED, InputError, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind
 from assaymark.records import Context, Decision, Outcome, Rationale
@@ -21,8 +23,14 @@ EXAMPLES = 3
 NO_TEXT = "text"
 """The entry of ``Decision.missing`` when the agent wrote nothing that a judge can read."""
 
+REPLAYED: Final = "replayed"
+"""The flag of a decision that was written more than a day after its step."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+NEXT, WHOLE = "to the agent's next step", "whole log"
+"""The horizons of outcomes that are recomputed from a log."""
+
+
+@dataclass(frozen=True, slots=True)
 class Missing:
     """How often something was absent, and the first few places."""
 
@@ -64,7 +72,7 @@ class ImportReport(Result):
     problems: tuple[Problem, ...] = ()
 
     def _parts(self) -> Iterator[Part]:
-        yield from map(Note, self.lines())
+        return map(Note, self.lines())
 
     def lines(self) -> tuple[str, ...]:
         """The report as plain lines, most important first."""
@@ -75,10 +83,8 @@ class ImportReport(Result):
             out.append(f"hashes verified: {sum(self.verified.values())}")
         if self.unverifiable:
             out.append(f"hashes of absent files: {sum(self.unverifiable.values())}")
-        out += [f"missing {name}: {m.count} (such as {', '.join(m.examples)})" for name, m in self.missing.items()]
-        out += [
-            f"no place for {name}: {m.count} (such as {', '.join(m.examples)})" for name, m in self.no_place.items()
-        ]
+        for before, found in (("missing", self.missing), ("no place for", self.no_place)):
+            out += [f"{before} {name}: {one.count} (such as {', '.join(one.examples)})" for name, one in found.items()]
         if self.no_text:
             out.append(f"without any text to judge: {len(self.no_text)}")
         out += [f"never met: {a} and {b}" for a, b in self.never_met]
@@ -87,7 +93,7 @@ class ImportReport(Result):
         return (*out, f"and {rest} more") if rest > 0 else tuple(out)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Imported:
     """The records of one import. ``contexts`` is keyed by content id; outcomes stay a table of their own."""
 
@@ -112,13 +118,21 @@ class Tally:
         """Notes one thing wrong with the input."""
         self.problems.append(Problem(where, what))
 
-    def missing(self, what: str, example: str) -> None:
-        """Notes one thing the source should hold and does not."""
-        _add(self._missing, what, example)
+    def missing(self, what: str, example: object, times: int = 1, found: dict[str, Missing] | None = None) -> None:
+        """Notes one thing the source should hold and does not, so many times."""
+        found = self._missing if found is None else found
+        before, example = found.get(what, Missing(count=0)), str(example)
+        more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
+        found[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
 
     def no_place(self, what: str, example: object, times: int = 1) -> None:
         """Notes one thing that the source holds, so many times, and no record has a place for."""
-        _add(self._no_place, what, f"{example!s:.60}", times)
+        self.missing(what, f"{example!s:.60}", times, self._no_place)
+
+    def refuse(self, source: str, keep_going: bool = False) -> None:
+        """Raise everything that was noted, if anything was, unless the good records are wanted all the same."""
+        if self.problems and not keep_going:
+            raise InputError(source, self.problems)
 
     def unresolved(self, decisions: Iterable[Decision], resolved: Collection[str], what: str) -> None:
         """Notes what each decision lacks, and ``what`` for those without an outcome (their ids: ``resolved``)."""
@@ -135,7 +149,6 @@ class Tally:
         decisions: Sequence[Decision],
         contexts: Mapping[str, Context],
         outcomes: Sequence[Outcome],
-        *,
         bad: int,
         notes: Sequence[str] = (),
     ) -> Imported:
@@ -143,13 +156,10 @@ class Tally:
         used = {decision.context_id for decision in decisions}
         contexts = {name: context for name, context in contexts.items() if name in used}
         counts = {
-            "decisions": len(decisions),
-            "contexts": len(contexts),
-            "agents": len({decision.agent.id for decision in decisions}),
-            "clusters": len({decision.cluster for decision in decisions}),
-            "outcomes": len(outcomes),
+            "decisions": len(decisions), "contexts": len(contexts), "agents": len({d.agent.id for d in decisions}),
+            "clusters": len({d.cluster for d in decisions}), "outcomes": len(outcomes),
             "facts": sum(len(context.facts) for context in contexts.values()),
-        }
+        }  # fmt: skip
         cycles: dict[str, set[str]] = {}
         for decision in decisions:
             cycles.setdefault(decision.agent.id, set()).add(decision.cycle)
@@ -166,22 +176,29 @@ class Tally:
         return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
 
 
-def _add(found: dict[str, Missing], what: str, example: str, times: int = 1) -> None:
-    before = found.get(what, Missing(count=0))
-    more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
-    found[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
+def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:
+    """The entry of ``Decision.missing`` where a judge can read nothing; reasons for single holdings are not judged."""
+    return () if any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales) else (NO_TEXT,)
 
 
-def has_text(rationales: Iterable[Rationale]) -> bool:
-    """Whether the agent wrote anything that a judge can read; reasons for single holdings are not judged."""
-    return any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales)
+def week_of(day: date) -> str:
+    """The ISO week of a day: the regime that inference resamples where a source names none."""
+    year, week, _ = day.isocalendar()
+    return f"{year}-W{week:02d}"
+
+
+def replayed(decisions: Iterable[Decision], what: str) -> list[str]:
+    """The note on decisions that were written more than a day after their ``what``, if there are any."""
+    late = sum(REPLAYED in one.flags for one in decisions)
+    kept = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
+    return [f"{late} {kept}; the models may have known what came next"] if late else []
 
 
 EQUAL_WEIGHT: Final = "equal weight"
 CASH: Final = "cash"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordedFill:
     """One logged action that was carried out: signed units. ``price`` is None where it is not known."""
 
@@ -194,7 +211,7 @@ class RecordedFill:
     price: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordedBook:
     """The stated book after the last step of a day, and what it was worth then.
 
@@ -211,7 +228,7 @@ class RecordedBook:
     stale: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordedCheck:
     """How many checks of one kind an agent's log had and passed; ``mismatches`` are (record id, sentence)."""
 
@@ -222,7 +239,7 @@ class RecordedCheck:
     mismatches: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordedTrack:
     """One track of a log: books, fills, baselines (``agent`` is the baseline's name), and checks of one by the other.
 
@@ -241,9 +258,79 @@ class RecordedTrack:
     checks: tuple[RecordedCheck, ...] = ()
 
 
-class ReadTrack(Protocol):
-    """From the bytes of files to one track; pure. What an import would refuse is left out here."""
+# Who makes a model, told from its name: a dated table, printed wherever it was used and overridden by ``--family``.
 
-    def __call__(self, files: Mapping[str, bytes], track: str) -> RecordedTrack:
-        """One track of the log in ``files``."""
-        ...
+MAKERS_OF: Final = "2026-11"
+"""When the table was last gone over."""
+
+MAKERS: Final = {
+    "openai": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex",
+    "anthropic": r"claude|anthropic",
+    "google": r"gemini|gemma|palm-2|learnlm|google",
+    "meta": r"llama|meta(?![a-z])",
+    "alibaba": r"qwen|qwq|qvq|tongyi",
+    "deepseek": r"deepseek",
+    "mistral": r"mistral|mixtral|ministral|codestral|magistral|pixtral",
+    "xai": r"grok|xai",
+    "cohere": r"command-|cohere|aya-",
+    "microsoft": r"phi|wizardlm|microsoft",
+    "lg": r"exaone",
+    "moonshot": r"kimi|moonshot",
+    "zhipu": r"glm|chatglm|zhipu",
+    "minimax": r"minimax|abab",
+    "01-ai": r"yi(?![a-z])",
+    "nvidia": r"nemotron|nvidia",
+    "ai21": r"jamba|jurassic",
+    "amazon": r"nova-|titan-|amazon",
+    "ibm": r"granite-|ibm(?![a-z])",
+    "databricks": r"dbrx|dolly",
+    "upstage": r"solar-|upstage",
+    "yanolja": r"eeve",
+    "tencent": r"hunyuan",
+    "baidu": r"ernie",
+    "bytedance": r"doubao|seed(?![a-z])",
+    "tii": r"falcon-",
+    "lmsys": r"vicuna|fastchat",
+    "stanford": r"alpaca-",
+    "perplexity": r"sonar-|perplexity|pplx",
+    "reka": r"reka-",
+    "snowflake": r"snowflake",
+    "allenai": r"olmo|tulu",
+}  # fmt: skip
+_FOUND: Final = {maker: re.compile(rf"(?<![a-z0-9])(?:{words})", re.I) for maker, words in MAKERS.items()}
+_PERSON: Final = re.compile(r"(?<![a-z])(?:humans?|person|people|expert|annotator|crowd(?:worker)?)(?![a-z])", re.I)
+
+
+def maker_of(name: str) -> str | None:
+    """The maker of a model, by the first word of its name that the table knows; None where it knows none.
+
+    Examples
+    --------
+    >>> maker_of("gpt-4o-mini"), maker_of("deepseek-r1-distill-qwen-32b"), maker_of("our-bot")
+    ('openai', 'deepseek', None)
+    """
+    places = {maker: match.start() for maker, words in _FOUND.items() if (match := words.search(name))}
+    return min(places, key=lambda maker: (places[maker], maker)) if places else None
+
+
+def family_of(name: str) -> str:
+    """A maker's name as the table writes it; one that it does not know as it is.
+
+    Examples
+    --------
+    >>> family_of("OpenAI"), family_of("our lab")
+    ('openai', 'our lab')
+    """
+    plain = name.strip().lower()
+    return plain if plain in MAKERS else name.strip()
+
+
+def is_person(name: str) -> bool:
+    """Whether the name of a judge says that it is a person: human_1, expert-a.
+
+    Examples
+    --------
+    >>> is_person("human_2"), is_person("gpt-4o")
+    (True, False)
+    """
+    return _PERSON.search(name.replace("_", " ")) is not None

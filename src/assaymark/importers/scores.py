@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
 from assaymark.importers.comparisons import PairOrders, shares_of_wins
-from assaymark.importers.makers import MAKERS_OF, family_of, is_person, maker_of
+from assaymark.importers.report import MAKERS_OF, family_of, is_person, maker_of
 from assaymark.importers.roles import NAMES, Cells, Floats, Ints, Scored, Wanted, coding, listed, plural
 from assaymark.rows import Rows
 

@@ -78,13 +78,6 @@ class OrderCounts:
     both: int
     one: int
 
-    @property
-    def seen(self) -> Seen:
-        """Whether all pairs, some or none have both orders."""
-        if not self.both:
-            return "none"
-        return "some" if self.one else "all"
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class VerdictLog:
@@ -187,7 +180,9 @@ class VerdictLog:
     @property
     def both_orders(self) -> Seen:
         """Whether all pairs, some or none were asked in both orders; without any, position cannot be told from text."""
-        return OrderCounts(int(self.both.sum()), int(self.single.sum())).seen
+        if not self.both.sum():
+            return "none"
+        return "some" if self.single.sum() else "all"
 
     def pair_name(self, pair: int) -> str:
         """The pair's id in the file, or question and contents as a JSON list: no two pairs share it."""
@@ -208,25 +203,12 @@ def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
         raise UnknownNameError("judge", judge, log.judges)
     rows = np.flatnonzero(log.judge == log.judges.index(judge))
     names = {pair: log.pair_name(pair) for pair in np.unique(log.pair[rows]).tolist()}
+    columns = (one[rows].tolist() for one in (log.pair, log.question, log.order, log.verdict, log.trial))
     return [
-        PairCall(
-            pair=names[pair],
-            condition=CALLS_CONDITION,
-            task=log.questions[question],
-            order="vu" if order else "uv",
-            verdict=VERDICTS[verdict],
-            judge=judge,
-            trial=log.trials[trial],
-        )
-        for pair, question, order, verdict, trial in zip(
-            log.pair[rows].tolist(),
-            log.question[rows].tolist(),
-            log.order[rows].tolist(),
-            log.verdict[rows].tolist(),
-            log.trial[rows].tolist(),
-            strict=True,
-        )
-    ]
+        PairCall(pair=names[pair], condition=CALLS_CONDITION, task=log.questions[question],
+                 order="vu" if order else "uv", verdict=VERDICTS[verdict], judge=judge, trial=log.trials[trial])
+        for pair, question, order, verdict, trial in zip(*columns, strict=True)
+    ]  # fmt: skip
 
 
 BLANKS: Final = " \t\n\v\f\r"

@@ -7,20 +7,26 @@ nothing read from it is about sensitivity.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
 from assaymark.importers.comparisons import shown_swapped
+from assaymark.importers.read import ShapeError, as_shape
 from assaymark.importers.roles import SYNONYMS
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.importers.verdict_log import (
@@ -39,18 +45,7 @@ from assaymark.importers.verdict_log import (
     sorted_codes,
     to_pair_calls,
 )
-from assaymark.importers.verdict_map import (
-    LABELS,
-    ORDERS,
-    SPELLINGS,
-    VERDICT_OF,
-    VerdictMap,
-    find_columns,
-    is_there,
-    parse_verdict_map,
-    plain_word,
-    verdict_map,
-)
+from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
 
 __all__ = [
@@ -66,6 +61,194 @@ __all__ = [
     "to_pair_calls",
     "verdict_map",
 ]
+
+Column = Annotated[str, Field(min_length=1)]
+
+_SLOTS: Final = (
+    ("slot1_model", "slot2_model"), ("slot_1", "slot_2"), ("slot1", "slot2"), ("slot1_content", "slot2_content"),
+    ("model_a", "model_b"), ("model_1", "model_2"), ("candidate_a", "candidate_b"), ("candidate_1", "candidate_2"),
+    ("content_1", "content_2"), ("first", "second"), ("agent_a", "agent_b"), ("response_a", "response_b"),
+    ("output_1", "output_2"),
+)  # fmt: skip
+
+SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "judge": ("judge", "judge_model", "judge_name", "judge_id", "grader", "rater"),
+        "question": ("question_id", "question", "item_id", "item", "prompt_id", "task_id", "qid"),
+        "slot_1": tuple(one for one, _ in _SLOTS),
+        "slot_2": tuple(two for _, two in _SLOTS),
+        "verdict": ("verdict", "winner", "judgment", "judgement", "preference"),
+        "trial": ("trial", "rep", "repetition", "repeat", "replicate"),
+        "pair": ("pair_id", "pair"),
+        "order_1": ("order_1", "verdict_1", "winner_ab", "verdict_ab"),
+        "order_2": ("order_2", "verdict_2", "winner_ba", "verdict_ba"),
+        "truth": ("truth", "human_winner", "gold_label"),
+    }
+)
+"""Column names that are known without a map, the first that a file has is taken; case, spaces and dashes are free."""
+
+LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
+    {
+        "1": ("1", "1.0", "a", "[[a]]", "slot_1", "slot1", "model_a", "model_1", "assistant_a", "first"),
+        "2": ("2", "2.0", "b", "[[b]]", "slot_2", "slot2", "model_b", "model_2", "assistant_b", "second"),
+        "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad"),
+        "abstain": ("abstain", "abstention"),
+        "invalid": ("invalid", "error"),
+    }
+)
+"""Words that are known as verdicts without a map; case, spaces and dashes are free."""
+
+VERDICT_OF: Final[Mapping[str, SlotVerdict]] = {word: verdict for verdict, words in LABELS.items() for word in words}
+"""The verdict of each known word."""
+_BAND: Final = r"^-?\d*\.?\d+(\.\.-?\d*\.?\d+)?$"
+_JOINTS: Final = re.compile(r"[ -]+")
+ORDERS: Final = frozenset({"order_1", "order_2"})
+"""The fields of two verdicts in one row."""
+
+
+class VerdictMap(BaseModel):
+    """Which column is what, which rows to read, and what the words of the verdict column mean.
+
+    Every field is optional: a column that is not named here is looked for under its usual spellings (`SPELLINGS`), a
+    word that ``labels`` does not hold under `LABELS`. A column is a name, a dotted path into an object, or several
+    joined by ``+``. ``order_1`` and ``order_2`` are two verdicts in one row: on the pair as it is named, and with the
+    contents swapped. ``order`` says which content a row showed first, where rows name a pair in one way. ``truth``
+    names the better content, ``text_1`` and ``text_2`` the texts that were shown, where the slots hold names: equal
+    texts are null pairs. ``threshold`` reads a number as a verdict: above it slot ``above``, below it the other, on it
+    (or within ``"low..high"``) a tie. ``filter`` keeps the rows whose column has the value, or one of the values.
+    ``judge_name`` is for a log of one judge without a column for it. ``verdict_names`` says what a verdict names:
+    slots, contents (1 and 2 are then those of the row as it is named), or, by default, whichever fits; a word that
+    could be both is then refused.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal["1"] = "1"
+    judge: Column | None = None
+    question: Column | None = None
+    slot_1: Column | None = None
+    slot_2: Column | None = None
+    verdict: Column | None = None
+    trial: Column | None = None
+    pair: Column | None = None
+    order_1: Column | None = None
+    order_2: Column | None = None
+    order: Column | None = None
+    truth: Column | None = None
+    text_1: Column | None = None
+    text_2: Column | None = None
+    threshold: Annotated[str, Field(pattern=_BAND)] | None = None
+    above: Literal["1", "2"] = "2"
+    judge_name: Column | None = None
+    verdict_names: Literal["auto", "slots", "contents"] = "auto"
+    delimiter: Literal[",", ";", "\t", "|"] | None = None
+    labels: dict[str, SlotVerdict] = Field(default_factory=dict)
+    filter: dict[Column, str | int | tuple[str | int, ...]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_judge(self) -> VerdictMap:
+        if self.judge and self.judge_name:
+            raise ValueError("judge names a column and judge_name the one judge of a log; give one of them")
+        return self
+
+    @property
+    def wanted(self) -> dict[str, tuple[str, ...]]:
+        """The values that each column of ``filter`` may have, as text."""
+        return {
+            column: tuple(map(str, values if isinstance(values, tuple) else (values,)))
+            for column, values in self.filter.items()
+        }
+
+    def label(self, word: str) -> SlotVerdict | None:
+        """What a word means whatever its row holds; None for one that is not known."""
+        if word in self.labels:
+            return self.labels[word]
+        number = math.nan
+        with suppress(ValueError):
+            number = float(word)
+        if self.threshold is not None and math.isfinite(number):
+            low, *rest = map(float, self.threshold.split(".."))
+            if low <= number <= (rest or [low])[0]:
+                return "tie"
+            return self.above if number > low else "1" if self.above == "2" else "2"
+        return VERDICT_OF.get(plain_word(word))
+
+
+def verdict_map(source: str = "map", **fields: Any) -> VerdictMap:
+    """A map from keyword arguments, such as the flags of a command."""
+    try:
+        return as_shape(VerdictMap, fields)
+    except ShapeError as exc:
+        raise InputError(source, exc.problems) from None
+
+
+def parse_verdict_map(text: str, *, source: str = "map.toml") -> VerdictMap:
+    """A map from its TOML."""
+    return verdict_map(source, **read_toml(text, source=source))
+
+
+def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, str]:
+    """The column of each of our fields; what is missing goes to ``found``, with the closest column."""
+    header = rows.table.column_names
+    fields: dict[str, str] = {}
+    plain = [plain_word(name) for name in header]
+    both = [pair for pair in _SLOTS if set(pair) <= set(plain)]
+    # our fields that the header has under one of their usual spellings, or the map
+    spelt = {field for field, names in SPELLINGS.items() if set(names) & set(plain)}
+    two = spelt | {one for one in ORDERS if getattr(mapping, one)} >= ORDERS
+    for field in (*SPELLINGS, "order", "text_1", "text_2"):
+        spelled = SPELLINGS.get(field, ())
+        if named := getattr(mapping, field):
+            if is_there(rows, named, field, found):
+                fields[field] = named
+            continue
+        if field in ("slot_1", "slot_2"):  # slot 2 goes by the spelling of slot 1
+            spelled = tuple(pair[field == "slot_2"] for pair in both) or spelled
+        held = [name for name in spelled if name in plain and header[plain.index(name)] not in fields.values()]
+        if field == "verdict" and two:
+            continue  # both orders are in one row; what the log makes of them is not read
+        if field == "verdict" and len(held) > 1:
+            could = f"could be any of {', '.join(held)}; say which in the map: verdict = {held[0]!r}"
+            found.add("header", field, could)
+        if held:
+            fields[field] = header[plain.index(held[0])]
+    if mapping.judge_name and "judge" in fields:
+        what = f"the log has a column {fields['judge']!r} for the judge; leave judge_name out"
+        found.add("header", "judge_name", what)
+    free = [name for name in header if name not in fields.values()]
+    two = ORDERS.issubset(fields)
+    needed = ("judge", "question") if two else ("judge", "question", "slot_1", "slot_2", "verdict")
+    for field in (*needed, *(sorted(ORDERS) if ORDERS & fields.keys() else ())):
+        stands_in = (field == "question" and "pair" in fields) or (field == "judge" and mapping.judge_name)
+        if field not in fields and getattr(mapping, field) is None and not stands_in:
+            known = ", ".join(SPELLINGS[field][:4])
+            shown = ", ".join(f"{name.strip():.40}" for name in header[:12])
+            shown += f" and {len(header) - 12} more" if len(header) > 12 else ""
+            other = {plain_word(name): name.strip() for name in free}
+            near = [
+                (difflib.SequenceMatcher(None, plain_word(word), close).ratio(), other[close])
+                for word in SPELLINGS[field] for close in difflib.get_close_matches(plain_word(word), other, n=1)
+            ]  # fmt: skip
+            what = f"no column for it (the log has {shown}; known are {known} ...)"
+            closest = f"; is it {max(near)[1]!r}?" if near else ""
+            found.add("header", field, f"{what}{closest}; name it in the map: {field} = ...")
+    return fields
+
+
+def is_there(rows: Rows, column: str, field: str, found: Findings) -> bool:
+    """Whether a file has a column, after a note if it has not."""
+    try:
+        rows.column(column)
+    except InputError as exc:
+        found.add("header", field, exc.problems[0].what)
+        return False
+    return True
+
+
+def plain_word(text: str) -> str:
+    """A name without what spellings differ in: case, spaces, dashes."""
+    return _JOINTS.sub("_", text.strip().lower())
+
 
 _TRIAL: Final = re.compile(r"(\d{1,9})(?:\.0*)?", re.ASCII)
 # Written right to left, or over other text: a name could look like another one on a page.
@@ -96,20 +279,23 @@ def read_verdicts(
     fields = find_columns(rows, mapping, found)
     filters = [column for column in mapping.wanted if is_there(rows, column, f"filter {column}", found)]
     found.refuse(name)
-    total, kept = len(rows), _kept(rows, mapping, filters, found)
+    keep: Bools = np.ones(len(rows), dtype=bool)
+    for column in filters:
+        values = mapping.wanted[column]
+        words, codes = coded(rows.column(column))
+        words = pc.ascii_trim(words, BLANKS)
+        passes = pc.is_in(words, value_set=pa.array(values, pa.string())).to_numpy(zero_copy_only=False)[codes]
+        keep &= passes
+        if not passes.any():
+            asked = " or ".join(map(repr, values)) or "any of no values"
+            held = sorted(set(words.to_pylist()))
+            some = ", ".join(f"{word!r:.40}" for word in held[:5]) + (f" and {len(held) - 5} more" * (len(held) > 5))
+            found.add("filter", f"filter {column}", f"no row has {asked} (the column holds {some})")
+    if not keep.any():
+        found.add("filter", "filter", "no row passes every filter")
     found.refuse(name)
-    columns = {}
-    for field, column in fields.items():
-        cells = coded(rows.column(column))
-        columns[field] = Coded(cells.words, cells.codes[kept])
-    if mapping.judge_name:
-        columns["judge"] = Coded(pa.array([mapping.judge_name]), np.zeros(kept.size, dtype=np.int64))
-    line, second = rows.line[kept], None
-    if ORDERS.issubset(columns):
-        columns, line, second = _both_orders(columns, line)
-    elif "order" in columns:
-        columns, second = _as_shown(columns, lambda k: f"{rows.unit} {line[k]}, order", found)
-    calls = _Calls(columns, line, rows.unit, second, mapping, found)
+    kept = np.flatnonzero(keep)
+    calls = _calls(rows, fields, kept, mapping, found)
     calls.pair_up(found)
     key, chosen = calls.once(found)
     said, again = rows.said, calls.line.size - chosen.size
@@ -140,60 +326,46 @@ def read_verdicts(
         contents=calls.contents, trials=calls.trials, pair_ids=calls.ids, pair_question=calls.pair_question,
         pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
         order=calls.order[chosen], verdict=verdict, line=calls.line[chosen], both=both,
-        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=total, filtered=total - kept.size,
+        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
+        filtered=len(rows) - kept.size,
         duplicates=again, columns=fields, labels=calls.labels, pair_truth=calls.pair_truth,
         nulls=calls.nulls, reading=calls.reading, said=said, sha256=rows.sha256, format=rows.format,
         filters=mapping.wanted,
     )  # fmt: skip
 
 
-def _kept(rows: Rows, mapping: VerdictMap, filters: Sequence[str], found: Findings) -> Ints:
-    """The rows that pass every filter."""
-    keep: Bools = np.ones(len(rows), dtype=bool)
-    for column in filters:
-        values = mapping.wanted[column]
-        words, codes = coded(rows.column(column))
-        words = pc.ascii_trim(words, BLANKS)
-        passes = pc.is_in(words, value_set=pa.array(values, pa.string())).to_numpy(zero_copy_only=False)[codes]
-        keep &= passes
-        if not passes.any():
-            asked = " or ".join(map(repr, values)) or "any of no values"
-            held = sorted(set(words.to_pylist()))
-            some = ", ".join(f"{word!r:.40}" for word in held[:5]) + (f" and {len(held) - 5} more" * (len(held) > 5))
-            found.add("filter", f"filter {column}", f"no row has {asked} (the column holds {some})")
-    if not keep.any():
-        found.add("filter", "filter", "no row passes every filter")
-    return np.flatnonzero(keep)
-
-
-def _both_orders(columns: Mapping[str, Coded], line: Ints) -> tuple[dict[str, Coded], Ints, Bools]:
-    """Rows with a verdict for each order as two calls, and which of them have the contents swapped."""
-    n = line.size
+def _calls(rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMap, found: Findings) -> _Calls:
+    """The calls in the rows that are kept: one a row, or one for each order."""
+    columns = {}
+    for field, column in fields.items():
+        cells = coded(rows.column(column))
+        columns[field] = Coded(cells.words, cells.codes[kept])
+    none = np.zeros(kept.size, dtype=np.int64)
+    if mapping.judge_name:
+        columns["judge"] = Coded(pa.array([mapping.judge_name]), none)
+    line, second = rows.line[kept], None
 
     def one_then(first: Coded, second: Coded) -> Coded:
         words = pa.concat_arrays([first.words, second.words])
         return Coded(words, np.concatenate([first.codes, second.codes + len(first.words)]))
 
-    none = np.zeros(n, dtype=np.int64)
-    slots = [columns.get(f"slot_{k}", Coded(pa.array([f"content {k}"]), none)) for k in (1, 2)]
-    made = {name: Coded(one.words, np.tile(one.codes, 2)) for name, one in columns.items()}
-    made |= {"slot_1": one_then(*slots), "slot_2": one_then(*reversed(slots))}
-    made["verdict"] = one_then(columns["order_1"], columns["order_2"])
-    return made, np.tile(line, 2), np.repeat([False, True], n)
-
-
-def _as_shown(
-    columns: Mapping[str, Coded], at: Callable[[int], str], found: Findings
-) -> tuple[dict[str, Coded], Bools]:
-    """The slots as a column says that they were shown, and which rows show the contents swapped."""
-    words, (codes,) = sorted_codes([columns["order"]])
-    swapped, known = (one[codes] for one in shown_swapped(pa.array(words)))
-    found.rows("order", ~known, lambda k: (at(k), f"must be ab or ba, or a flag (got {words[codes[k]]!r:.60})"))
-    slots = columns["slot_1"], columns["slot_2"]
-    both = pa.concat_arrays([one.words for one in slots])
-    one, two = slots[0].codes, slots[1].codes + len(slots[0].words)
-    shown = {"slot_1": np.where(swapped, two, one), "slot_2": np.where(swapped, one, two)}
-    return {**columns, **{name: Coded(both, code) for name, code in shown.items()}}, swapped
+    if ORDERS.issubset(columns):  # a row with a verdict for each order is two calls
+        slots = [columns.get(f"slot_{k}", Coded(pa.array([f"content {k}"]), none)) for k in (1, 2)]
+        verdict = one_then(columns["order_1"], columns["order_2"])
+        columns = {name: Coded(one.words, np.tile(one.codes, 2)) for name, one in columns.items()}
+        columns |= {"slot_1": one_then(*slots), "slot_2": one_then(*reversed(slots)), "verdict": verdict}
+        line, second = np.tile(line, 2), np.repeat([False, True], kept.size)
+    elif "order" in columns:  # the slots as the column says that they were shown
+        words, (codes,) = sorted_codes([columns["order"]])
+        second, known = (one[codes] for one in shown_swapped(pa.array(words)))
+        found.rows("order", ~known, lambda k: (
+            f"{rows.unit} {line[k]}, order", f"must be ab or ba, or a flag (got {words[codes[k]]!r:.60})"
+        ))  # fmt: skip
+        one, two = columns["slot_1"], columns["slot_2"]
+        both, after = pa.concat_arrays([one.words, two.words]), two.codes + len(one.words)
+        columns["slot_1"] = Coded(both, np.where(second, after, one.codes))
+        columns["slot_2"] = Coded(both, np.where(second, one.codes, after))
+    return _Calls(columns, line, rows.unit, second, mapping, found)
 
 
 class _Calls:
@@ -213,21 +385,19 @@ class _Calls:
         self.contents, (self.slot_1, self.slot_2) = sorted_codes([columns["slot_1"], columns["slot_2"]])
         self.ids: tuple[str, ...] | None = None
         codes = {
-            "judge": (self.judges, self.judge),
-            "question": (self.questions, self.question),
-            "slot_1": (self.contents, self.slot_1),
-            "slot_2": (self.contents, self.slot_2),
-        }
+            "judge": (self.judges, self.judge), "question": (self.questions, self.question),
+            "slot_1": (self.contents, self.slot_1), "slot_2": (self.contents, self.slot_2),
+        }  # fmt: skip
         if "pair" in columns:
             self.ids, (self.pair,) = sorted_codes([columns["pair"]])
             codes["pair"] = (self.ids, self.pair)
         self.trials, self.trial = self._trials(columns.get("trial"), found)
-        bad = self.trial < 0
+        bad, said = self.trial < 0, "is empty; a value is needed"
         for field, (names, code) in codes.items():
             if field in columns and names:
                 empty: Bools = code == (0 if names[0] == "" else -1)  # the empty name sorts before all others
                 bad |= empty
-                found.rows(f"empty {field}", empty, partial(self._empty, field))
+                found.rows(f"empty {field}", empty, partial(lambda name, k: (f"{self.at(k)}, {name}", said), field))
         # names of judges are printed on screens and pages, so they may not hold what is no character
         for place, name in enumerate(self.judges):
             wrong = next((c for c in name if unicodedata.category(c) in _UNPRINTED or c in _TURNING), None)
@@ -256,9 +426,6 @@ class _Calls:
     def at(self, k: int | np.intp) -> str:
         """The place of a row in words."""
         return f"{self.unit} {self.line[k]}"
-
-    def _empty(self, field: str, k: int) -> tuple[str, str]:
-        return f"{self.at(k)}, {field}", "is empty; a value is needed"
 
     def _trials(self, column: Coded | None, found: Findings) -> tuple[tuple[int, ...], Ints]:
         """The numbers of the repetitions, and the place of each row's among them; -1 where it is no number."""
@@ -359,7 +526,7 @@ class _Calls:
             pairs = names.size
         else:
             self._check_ids(self.ids, found)
-        first = self._first(pairs)
+        first = _first(self.pair, pairs)
         if not self.pair.size:  # nothing could be read, and an error is on its way
             first = first[:0]
         low, high = np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
@@ -379,16 +546,10 @@ class _Calls:
 
         found.rows("truth of a pair", (truth >= 0) & (truth != self.pair_truth[self.pair]), describe)
 
-    def _first(self, pairs: int) -> Ints:
-        """The first row of each pair."""
-        first = np.zeros(pairs, dtype=np.int64)
-        first[self.pair[::-1]] = np.arange(self.pair.size)[::-1]
-        return first
-
     def _check_ids(self, ids: Sequence[str], found: Findings) -> None:
         """One id, one question, two contents: the rows of a pair say what its first row says; others are left out."""
         low, high = np.minimum(self.slot_1, self.slot_2), np.maximum(self.slot_1, self.slot_2)
-        first = self._first(len(ids))[self.pair]
+        first = _first(self.pair, len(ids))[self.pair]
 
         def different(kind: str, bad: Bools, has: str, said: Callable[[int], str], to: str, one: str) -> Bools:
             def describe(k: int) -> tuple[str, str]:
@@ -399,20 +560,12 @@ class _Calls:
             return bad
 
         others = different(
-            "pair",
-            (low != low[first]) | (high != high[first]),
-            "has the contents",
-            lambda k: f"{self.contents[low[k]]!r:.40} and {self.contents[high[k]]!r:.40}",
-            "",
-            "a pair has two",
+            "pair", (low != low[first]) | (high != high[first]), "has the contents",
+            lambda k: f"{self.contents[low[k]]!r:.40} and {self.contents[high[k]]!r:.40}", "", "a pair has two",
         ) | different(
-            "pair in two questions",
-            self.question != self.question[first],
-            "belongs to question",
-            lambda k: f"{self.questions[self.question[k]]!r:.40}",
-            "to ",
-            "a pair has one",
-        )
+            "pair in two questions", self.question != self.question[first], "belongs to question",
+            lambda k: f"{self.questions[self.question[k]]!r:.40}", "to ", "a pair has one",
+        )  # fmt: skip
         self._only(~others)
 
     def once(self, found: Findings) -> tuple[Ints, Ints]:
@@ -438,3 +591,10 @@ class _Calls:
 
         found.rows("twice", self.verdict != self.verdict[first], describe)
         return key[~again], places[~again]
+
+
+def _first(pair: Ints, pairs: int) -> Ints:
+    """The first row of each pair."""
+    first = np.zeros(pairs, dtype=np.int64)
+    first[pair[::-1]] = np.arange(pair.size)[::-1]
+    return first

@@ -31,9 +31,20 @@ from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels
 from assaymark.report.portbench.stages import lede, stage_tables
 from assaymark.report.season.accounts import account_figure
-from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
+from assaymark.report.season.index import SeasonLookup, Words
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.season.leaderboard import BoardRow, board_view
+from assaymark.report.season.leaderboard import (
+    account_facts,
+    axis_heads,
+    band_words,
+    board_notes,
+    board_places,
+    design_words,
+    judged_cells,
+    ranks_words,
+    total_words,
+    unranked_words,
+)
 from assaymark.report.season.levels import said_levels as levels_said_levels
 from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_section, agreement_words
@@ -142,9 +153,9 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     levels = Counter(verdict.publication_level for verdict in run.verdicts)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
     for view in said_levels(book):
-        yield from (Said(view.level, one.quote or "", one.condition) for one in view.shown)
+        yield from (Said(view.level, one.sentence, one.condition) for one in view.shown)
         if view.more:
-            more = tuple(Said(view.level, one.quote or "", one.condition) for one in view.more)
+            more = tuple(Said(view.level, one.sentence, one.condition) for one in view.more)
             yield Folded(f"{count(len(more))} more", more)
         if view.groups:
             yield Folded(view.title, (withheld_grid(view.groups),))
@@ -219,39 +230,36 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
 
     ``catalogue`` is the language; English without one.
     """
-    book, words = SeasonLookup.of(run), ModelWords(catalogue or english())
+    words = Words(catalogue or english())
+    book = SeasonLookup.of(run, words)
     yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
-    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book, words)))
-    for view in levels_said_levels(book, words):
-        yield from (Said(view.level, one.quote, one.condition) for one in view.shown)
+    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
+    for view in levels_said_levels(book):
+        yield from (Said(view.level, one.sentence, one.condition) for one in view.shown)
         if view.more:
-            more = tuple(Said(view.level, one.quote, one.condition) for one in view.more)
-            yield Folded(f"{words.count(len(more))} more", more)
-        if groups := (*view.groups, *view.more_groups):
-            yield Folded(view.title, (withheld_grid(groups),))
-    table = board_view(book, words)
-    yield Heading("The agents")
-    heads = ("Agent", "Rank", "Total", "Judges", *table.columns, "Return", "Verdict")
-    yield Grid(heads, tuple(map(_season_row, table.rows)))
-    yield from (Note(note) for note in filter(None, (table.unranked, *table.design, *table.notes)))
-    if accounts := tuple(_accounts(book, words)):
-        yield Folded("Net asset value of each agent", accounts)
-
-
-def _season_row(row: BoardRow) -> tuple[str, ...]:
-    cells = (cell.text for _, cell in row.cells)
-    return (
-        row.agent, row.places or NOT_SHOWN, row.total or NOT_SHOWN, row.band, *cells, row.facts[0].text,
-        f"{MARKS[row.level]}{NBSP}{row.tag}",
+            more = tuple(Said(view.level, one.sentence, one.condition) for one in view.more)
+            yield Folded(f"{words.amount(len(more))} more", more)
+        if view.groups:
+            yield Folded(view.title, (withheld_grid(view.groups),))
+    rows = tuple(
+        (
+            clean(place.agent, 60), ranks_words(place, words) or NOT_SHOWN, total_words(book, place) or NOT_SHOWN,
+            band_words(book.rows.get(place.agent), words, shown=place.shown),
+            *(cell for _, cell in judged_cells(book, place)), account_facts(book, place.agent)[0],
+            f"{MARKS[place.level]}{NBSP}{words(f'level.{place.level}.tag')}",
+        )
+        for place in board_places(book)
     )  # fmt: skip
-
-
-def _accounts(book: SeasonLookup, said: ModelWords) -> Iterator[Part]:
-    for name, agent in list(book.agents.items())[:_SEASON_DRAWN]:
-        if made := account_figure(ModelBook(book, said, agent, book.pages[name])):
-            yield drawing(
-                replace(made[0], title=f"{clean(name, 60)}: {made[0].title}"),
-                "season.css",
-                "season-agent.css",
-                "brush.css",
-            )
+    yield Heading("The agents")
+    yield Grid(("Agent", "Rank", "Total", "Judges", *axis_heads(book), "Return", "Verdict"), rows)
+    yield from (Note(note) for note in (unranked_words(book), *design_words(book), *board_notes(book)) if note)
+    made = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
+    accounts = tuple(
+        drawing(
+            replace(one[0], title=f"{clean(name, 60)}: {one[0].title}"), "season.css", "season-agent.css", "brush.css"
+        )
+        for name, one in made
+        if one
+    )
+    if accounts:
+        yield Folded("Net asset value of each agent", accounts)

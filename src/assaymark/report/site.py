@@ -26,7 +26,7 @@ from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels as bench_levels
 from assaymark.report.portbench.stages import lede as bench_lede
 from assaymark.report.records.texts import visible
-from assaymark.report.season.edition import editions
+from assaymark.report.season.index import SeasonLookup, Words
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
@@ -144,13 +144,13 @@ def front_of_benchmark(run: BenchRun) -> FrontRun:
 
 def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
     """A season, in the words of a catalogue; None: in English."""
-    (edition,) = editions(run, [catalogue or english()])
+    book = SeasonLookup.of(run, Words(catalogue or english()))
     return FrontRun(
         kind="season",
         title=clean(run.title or run.name, 120),
-        line=season_lede(edition),
+        line=season_lede(book),
         reference=bool(run.judges) and all(judge.reference for judge in run.judges),
-        **_decided([one.verdict for one in run.decided.verdicts], season_levels(edition.book, edition.words)),
+        **_decided([one.verdict for one in run.decided.verdicts], season_levels(book)),
     )
 
 

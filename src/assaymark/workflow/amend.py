@@ -1,34 +1,36 @@
-"""`assaymark amend`: change a locked plan in the open, before the judging or where no verdict can depend on it."""
+"""Changes of a locked plan, each on the record: `assaymark amend`, stored replies parsed again, and control texts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from assaymark.agents.controls import CONTROL, cell_decisions
 from assaymark.engine import Ledger, Model
-from assaymark.errors import InputError, PlanError, Problem
+from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.judging import PARSER, plan_calls
-from assaymark.notebook import Told
-from assaymark.protocol import parse_study
-from assaymark.records import JSON
-from assaymark.workflow.lock import Locked, check_plan, open_locked, probe_keys, stored_lock, write_plan
+from assaymark.notebook import Note, Part, Result, Told
+from assaymark.plan import toml_text
+from assaymark.protocol import Study, parse_study
+from assaymark.records import JSON, DerivationKind
+from assaymark.text import clean
+from assaymark.workflow import run_folder as runs
+from assaymark.workflow.lock import STUDY, Locked, check_plan, open_locked, probe_calls, write_plan
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import (
-    Amendment,
-    RunFolder,
-    changed_fields,
-    read_text,
-    record_amendment,
-    undo_unfinished,
-    write_lock,
-)
+from assaymark.workflow.run_folder import Amendment, RunFolder
 from assaymark.workflow.study_calls import Desk, of_people, parsed
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, Store
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
 """The parts of a plan that no verdict rests on, or that come after the judging: these may be changed even then."""
+
+KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "fact_flip")
+"""Verbose and wrong, terse and right, and one number changed: controls that need no words from anybody."""
+
+_SHOWN: Final = 4  # reasons that are said
 
 
 def amend(
@@ -39,27 +41,29 @@ def amend(
     if not reason.strip():
         raise InputError("--reason", [Problem("", "an amendment needs a reason that a reader can weigh (got none)")])
     if folder.lock.is_file():
-        undo_unfinished(folder, stored_lock(folder))
+        runs.undo_unfinished(folder, STUDY.stored(folder))
     locked = open_locked(folder)
     study = parse_study(study_text, source=source)
-    fields = changed_fields(locked.study, study)
+    fields = runs.changed_fields(locked.study, study)
     if not fields:
         raise PlanError(f"{source} is the plan that is locked in {folder.path}; there is nothing to amend")
     if study.substrate != locked.study.substrate:
         raise PlanError(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
-    if asking_begun(folder, beside=probe_keys(locked.study)):
+    if asking_begun(folder, beside={one.key for one in probe_calls(locked.study)}):
         _refuse_afterthoughts(folder, locked, fields, source)
-    checked = check_plan(folder, study, source, models)
-    digests = record_amendment(
-        folder, locked.amendments, now=now, reason=reason.strip(), fields=fields | _parser_field(locked),
-        before=locked.plan_hash, after=(checked.plan_hash, study_text),
-    )  # fmt: skip
-    write_plan(
-        folder, study_text, checked, locked_at=locked.locked_at, amendments=digests, probes=locked.date_probes,
-        preregistered=locked.preregistered,
-    )  # fmt: skip
+    return _amended(folder, locked, study, study_text, source, models, fields | _parser_field(locked), reason, now)
+
+
+def _amended(
+    folder: RunFolder, locked: Locked, study: Study, text: str, source: str, models: Mapping[str, Model] | None,
+    fields: Mapping[str, Mapping[str, JSON]], reason: str, now: datetime,
+) -> Amendment:  # fmt: skip
+    checked, earlier = check_plan(folder, study, source, models), locked.amendments
+    after = (checked.plan_hash, text)
+    digests = runs.record_amendment(folder, earlier, now, reason.strip(), fields, locked.plan_hash, after)
+    write_plan(folder, text, checked, locked.locked_at, locked.date_probes, digests, locked.preregistered)
     return open_locked(folder).amendments[-1]
 
 
@@ -92,11 +96,10 @@ def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) ->
     planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, shown=desk.shown)
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger, locked.rubric)
-    digests = record_amendment(
-        folder, locked.amendments, now=now, reason=f"replies are read by parser {PARSER} of this version",
-        fields=fields, before=locked.plan_hash, after=(locked.plan_hash, read_text(folder.plan, "plan")),
-    )  # fmt: skip
-    write_lock(folder, {**stored_lock(folder), "amendments": list(digests), "parser": PARSER})
+    reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")
+    plan = locked.plan_hash
+    digests = runs.record_amendment(folder, locked.amendments, now, reason, fields, plan, (plan, after))
+    runs.write_lock(folder, {**STUDY.stored(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
     store.write(JUDGMENTS, [*found, *of_people(desk)], locked.reading)
     now_ok = {(one.judge, one.trajectory, one.trial) for one in found if one.status == "ok"}
@@ -144,3 +147,85 @@ def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
         return False
     with Ledger.open(folder.ledger, create=False) as ledger:
         return ledger.begun(beside=beside)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MadeControls(Result):
+    """How many control texts were added, of each kind, and why others could not be made: reason to sources."""
+
+    made: dict[DerivationKind, int]
+    wanted: int
+    sources: dict[DerivationKind, int]
+    reasons: dict[DerivationKind, dict[str, int]]
+    amendment: Amendment | None = None
+
+    def _parts(self) -> Iterator[Part]:
+        yield from (Note(clean(line)) for line in self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """What `assaymark controls` prints."""
+        for kind, count in self.made.items():
+            of = "records" if kind == "fact_flip" else "contexts"
+            yield f"{kind}: {count} of {self.wanted} made, from {self.sources[kind]} {of}"
+            reasons = sorted(self.reasons[kind].items(), key=lambda one: (-one[1], one[0]))
+            yield from (f"  {count} {of} gave none: {why}" for why, count in reasons[:_SHOWN])
+            if len(reasons) > _SHOWN:
+                yield f"  and {len(reasons) - _SHOWN} more reasons"
+        if self.amendment is not None:
+            yield f"amendment {self.amendment.number}: {self.amendment.reason}"
+        elif there := [kind for kind, count in self.made.items() if count]:
+            names = ", ".join(f'"{kind}"' for kind in ("honest", *there))
+            yield f"have them judged: [records] derivations = [{names}] in the study, then lock it"
+
+
+def make_controls(
+    folder: RunFolder, *, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
+    family: str = CONTROL, style: str = "plain", progress: Progress = silent,
+) -> MadeControls:  # fmt: skip
+    """Add control texts to the imported records of a run, of which no judge was asked yet.
+
+    Cells A and B are made from what agents were shown, fact flips from honest records: where there is a book with
+    prices and limits, features of instruments, and numbers that the material holds, so that what is wrong is known to
+    be wrong. A plan that is locked is amended: its derivations name them from then on.
+    """
+    folder.require()
+    runs.require_version_2(folder)
+    if unknown := [name for name in kinds if name not in KINDS]:
+        raise UnknownNameError("kind of control", unknown[0], KINDS)
+    if count < 1:
+        raise InputError("--count", [Problem("", f"must be at least 1 (got {count})")])
+    locked, store = open_locked(folder) if folder.lock.is_file() else None, Store(folder)
+    if locked is not None and locked.study.substrate is not None:
+        raise PlanError(f"{folder.path} makes its own records; its plan asks for controls with [controls]")
+    if asking_begun(folder):
+        raise PlanError(f"{folder.path}: judges were asked already; controls come before judging, in a new run folder")
+    decisions = list(store.read(DECISIONS))
+    if any(one.agent.id == CONTROL for one in decisions):
+        raise PlanError(f"{folder.path} has controls already; import the records into a new run folder for others")
+    honest = [one for one in decisions if one.derivation.kind == "honest"]
+    used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
+    material = [(name, context, used[name]) for name, context in store.each_context() if name in used]
+    found, made = list(decisions), MadeControls({}, count, {}, {})
+    wanted = [kind for kind in KINDS if kind in kinds]
+    for at, kind in enumerate(wanted):
+        progress("making controls", at, len(wanted))
+        why: dict[str, str] = {}
+        cells = cell_decisions(
+            material, kind=kind, count=count, seed=seed, family=family, style=style, honest=honest, reasons=why
+        )
+        found += cells
+        made.made[kind], made.sources[kind] = len(cells), len(honest if kind == "fact_flip" else material)
+        made.reasons[kind] = dict(Counter(filter(None, why.values())))
+    progress("making controls", len(wanted), len(wanted))
+    if len(found) == len(decisions):
+        said = "; ".join(f"{kind}: {max(one, key=one.__getitem__)}" for kind, one in made.reasons.items() if one)
+        raise InputError(str(folder.path), [Problem("", f"no control could be made from these records ({said})")])
+    store.write(DECISIONS, found, {"contexts": store.content(CONTEXTS), "controls": "assaymark controls"})
+    if locked is None:
+        return made
+    added, records = [kind for kind, one in made.made.items() if one], locked.study.records
+    derivations = tuple(dict.fromkeys((*records.derivations, *added)))
+    study = locked.study.model_copy(update={"records": records.model_copy(update={"derivations": derivations})})
+    text, fields = toml_text(study.model_dump(mode="json", exclude_none=True)), runs.changed_fields(locked.study, study)
+    reason = "controls made from the records: " + ", ".join(added)
+    return replace(made, amendment=_amended(folder, locked, study, text, str(folder.plan), None, fields, reason, now))

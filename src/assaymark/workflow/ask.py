@@ -9,9 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
+import sqlalchemy as sa
 from pydantic import ValidationError
+from sqlalchemy.exc import ArgumentError
 
 from assaymark.agents.llm import NOT_USABLE
+from assaymark.encoding import write_atomic
 from assaymark.engine import (
     CallSpec,
     Ledger,
@@ -28,14 +31,14 @@ from assaymark.engine import (
 from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Prices, costs_nothing, load_prices
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
-from assaymark.errors import InputError, ModelError, StoppedError
+from assaymark.errors import InputError, ModelError, PlanError, Problem, StoppedError
 from assaymark.judging import load_rubric
 from assaymark.metrology import ProbePlan, analyse, contested, stratified
 from assaymark.protocol import EngineChoice, Study
 from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
 from assaymark.workflow.progress import Progress, paying, saying
 from assaymark.workflow.raw_calls import store_prices
-from assaymark.workflow.run_folder import RunFolder, anchor_lock
+from assaymark.workflow.run_folder import Amendment, RunFolder, anchor_lock
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
 from assaymark.workflow.track import honest_table
 
@@ -405,3 +408,58 @@ def ask_probe(desk: Desk) -> int:
 def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
     """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
+
+
+# --- One ledger for several machines ----------------------------------------------------------------------------------
+
+_PLAN: Final = "plan"
+
+
+class LockedPlan(Protocol):
+    """A locked study, season or benchmark, as far as its ledger has to know it."""
+
+    @property
+    def plan_hash(self) -> str:
+        """Of the plan as it is."""
+        ...
+
+    @property
+    def amendments(self) -> Sequence[Amendment]:
+        """How it came to be so."""
+        ...
+
+
+def name_ledger(folder: RunFolder, url: str) -> None:
+    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing."""
+    if check_ledger_name(folder, url):
+        with Ledger.open(url):
+            write_atomic(folder.ledger_url, url + "\n")
+
+
+def check_ledger_name(folder: RunFolder, url: str) -> bool:
+    """Whether `name_ledger` has anything left to write; raises as it does, but looks at no database."""
+    problem = ""
+    try:
+        parsed = sa.make_url(url)
+        if parsed.password or "password" in parsed.query:
+            problem = "must not hold a password, it would be written down; set PGPASSWORD, or use a .pgpass file"
+    except ArgumentError:
+        problem = "is no URL of a database (not shown: it may hold a password)"
+    if problem:
+        raise InputError("--ledger", [Problem("", problem)])
+    if folder.has_ledger and folder.ledger != url:
+        raise PlanError(f"{folder.path} has its ledger elsewhere already ({folder.ledger}); use a new run folder")
+    return not folder.has_ledger
+
+
+def hold_ledger(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
+    """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
+    if ledger.leases is not None:
+        plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
+        held = ledger.notes.leave(_PLAN, plan)
+        if held != plan:
+            raise PlanError(
+                f"{ledger.name} holds the calls of another plan ({held[:12]}..., this one is {plan[:12]}...); "
+                "one ledger is for one plan: name another database, or another schema of it"
+            )
+    anchor_lock(folder, ledger)

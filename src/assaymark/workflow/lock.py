@@ -85,19 +85,15 @@ def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[Cycle]:
     """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
     wanted = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    return list(
-        cycles_of(
-            source_of(substrate), substrate.regimes, cycles=wanted, bars=substrate.bars, seed=substrate.seed,
-            prompt=task_text(),
-        )
-    )  # fmt: skip
+    found = cycles_of(source_of(substrate), substrate.regimes, cycles=wanted, bars=substrate.bars, seed=substrate.seed,
+                      prompt=task_text())  # fmt: skip
+    return list(found)
 
 
 def source_of(substrate: Substrate) -> MinuteSource:
     """Where the minutes of a substrate come from."""
-    if substrate.source == "synthetic":
-        return synthetic_minutes(substrate.seed)
-    return minutes_from_file(Path(substrate.source), substrate.windows or {})
+    synthetic, windows = substrate.source == "synthetic", substrate.windows or {}
+    return synthetic_minutes(substrate.seed) if synthetic else minutes_from_file(Path(substrate.source), windows)
 
 
 def unsanitised(cycle: Cycle) -> Context:
@@ -142,7 +138,7 @@ def probe_dates(
     rules = {"alpha": wanted.alpha, "control": wanted.control}
     found = [probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
     if wanted.model is not None and models is not None:
-        calls = _date_calls(wanted.model, cycles)
+        calls = probe_calls(study, cycles)
         replies = ask(
             folder, calls, models, judge=wanted.model, what="asking for dates", progress=progress, engine=study.engine
         )
@@ -161,22 +157,14 @@ def probe_dates(
     return tuple(found)
 
 
-def probe_keys(study: Study) -> frozenset[str]:
-    """The keys of every call that the model probe of a study makes."""
-    return frozenset(call.key for call in probe_calls(study))
-
-
-def probe_calls(study: Study) -> list[CallSpec]:
-    """Every call that the model probe of a study makes."""
-    if study.substrate is None or study.substrate.date_probe.model is None:
+def probe_calls(study: Study, cycles: Sequence[Cycle] | None = None) -> list[CallSpec]:
+    """Every call that the model probe of a study makes; ``cycles`` are its sample, where that is known."""
+    if study.substrate is None or (model := study.substrate.date_probe.model) is None:
         return []
-    return _date_calls(study.substrate.date_probe.model, sample_of(study.substrate))
-
-
-def _date_calls(model: str, cycles: Sequence[Cycle]) -> list[CallSpec]:
-    """A model before sanitised cycles, then before the same cycles with everything left in."""
-    shown = [*(one.context for one in cycles), *(unsanitised(one) for one in cycles)]
-    return [date_call(model, context) for context in shown]
+    cycles = cycles or sample_of(
+        study.substrate
+    )  # a model before sanitised cycles, then before the same with everything left in
+    return [date_call(model, one) for one in (*(one.context for one in cycles), *map(unsanitised, cycles))]
 
 
 def sample_of(substrate: Substrate) -> list[Cycle]:
@@ -236,7 +224,7 @@ def lock(
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
-        stored_lock(folder)  # what is locked here may be no study, or of version 1
+        STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source=source)
     with new_folder(folder.path) if study.substrate is not None else nullcontext():
         prepare(folder, study, progress=progress)
@@ -254,7 +242,7 @@ def lock(
         if first is not None:
             first(study)
     probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress=progress)]
-    write_plan(folder, study_text, checked, locked_at=to_json(now), amendments=(), probes=probes)
+    write_plan(folder, study_text, checked, to_json(now), probes)
     return open_locked(folder)
 
 
@@ -299,21 +287,19 @@ def check_plan(
 
 
 def write_plan(
-    folder: RunFolder, study_text: str, checked: Checked, *, locked_at: JSON, amendments: Sequence[str],
-    probes: Sequence[JSON] = (), preregistered: bool = True,
+    folder: RunFolder, study_text: str, checked: Checked, locked_at: JSON, probes: Sequence[JSON] = (),
+    amendments: Sequence[str] = (), preregistered: bool = True,
 ) -> None:  # fmt: skip
     """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
-    lock = study_lock(checked, locked_at=locked_at, probes=probes)
+    lock = study_lock(checked, locked_at, probes)
     write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
 
 
-def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
+def study_lock(checked: Checked, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
     """The lock of a study that was not amended."""
-    report, probes = to_json(checked.preflight), list(probes)
-    return STUDY.new_lock(
-        checked.plan_hash, locked_at, tables=dict(checked.tables), preflight=report, date_probes=probes, parser=PARSER
-    )
+    about = {"tables": dict(checked.tables), "preflight": to_json(checked.preflight), "date_probes": list(probes)}
+    return STUDY.new_lock(checked.plan_hash, locked_at, **about, parser=PARSER)
 
 
 def open_locked(folder: RunFolder) -> Locked:
@@ -331,11 +317,6 @@ def open_locked(folder: RunFolder) -> Locked:
         read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
         stored.get("preregistered", True), stored.get("parser", _FIRST),
     )  # fmt: skip
-
-
-def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
-    """The lock of a study as it was written, before anything in it is checked."""
-    return STUDY.stored(folder)
 
 
 def texts_of(study: Study) -> dict[str, str]:
@@ -362,11 +343,7 @@ def lock_lines(locked: Locked) -> list[str]:
     test = {"moderated-t": "moderated cluster t", "own-variance": "cluster t with each pair's own variance"}
     n = report["clusters"]
     over = f"over {n} clusters (median of the pairs of agents)" if n else "for no pair: too few common clusters"
-    lines = [
-        f"plan hash {locked.plan_hash}",
-        f"locked {locked.locked_at}",
-        f"test: {test[str(report['test'])]} {over}",
-    ]
+    lines = [f"plan hash {locked.plan_hash}", f"locked {locked.locked_at}", f"test: {test[str(report['test'])]} {over}"]
     for name, words in (
         ("reach", "smallest detectable gap"),
         ("reach_borrowed", "at best, where the agents' variances are alike"),

@@ -490,7 +490,7 @@ def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[s
 
 
 def record_amendment(
-    folder: RunFolder, earlier: Sequence[Amendment], *, now: datetime, reason: str,
+    folder: RunFolder, earlier: Sequence[Amendment], now: datetime, reason: str,
     fields: Mapping[str, Mapping[str, JSON]], before: str, after: tuple[str, str],
 ) -> tuple[str, ...]:  # fmt: skip
     """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -14,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from assaymark import __version__
 from assaymark.claims import decide_claims
 from assaymark.claims.standing import FEW_CLUSTERS
 from assaymark.encoding import write_atomic
@@ -50,7 +54,7 @@ from assaymark.workflow.tables import MEASUREMENTS, Store
 from assaymark.workflow.verdict_file import tally_of, verdict_file
 
 if TYPE_CHECKING:
-    from assaymark.workflow.partitions import Computing
+    from assaymark.engine.compute import How
 
 STREAMED_FROM: Final = 2_000_000
 """From so many rows on, a Parquet file is read in parts of which only sums are kept."""
@@ -175,8 +179,6 @@ def measure_table(
         study.records.agents is not None or study.contamination is not None or study.rubric.coefficient == "alpha"
     )
     if path.is_dir():
-        from assaymark.workflow.partitions import Computing, folder_sums, partition_files
-
         if by_row:
             needed = 'records.agents, [contamination] and agreement = "alpha" need the rows of a table'
             raise PlanError(f"{path}: {needed}; measure it as one file")
@@ -401,3 +403,113 @@ def _require_fit(
         raise PlanError(f"{path}: the plan does not fit: {'; '.join(problems)}")
     if absent := sorted(set(study.cells_judged) - set(cells)):
         raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")
+
+
+# --- A folder of partitions, summed one by one: in this process, in several, or on Ray ---------------
+
+FORMS: Final = ("*.parquet", "part=*/*.parquet")
+"""Where partitions lie in their folder."""
+
+_SHOWN: Final = 2  # problems of one partition
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """Where partitions are summed, how many at once, and how many seconds one may take; see `map_chunks`."""
+
+    how: How = "serial"
+    workers: int | None = None
+    address: str | None = None
+    deadline_s: float | None = None
+
+
+def computing_of(
+    how: str | None, workers: int | None, address: str | None, deadline_s: float | None
+) -> Computing | None:
+    """What the command line says about it; None if nothing."""
+    if how is None and workers is None and address is None and deadline_s is None:
+        return None
+    from assaymark.engine.compute import way
+
+    how = how or ("ray" if address is not None else "processes")
+    problems = []
+    if how == "serial" and (workers or 1) > 1:
+        problems.append(Problem("--workers", f"with --compute serial there is one (got {workers})"))
+    if how != "ray" and address is not None:
+        problems.append(Problem("--ray", f"needs --compute ray (got {how})"))
+    if deadline_s is not None and not (math.isfinite(deadline_s) and deadline_s > 0):
+        problems.append(Problem("--deadline", f"must be finite and above 0 (got {deadline_s:g})"))
+    if problems:
+        raise InputError("measure", problems)
+    return Computing(way(how), workers, address, deadline_s)
+
+
+def folder_sums(
+    folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None, progress: Progress,
+    dimensions: Sequence[str] | None = None, scale: Scale = SCALE,
+) -> ScoreSums:  # fmt: skip
+    """The sums of all partitions below a folder."""
+    from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
+    from assaymark.engine.compute import DEADLINE_S, usable_cores
+    from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition
+    from assaymark.metrology.sums import total
+
+    paths = partition_files(folder)
+    names = [str(path.relative_to(folder)) for path in paths]
+
+    def digest(path: Path) -> str | OSError:
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as exc:
+            return exc
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        digests = list(pool.map(digest, paths))
+    unread = [(name, one) for name, one in zip(names, digests, strict=True) if isinstance(one, OSError)]
+    if unread:
+        raise InputError(str(folder), [Problem(name, f"cannot be read ({exc.strerror})") for name, exc in unread])
+    threads = THREADS if computing.how == "serial" else max(1, THREADS // (computing.workers or usable_cores()))
+    asked = {
+        "weights": None if weights is None else dict(weights),
+        "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
+        "scale": list(scale),
+    }
+    chunks = [
+        # The digest, not the path: a folder that is moved is not summed again, a file that was changed is.
+        Chunk(name, {"sha256": sha256, **asked}, {"path": str(path.absolute()), "threads": threads})
+        for name, path, sha256 in zip(names, paths, digests, strict=True)
+    ]
+    problems: list[Problem] = []
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    with nullcontext() if kept is None else Ledger.open(kept / "ledger.db") as ledger:
+        try:
+            summed = map_chunks(
+                partition_sums, chunks, version=f"{VERSION} of {__version__}", how=computing.how,
+                workers=computing.workers, deadline_s=computing.deadline_s or DEADLINE_S, ledger=ledger,
+                address=computing.address, progress=progress, what="summing partitions",
+            )  # fmt: skip
+            found = dict(enumerate(summed))
+        except ChunkError as exc:
+            if not exc.of_data:
+                raise
+            found = exc.results
+            for one in exc.failures:
+                # The first problems of one file, so that every file is named before the list is cut.
+                rest = ["and more in this file"] if len(one.problems) > _SHOWN else []
+                problems += [Problem(one.name, what) for what in (*one.problems[:_SHOWN], *rest)]
+    partitions = {names[index]: read_partition(found[index]) for index in sorted(found)}
+    if partitions:
+        problems += misfits(partitions)
+    if problems:
+        raise InputError(str(folder), problems)
+    return total(one.sums for one in partitions.values())
+
+
+def partition_files(folder: Path) -> list[Path]:
+    """The files of a folder of partitions, of which there is at least one."""
+    found = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
+    if not found:
+        raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])
+    return found

@@ -11,12 +11,24 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text, beside, first_line, run_calls
+from assaymark.engine import (
+    CallSpec,
+    Ledger,
+    Message,
+    Model,
+    Reply,
+    RunSummary,
+    Text,
+    beside,
+    first_line,
+    run_calls,
+    run_worker,
+)
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import KEPT, door_of
-from assaymark.errors import LedgerError, ModelError
+from assaymark.errors import LedgerError, ModelError, PlanError
 from assaymark.judging import (
     PlannedCall,
     Rubric,
@@ -36,8 +48,10 @@ from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, sha256_text
 from assaymark.workflow.ask import (
+    LockedPlan,
     ask_anchor,
     ask_probe,
+    hold_ledger,
     judgments_asked_again,
     prices_of,
     purse_of,
@@ -46,6 +60,7 @@ from assaymark.workflow.ask import (
     run_all,
     run_options,
     say_raised,
+    stored_run_options,
     unusable_decisions,
     unusable_judgments,
     unusable_of,
@@ -53,7 +68,6 @@ from assaymark.workflow.ask import (
 from assaymark.workflow.lock import Locked, cut, open_locked
 from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.sharing import LockedPlan, hold_ledger
 from assaymark.workflow.tables import CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, Store
 from assaymark.workflow.track import Selection, planned_decisions, select
 
@@ -461,3 +475,33 @@ def _form_missed(call: CallSpec, reply: Reply) -> bool:
 def _place(call: CallSpec) -> tuple[str, ...]:
     """Who is asked, and where."""
     return (call.model, *map(str, door_of(call)))
+
+
+def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
+    """Answer planned calls of a shared ledger until none is left that could be answered here."""
+    folder = None if isinstance(where, str) else where
+    locked = None if folder is None else open_locked(folder)
+    with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
+        if folder is not None and locked is not None:
+            hold_ledger(folder, ledger, locked)
+        engine = stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
+        if engine is None and ledger.pending_models():
+            raise PlanError(
+                f"{ledger.name} does not say how its calls are to be asked, and with which limits: no run has begun to "
+                "ask them; start the run, or name its run folder"
+            )
+        return run_worker(
+            ledger, models, purse=purse_of(models),
+            progress=lambda done, total: progress("answering calls", done, total),
+            **run_options(engine or EngineChoice()),
+        )  # fmt: skip
+
+
+def work_lines(summary: RunSummary) -> list[str]:
+    """What `assaymark worker` prints."""
+    counts = f"{summary.elsewhere} by others, {len(summary.failed)} failed, {summary.left} left"
+    lines = [f"{summary.made} calls answered here, {counts}"]
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        lines.append(f"first failure: {first.key[:12]}..., {first.reason}")
+    return [*lines, *summary.stopped]

@@ -13,6 +13,7 @@ import pyarrow as pa
 from assaymark.engine import Model
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.workflow.amend import amend, amendment_lines, reparse
+from assaymark.workflow.ask import name_ledger
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
@@ -22,8 +23,7 @@ from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.sharing import name_ledger, work, work_lines
-from assaymark.workflow.study_calls import Canaries, JudgeResult, decide, judge, study_canaries
+from assaymark.workflow.study_calls import Canaries, JudgeResult, decide, judge, study_canaries, work, work_lines
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import honest_table
 from assaymark.workflow.tracks.datasheet import (

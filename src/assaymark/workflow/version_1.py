@@ -18,7 +18,7 @@ from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, rea
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
 from assaymark.workflow.amend import asking_begun
-from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_keys, study_lock, texts_of
+from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_calls, study_lock, texts_of
 from assaymark.workflow.run_folder import (
     Amendment,
     RunFolder,
@@ -160,12 +160,11 @@ def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
 def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: datetime) -> Amendment:
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
     _require_unchanged(folder, stored, made.hash_before)
-    seen = asking_begun(folder, beside=probe_keys(made.after) if isinstance(made.after, Study) else ())
-    digests = record_amendment(
-        folder, read_amendments(folder, stored.get("amendments", ())), now=now,
-        reason=f"{_REASON} {_SEEN if seen else _UNSEEN}", fields=changed_fields(made.before, made.after),
-        before=made.hash_before, after=(made.lock["plan_hash"], made.text),
-    )  # fmt: skip
+    probes = probe_calls(made.after) if isinstance(made.after, Study) else ()
+    seen = asking_begun(folder, beside={one.key for one in probes})
+    earlier, reason = read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}"
+    fields, after = changed_fields(made.before, made.after), (made.lock["plan_hash"], made.text)
+    digests = record_amendment(folder, earlier, now, reason, fields, made.hash_before, after)
     aside = folder.path / ASIDE
     aside.mkdir(exist_ok=True)
     for path in (folder.verdicts, folder.certificates, folder.report):
@@ -182,7 +181,7 @@ def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str,
     study = parse_study(renewed, source=source)
     before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source=source)), text, source)
     checked = check_plan(folder, study, source, None, refuse_hopeless=False)
-    lock = study_lock(checked, locked_at=stored["locked_at"], probes=stored.get("date_probes", ()))
+    lock = study_lock(checked, stored["locked_at"], stored.get("date_probes", ()))
     return _Renewed(before, study, renewed, hash_before, lock)
 
 

@@ -14,9 +14,8 @@ from assaymark.report.charts.paths import falls
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.market import EQUAL_WEIGHT
+from assaymark.report.season import site_pages
 from assaymark.report.season.accounts import on_days
-from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.edition import editions
 
 pytestmark = pytest.mark.browser
 
@@ -31,8 +30,7 @@ SHARE = re.compile(r"([+−]?\d+[.,]\d)\u00a0%")
 @pytest.fixture(scope="module")
 def folder(once) -> Path:
     def build(root: Path) -> None:
-        for edition in editions(SEASON, [made_catalogue("en"), made_catalogue("de")]):
-            write_pages(root, {edition.folder + path: text for path, text in agent_pages(edition)})
+        write_pages(root, dict(site_pages(SEASON, [made_catalogue("en"), made_catalogue("de")])))
         write_pages(root / "bench", render_benchmark(bench_runs.two()))
 
     return once("pages-to-brush", build)

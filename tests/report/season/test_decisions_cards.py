@@ -24,14 +24,14 @@ from assaymark.report.season.decisions import (
     SILENT,
     TRADED,
     WRONG,
-    _size,
+    decision_bytes,
     decision_filters,
     decision_group,
     decision_keys,
     decision_parts,
     decisions_answer,
 )
-from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
+from assaymark.report.season.index import ModelBook, SeasonLookup, Words
 
 FILL = SeasonTrade(symbol="NVX", quantity=-4.0, price=101.5, cost=0.4)
 REFUSAL = SeasonRefusal(symbol="ORL", reason="beyond-cash", text="Buying 40 needs 9,000.")
@@ -54,7 +54,7 @@ STEPS = st.builds(
 
 def book_of(*steps: SeasonStep, language: str = "en") -> ModelBook:
     run = replace(made_season(1, 2), steps={"Alder": steps})
-    return ModelBook(SeasonLookup.of(run), ModelWords(made_catalogue(language)), run.agents[0], "agents/Alder.html")
+    return ModelBook(SeasonLookup.of(run, Words(made_catalogue(language))), run.agents[0])
 
 
 def html_of(group: Group) -> str:
@@ -71,11 +71,11 @@ def card(**values) -> str:
 @given(STEPS)
 def test_a_decision_is_found_by_all_that_came_of_it(step):
     keys = decision_keys(step)
-    assert keys <= {*FILTERS}
+    assert list(keys) == [key for key in FILTERS if key in keys]
     assert (TRADED in keys) == bool(step.fills)
     assert (REFUSED in keys) == (bool(step.refusals) or REJECTED in step.flags)
     assert (WRONG in keys) == bool(step.mismatches)
-    assert (QUIET in keys) == (not keys & {TRADED, REFUSED, SILENT})
+    assert (QUIET in keys) == (not {*keys} & {TRADED, REFUSED, SILENT})
     if {*NOT_USABLE} & {*step.flags}:
         assert SILENT in keys
 
@@ -84,7 +84,7 @@ def test_a_decision_is_found_by_all_that_came_of_it(step):
 def test_buttons_count_the_cards_that_they_show(steps):
     book = book_of(*steps)
     found = [decision_group(book, one) for one in steps]
-    buttons = {one.key: int(one.count) for one in decision_filters(ModelWords(made_catalogue()), steps)}
+    buttons = {one.key: int(one.count) for one in decision_filters(Words(made_catalogue()), steps)}
     assert buttons.pop("") == len(steps)
     keys = [{one.key, *one.also.split()} for one in found]
     assert buttons == {key: n for key in FILTERS if (n := sum(key in one for one in keys))}
@@ -93,7 +93,7 @@ def test_buttons_count_the_cards_that_they_show(steps):
 @given(STEPS)
 def test_the_size_of_a_card_is_about_its_bytes(step):
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
-    assert len(html_of(decision_group(book_of(step), step)).encode()) < 1.6 * _size(step)
+    assert len(html_of(decision_group(book_of(step), step)).encode()) < 1.6 * decision_bytes(step)
 
 
 def test_the_newest_decision_is_first():
@@ -154,7 +154,7 @@ def test_holding_is_no_order_and_an_order_is_none_beside_it():
 
 def test_every_fixed_word_is_in_every_language():
     for language in languages():
-        words = ModelWords(made_catalogue(language))
+        words = Words(made_catalogue(language))
         for group, names in (
             ("refusal", get_args(Reason)), ("text", get_args(RationaleKind)), ("flag", (*NOT_USABLE, REJECTED)),
             ("filter", FILTERS),
@@ -164,6 +164,6 @@ def test_every_fixed_word_is_in_every_language():
 
 def test_the_section_counts_days():
     run = made_season(1, 61)
-    book = ModelBook(SeasonLookup.of(run), ModelWords(made_catalogue()), run.agents[0], "agents/Alder.html")
+    book = ModelBook(SeasonLookup.of(run), run.agents[0])
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
     assert decisions_answer(book) == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."

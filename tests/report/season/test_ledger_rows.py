@@ -14,8 +14,7 @@ from assaymark.claims.messages import languages
 from assaymark.records import EvidenceState
 from assaymark.report.blocks import inline, plain
 from assaymark.report.season import SeasonClaimLine, SeasonRun
-from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
-from assaymark.report.season.ledger import (
+from assaymark.report.season.decisions import (
     DIFFER,
     NO_NUMBER,
     ledger_counts,
@@ -24,6 +23,7 @@ from assaymark.report.season.ledger import (
     ledger_parts,
     ledger_row,
 )
+from assaymark.report.season.index import ModelBook, SeasonLookup, Words
 
 PANEL = ("North-J", "Strand-J", "Quay-J")
 STATES = (*get_args(EvidenceState), None)
@@ -43,8 +43,7 @@ LINES = st.builds(
 
 def book_of(lines: tuple[SeasonClaimLine, ...], language: str = "en") -> ModelBook:
     run = replace(made_season(1, 2), ledger={"Alder": lines})
-    lookup = SeasonLookup.of(run)
-    return ModelBook(lookup, ModelWords(made_catalogue(language)), run.agents[0], lookup.pages["Alder"])
+    return ModelBook(SeasonLookup.of(run, Words(made_catalogue(language))), run.agents[0])
 
 
 def row_of(**values):
@@ -121,14 +120,13 @@ def test_a_row_leads_to_its_decision_where_there_is_one():
 
 def test_every_state_has_a_word_in_every_language():
     for language in languages():
-        words = ModelWords(made_catalogue(language))
+        words = Words(made_catalogue(language))
         assert all(words.has(f"model.claim_state.{state or NO_NUMBER}") for state in STATES)
 
 
 def test_the_notes_say_what_was_measured():
     run: SeasonRun = made_season(2, 20)
-    lookup = SeasonLookup.of(run)
-    book = ModelBook(lookup, ModelWords(made_catalogue()), run.agents[0], "agents/Alder.html")
+    book = ModelBook(SeasonLookup.of(run), run.agents[0])
     notes = " ".join(map(plain, ledger_notes(book))).replace("\xa0", " ")
     assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in notes
     differ = sum(line.disagree for line in run.ledger["Alder"])

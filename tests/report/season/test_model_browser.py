@@ -10,9 +10,7 @@ import pytest
 from browsing import APART, write_pages
 from made_season import hostile_season, made_catalogue, made_season
 
-from assaymark.report.season import SeasonRun
-from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.edition import editions
+from assaymark.report.season import SeasonRun, site_pages
 
 pytestmark = pytest.mark.browser
 
@@ -26,10 +24,7 @@ SHOWN = "list => [...list].filter(e => e.offsetParent !== null || e.getClientRec
 
 
 def pages(run: SeasonRun) -> Mapping[str, str]:
-    found = {}
-    for edition in editions(run, [made_catalogue(code) for code in ("en", "de")]):
-        found |= {edition.folder + path: html for path, html in agent_pages(edition)}
-    return found
+    return dict(site_pages(run, [made_catalogue(code) for code in ("en", "de")]))
 
 
 def many() -> SeasonRun:

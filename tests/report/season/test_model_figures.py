@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.judging import load_scoring
 from assaymark.report.charts.paths import NavChart, NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
 from assaymark.report.season import SeasonPath
 from assaymark.report.season.accounts import on_days
-from assaymark.report.season.strip import PartAxis, PartRow, part_figure
+from assaymark.report.season.strip import part_figure
 from assaymark.report.text import text_width
 
 WORDS = NavWords(start="start", fall="Fall from the peak", deepest="deepest", ticks=lambda value: f"{value:g}")
-AXIS = PartAxis(45, 67, ("weak", "mixed", "strong"))
+AXIS = load_scoring().bands, ("weak", "mixed", "strong")
 
 
 def chart(*navs: list[float], names: str = "abcdefgh") -> NavChart:
@@ -91,8 +92,8 @@ def test_a_name_that_does_not_fit_stands_above_its_return():
 
 def test_what_is_written_into_a_figure_is_escaped():
     hostile = NavChart("n", (NavLine("<b>&", np.array([1.0, 1.0]), "<i>", "own"),), WORDS)
-    row = PartRow("<b>", "<i>", (50.0,), False)
-    for svg in (*nav_figure(hostile, "<t>", "<d>"), *part_figure("p", [row], AXIS, "<t>", "<d>")):
+    row = "<b>", "<i>", [(50.0, None)], ()
+    for svg in (*nav_figure(hostile, "<t>", "<d>"), *part_figure("p", [row], *AXIS, "<t>", "<d>")):
         assert not re.search(r"<[bidt]>", svg)
 
 
@@ -134,13 +135,13 @@ def test_a_path_on_other_days_stays_where_it_was_on_days_that_it_lacks(data):
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=9))
 def test_one_dot_a_judge_and_a_line_between_them(points):
-    for svg in part_figure("p", [PartRow("Part", "10", tuple(points), False)], AXIS, "t", "d"):
+    for svg in part_figure("p", [("Part", "10", [(one, None) for one in points], ())], *AXIS, "t", "d"):
         assert svg.count('class="judge"') == len(points)
         assert svg.count('class="judges"') == (max(points) > min(points))
 
 
 def test_a_part_without_a_grade_has_a_dashed_box_and_a_lowered_one_a_ring():
-    rows = [PartRow("A", "1", (), False), PartRow("B", "1", (50.0,), False, ((80.0, 50.0),))]
-    for svg in part_figure("p", rows, AXIS, "t", "d"):
+    rows = [("A", "1", (), ()), ("B", "1", [(50.0, None)], ((80.0, 50.0),))]
+    for svg in part_figure("p", rows, *AXIS, "t", "d"):
         assert svg.count('class="void"') == 1
         assert svg.count("ring") == 1

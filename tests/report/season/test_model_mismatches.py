@@ -13,7 +13,7 @@ from assaymark.claims.messages import languages
 from assaymark.portfolio import Mismatch
 from assaymark.portfolio.broker import MismatchKind, Where
 from assaymark.report.season.decisions import mismatch_words
-from assaymark.report.season.index import ModelWords
+from assaymark.report.season.index import Words
 from assaymark.text import clean
 
 KINDS, PLACES = get_args(MismatchKind), get_args(Where)
@@ -35,8 +35,8 @@ def sentence(one: Mismatch) -> str:
 
 @given(MISMATCHES)
 def test_every_sentence_of_a_reconciliation_is_understood(one):
-    english = mismatch_words(ModelWords(made_catalogue()), sentence(one))
-    german = mismatch_words(ModelWords(made_catalogue("de")), sentence(one))
+    english = mismatch_words(Words(made_catalogue()), sentence(one))
+    german = mismatch_words(Words(made_catalogue("de")), sentence(one))
     assert clean(sentence(one)) not in (english, german)
     assert "angegeben" in german
     assert " ".join(one.symbol.split()) in german
@@ -48,19 +48,19 @@ def test_every_sentence_of_a_reconciliation_is_understood(one):
 
 @given(st.text(max_size=60))
 def test_any_other_text_is_shown_as_it_is_and_safe(text):
-    assert mismatch_words(ModelWords(made_catalogue()), f"odd: {text}") == clean(f"odd: {text}")
+    assert mismatch_words(Words(made_catalogue()), f"odd: {text}") == clean(f"odd: {text}")
 
 
 @pytest.mark.parametrize("language", languages())
 def test_every_kind_has_a_word_in_every_language(language):
-    words = ModelWords(made_catalogue(language))
+    words = Words(made_catalogue(language))
     assert all(words.has(f"model.mismatch.{kind.replace('-', '_')}") for kind in KINDS)
     assert all(words.has(f"model.mismatch.where.{where.replace(' ', '_')}") for where in PLACES if where)
 
 
 def test_a_move_that_no_action_explains_is_said_in_every_language():
     moved = "price of A on 2024-03-12: 101.5 after 1000 on 2024-03-11, "
-    english, german = (ModelWords(made_catalogue(language)) for language in ("en", "de"))
+    english, german = (Words(made_catalogue(language)) for language in ("en", "de"))
     said = "The price of A went from 1000 on 2024-03-11 to 101.5 on 2024-03-12, which no split or dividend"
     assert mismatch_words(english, f"{moved}explained by no action").startswith(said)
     assert "was kein Split" in mismatch_words(german, f"{moved}explained by no action")

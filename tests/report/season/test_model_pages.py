@@ -12,9 +12,7 @@ from made_season import HOSTILE, hostile_season, made_catalogue, made_season
 from outline import html_of
 
 from assaymark.claims.messages import catalogue
-from assaymark.report.season import SeasonRun
-from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.edition import editions
+from assaymark.report.season import SeasonRun, site_pages
 from assaymark.text import clean
 
 LANGUAGES = ("en", "de")
@@ -27,12 +25,9 @@ NASTY = (
 
 
 def pages(run: SeasonRun, languages: tuple[str, ...] = LANGUAGES) -> dict[str, str]:
-    found = {}
-    for edition in editions(run, [made_catalogue(code) for code in languages]):
-        for path, html in html_of(dict(agent_pages(edition))).items():
-            assert edition.folder + path not in found
-            found[edition.folder + path] = html
-    return found
+    made = list(site_pages(run, [made_catalogue(code) for code in languages]))
+    assert len({path for path, _ in made}) == len(made)
+    return {path: html for path, html in html_of(dict(made)).items() if path.removeprefix("de/").startswith("agents/")}
 
 
 @cache
@@ -149,7 +144,7 @@ def test_names_that_are_no_file_names_have_pages_that_do_not_collide():
     one, *_ = run.agents
     agents = tuple(replace(one, name=name) for name in names)
     places = tuple(replace(run.decided.places[0], agent=name) for name in names)
-    strange = replace(run, agents=agents, decided=replace(run.decided, places=places))
+    strange = replace(run, agents=agents, decided=replace(run.decided, places=places, tiers=()))
     found = pages(strange)
     heads = [path for path in found if not re.search(r"/(ledger|decisions|checks)(-\d+)?\.html$", path)]
     assert len({path.lower() for path in heads}) == 2 * len(names)

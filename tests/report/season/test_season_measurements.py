@@ -15,7 +15,7 @@ from outline import read, words
 
 from assaymark.records import Measurement
 from assaymark.report.season import SeasonRun, site_pages
-from assaymark.report.season.measurements import ROWS, measured_pages
+from assaymark.report.season.index import ROWS, measured_pages
 
 LANGUAGES = ("en", "de")
 

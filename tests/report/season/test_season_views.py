@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
 from assaymark.report.blocks import plain
-from assaymark.report.season.index import SeasonLookup
-from assaymark.report.season.leaderboard import band_words, board_view, lowest_to_highest, returned, whole
+from assaymark.report.season.index import SeasonLookup, Words, whole
+from assaymark.report.season.leaderboard import account_facts, band_words, board_notes, lowest_to_highest
 from assaymark.report.season.levels import measured
 from assaymark.report.season.pages import differences, weight_tables
-from assaymark.report.season.panel import blinding_blocks, preference_table, probe_words
-from assaymark.report.season.strip import WIDTH, JudgedPoints, band_head, band_scale, band_strip
-from assaymark.report.season.words import Words
+from assaymark.report.season.panel import blinding_blocks, preference_table
+from assaymark.report.season.strip import WIDTH, band_head, band_scale, band_strip
 
 ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
 BANDS = load_scoring().bands
@@ -39,7 +38,7 @@ def test_every_judge_and_both_boundaries_lie_on_the_axis(points):
         assert 0 < scale(value) < WIDTH
     ordered = sorted(points)
     assert [scale(value) for value in ordered] == sorted(scale(value) for value in points)
-    svg = band_strip(BANDS, scale, "headline", [JudgedPoints(value) for value in points])
+    svg = band_strip(BANDS, scale, "headline", [(value, None) for value in points])
     assert svg.count("<circle") == len(points)
     assert band_head(BANDS, scale, ("weak", "mixed", "strong")).count("<text") == 5
 
@@ -56,7 +55,7 @@ def test_a_range_holds_every_judge_and_is_rounded_as_bands_are(points):
 
 @pytest.mark.parametrize("level", ["headline", "qualified", "no-claim"])
 def test_only_a_permitted_row_has_filled_dots(level):
-    svg = band_strip(BANDS, band_scale(BANDS, [50.0, 60.0]), level, [JudgedPoints(50.0, 0), JudgedPoints(60.0, 1)])
+    svg = band_strip(BANDS, band_scale(BANDS, [50.0, 60.0]), level, [(50.0, 0), (60.0, 1)])
     assert ('class="open' in svg) == (level == "no-claim")
     empty = band_strip(BANDS, band_scale(BANDS, []), level, [])
     assert "<circle" not in empty
@@ -73,7 +72,7 @@ def test_a_number_reads_back_in_every_language(value):
 
 
 def test_a_count_and_a_share_are_set_as_each_language_does():
-    assert (ENGLISH.count(14500), GERMAN.count(14500)) == ("14,500", "14\u202f500")
+    assert (ENGLISH.amount(14500), GERMAN.amount(14500)) == ("14,500", "14\u202f500")
     assert (ENGLISH.percent(0.0424), GERMAN.percent(-0.0424, sign=True)) == ("4.2\u00a0%", "−4,2\u00a0%")
     assert GERMAN.day("2026-03-01") == "1. März 2026"
     assert GERMAN.quoted("x") == "„x“"
@@ -94,7 +93,7 @@ def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, 
     run = made.made_season(2, 3)
     detail = {"own": 1.0, "others": 0.0, "n_own": 1, "n_others": 1}
     item = measurement("season.self_preference", value, low=low, high=high, detail=detail)
-    [row] = preference_table(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH).rows
+    [row] = preference_table(SeasonLookup.of(replace(run, measurements=(item,)))).rows
     assert row[5] == reading
     assert (getattr(row[4], "style", "") == "b") == (low is None)
 
@@ -104,7 +103,7 @@ def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
     detail = {"own": 20.0, "others": 0.0, "n_own": 14, "n_others": 28, "agents": 1}
     item = measurement("season.self_preference", 20.0, low=15.0, high=25.0, detail=detail)
     found = (replace(item, n=14, n_of="periods"),)
-    [row] = preference_table(SeasonLookup.of(replace(run, measurements=found)), ENGLISH).rows
+    [row] = preference_table(SeasonLookup.of(replace(run, measurements=found))).rows
     said = "It favours its family, by 15.0 points or more. Its family has one agent here"
     assert row[5].startswith(said)
     assert row[4].endswith("(14 periods)")
@@ -113,21 +112,20 @@ def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
 def test_without_any_gap_there_is_no_table():
     run = made.made_season(2, 3)
     item = measurement("season.self_preference", None, state="no agent of its family")
-    assert preference_table(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH) is None
+    assert preference_table(SeasonLookup.of(replace(run, measurements=(item,)))) is None
 
 
 @pytest.mark.parametrize(("low", "said"), [(0.11, "no more than chance"), (0.6, "more than chance")])
 def test_a_probe_is_held_against_chance(low, said):
     item = measurement("season.author_probe", 0.8, low=low, high=0.9, detail={"chance": 0.5, "hits": 4})
-    text = probe_words(SeasonLookup.of(replace(made.made_season(2, 3), measurements=(item,))), "North-J", ENGLISH)
-    assert "4 of 5 guesses" in text
-    assert said in text
-    assert probe_words(SeasonLookup.of(made.made_season(2, 3)), "nobody", ENGLISH) == ""
+    sentences, _ = blinding_blocks(SeasonLookup.of(replace(made.made_season(2, 3), measurements=(item,))))
+    assert "4 of 5 guesses" in sentences.items[1]
+    assert said in sentences.items[1]
 
 
 def test_blinding_is_counted_over_all_records():
     run = made.made_season(3, 3)
-    sentences, names = blinding_blocks(SeasonLookup.of(run), ENGLISH)
+    sentences, names = blinding_blocks(SeasonLookup.of(run))
     replaced = sum(line.count for lines in run.blinding.values() for line in lines if line.state == "replaced")
     assert f"replaced {replaced} names" in sentences.items[0]
     assert ("NVX", "kept", "36", "a holding") in names.blocks[0].rows
@@ -170,22 +168,22 @@ def test_an_agent_that_is_called_like_a_baseline_keeps_its_own_return():
     run = made.made_season(2, 5)
     called = replace(run, paths=tuple(replace(one, name="cash") if one.name == "Alder" else one for one in run.paths))
     book = SeasonLookup.of(replace(called, measurements=()))
-    own, baseline = returned(book, "cash", ENGLISH).text, returned(book, "cash", ENGLISH, baseline=True).text
+    own, baseline = account_facts(book, "cash")[0], account_facts(book, "cash", baseline=True)[0]
     assert own == ENGLISH.percent(run.paths[0].nav[-1] / run.paths[0].start - 1, sign=True)
     assert baseline == "+0.9\u00a0%"
     assert own != baseline
-    assert returned(book, "nobody", ENGLISH).missing
+    assert account_facts(book, "nobody")[0].style == "un"
 
 
 def test_the_board_names_whose_totals_lack_a_part():
-    notes = " ".join(board_view(SeasonLookup.of(made.made_season()), ENGLISH).notes)
+    notes = " ".join(board_notes(SeasonLookup.of(made.made_season())))
     assert "No time was measured for Cedar" in notes
     assert "The outcome of Fir could not be resolved" in notes
     assert "no usable grade for Gorse" in notes
     assert "Returns are total returns after costs" in notes
     run = made.made_season(4, 3)
-    elsewhere = board_view(SeasonLookup.of(replace(run, source="a log")), ENGLISH).notes
+    elsewhere = board_notes(SeasonLookup.of(replace(run, source="a log")))
     assert "after costs" not in " ".join(elsewhere)
     rows = tuple(replace(row, efficiency=None) for row in run.table.rows)
     untimed = replace(run, table=replace(run.table, rows=rows))
-    assert "for any agent" in " ".join(board_view(SeasonLookup.of(untimed), ENGLISH).notes)
+    assert "for any agent" in " ".join(board_notes(SeasonLookup.of(untimed)))

@@ -32,14 +32,14 @@ from assaymark.engine.providers.batches import (
     MOST_RESULT_BYTES,
     BatchState,
     Item,
-    RemoteBatches,
     Result,
     Status,
+    StreamedBatches,
     Trace,
     newest,
 )
-from assaymark.engine.providers.transports import Provider, Rule, Transport, argument_problems, is_number, load_sdk
-from assaymark.errors import InputError, ModelError, Problem
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.errors import ModelError
 from assaymark.records import JSON
 
 ANTHROPIC: Final = Provider(
@@ -60,7 +60,6 @@ SAMPLING_API_VERSION: Final = "2023-06-01"
 DEFAULT_MAX_TOKENS: Final = 16_000
 """``max_tokens`` where a call names none, for the API must be told. What a model thinks counts towards it."""
 
-_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
 _BUDGETS: Final = (1024, 1_000_000)
 _VERSIONS: Final = (API_VERSION, SAMPLING_API_VERSION)
 _THINKING: Final = ("adaptive", "disabled")
@@ -85,27 +84,6 @@ _SPENT: Final = frozenset({
     "linked_organization_billing_unavailable", "organization_on_hold",
 })  # fmt: skip
 _SPENT_SAID = re.compile(r"reached your (specified )?API usage limits", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}")
-
-
-def anthropic_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-    """What is wrong with the arguments of a Claude model, in words; nothing for other providers.
-
-    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, ``thinking`` (``adaptive`` or
-    ``disabled``), ``thinking_budget`` (tokens that a model up to Claude 4.6 may think for, fewer than ``max_tokens``)
-    and ``api_version`` (``2023-06-01`` for a study that sets a temperature, which later versions do not have).
-    """
-    if model.partition("/")[0] != ANTHROPIC.name:
-        return
-    problems = list(argument_problems(model, args, _RULES))
-    yield from problems
-    budget, most = args.get("thinking_budget"), args.get("max_tokens", DEFAULT_MAX_TOKENS)
-    if problems or budget is None:
-        return
-    if "thinking" in args:
-        yield "thinking and thinking_budget exclude each other"
-    if isinstance(budget, int) and isinstance(most, int) and budget >= most:
-        yield f"thinking_budget must be less than max_tokens, {most} (got {budget})"
 
 
 def _version_of(call: CallSpec) -> str:
@@ -120,20 +98,34 @@ class AnthropicModel(SdkModel):
 
     provider = ANTHROPIC
 
+    names = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}")
+    named = "MODEL, such as anthropic/claude-opus-5-5"
+    rules = _RULES
+    efforts = ("low", "medium", "high", "xhigh", "max")
+
     @classmethod
-    def check_name(cls, name: str) -> None:
-        """Raise `InputError` unless it can be a model's name."""
-        if _NAME.fullmatch(name) is None:
-            problem = "must be anthropic/MODEL, such as anthropic/claude-opus-5-5"
-            raise InputError(f"anthropic/{name[:80]}", [Problem("", problem)])
+    def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+        """What is wrong with the arguments of a Claude model, in words.
+
+        Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, ``thinking`` (``adaptive`` or
+        ``disabled``), ``thinking_budget`` (tokens that a model up to Claude 4.6 may think for, fewer than
+        ``max_tokens``) and ``api_version`` (``2023-06-01`` for a study that sets a temperature).
+        """
+        problems = list(super().argument_problems(model, args))
+        yield from problems
+        budget, most = args.get("thinking_budget"), args.get("max_tokens", DEFAULT_MAX_TOKENS)
+        if problems or budget is None:
+            return
+        if "thinking" in args:
+            yield "thinking and thinking_budget exclude each other"
+        if isinstance(budget, int) and isinstance(most, int) and budget >= most:
+            yield f"thinking_budget must be less than max_tokens, {most} (got {budget})"
 
     def problems(self, call: CallSpec) -> Iterator[str]:
         """What the call asks for and cannot get."""
-        yield from anthropic_argument_problems(call.model, call.args)
+        yield from super().problems(call)
         if call.seed is not None:
             yield f"the Messages API has no seed; leave it out (got {call.seed})"
-        if call.effort is not None and call.effort not in _EFFORTS:
-            yield f"effort must be one of {', '.join(_EFFORTS)} (got {call.effort!r})"
         if call.temperature is not None and call.args.get("api_version") != SAMPLING_API_VERSION:
             yield (
                 f"the Messages API has no temperature since version {API_VERSION}; leave it out, or set "
@@ -240,7 +232,7 @@ _NO_ERROR: Final[Mapping[str, tuple[str, bool]]] = {
 }
 
 
-class AnthropicBatches(RemoteBatches):
+class AnthropicBatches(StreamedBatches):
     """Batches of calls to ``anthropic/NAME``. At most 100,000 calls and 256 MB a batch.
 
     The API keeps nothing of ours with a batch that could name it. So `find` looks at the newest batches of as many
@@ -259,13 +251,11 @@ class AnthropicBatches(RemoteBatches):
     async def _submit(self, items: Sequence[Item], label: str) -> str:
         del label  # there is no place for it
         requests = [self.record(key, call) for key, call in items]
-        made = await self.object_of(self._streamed.create(requests=requests, extra_headers=self._headers))
-        return self.remote_of(made.get("id"))
+        return await self._created(requests=requests)
 
     async def _find(self, trace: Trace) -> str | None:
         running: str | None = None
-        batches = self.client().messages.batches.list(limit=100, extra_headers=self._headers)
-        async for batch in newest(batches):
+        async for batch in newest(self._batches.list(limit=100, extra_headers=self._headers)):
             made = batch.created_at
             if isinstance(made, datetime) and made.timestamp() < trace.since - CLOCKS_APART_S:
                 break
@@ -284,7 +274,7 @@ class AnthropicBatches(RemoteBatches):
         return running
 
     async def _state(self, remote: str) -> BatchState:
-        batch = await self.object_of(self._streamed.retrieve(remote, extra_headers=self._headers))
+        batch = await self._retrieved(remote)
         found = part_of(batch, "request_counts")
         if batch.get("archived_at") and not batch.get("results_url"):
             return BatchState("gone", reason=f"the results of batch {remote} are no longer kept")
@@ -292,9 +282,6 @@ class AnthropicBatches(RemoteBatches):
         status: Status = "ended" if batch.get("cancel_initiated_at") is None else "cancelled"
         status = status if batch.get("processing_status") == "ended" else "running"
         return BatchState(status, done, failed, expired)
-
-    async def _cancel(self, remote: str) -> None:
-        await self.object_of(self._streamed.cancel(remote, extra_headers=self._headers))
 
     async def _results(self, remote: str) -> AsyncIterator[list[Result]]:
         results = self.client(MOST_RESULT_BYTES).messages.batches.with_streaming_response.results
@@ -313,9 +300,9 @@ class AnthropicBatches(RemoteBatches):
         raise ModelError(f"anthropic: {why}", retryable=retryable)
 
     @property
-    def _streamed(self) -> Any:
-        return self.client().messages.batches.with_streaming_response
+    def _batches(self) -> Any:
+        return self.client().messages.batches
 
     @property
-    def _headers(self) -> dict[str, str]:
+    def _headers(self) -> dict[str, Any]:
         return {"anthropic-version": _version_of(self.like)}

@@ -11,7 +11,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,12 +23,14 @@ from assaymark.engine.providers.transports import (
     LONGEST_FORM,
     PerLoop,
     Provider,
+    Rule,
     Transport,
+    argument_problems,
     load_sdk,
     refuse,
     transport,
 )
-from assaymark.errors import ModelError
+from assaymark.errors import InputError, ModelError, Problem
 from assaymark.records import JSON
 
 T = TypeVar("T")
@@ -466,15 +468,36 @@ def system_and_users(call: CallSpec) -> tuple[str, list[str]]:
 
 
 class SdkModel(ABC):
-    """A model of a provider, asked over the provider's own client. A new provider fills in five methods."""
+    """A model of a provider, asked over the provider's own client. A new provider fills in four methods.
+
+    ``names`` is what a model's name looks like and ``named`` says so, ``rules`` are the arguments that only this
+    provider has, ``efforts`` what it takes as the effort of reasoning.
+    """
 
     provider: ClassVar[Provider]
+    names: ClassVar[re.Pattern[str]]
+    named: ClassVar[str]
+    rules: ClassVar[Mapping[str, Rule]] = {}
+    efforts: ClassVar[tuple[str, ...]]
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
-        self.check_name(name)
+        if self.names.fullmatch(name) is None:
+            what = f"must be {self.provider.name}/{self.named} (got {name[:80]!r})"
+            raise InputError("model", [Problem("", what)])
         self.name = f"{self.provider.name}/{name}"
         self._environ = environ
         self._clients = PerLoop(self.client, self.close)
+
+    @classmethod
+    def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+        """What is wrong with the arguments of a model of this provider, in words."""
+        yield from argument_problems(model, args, cls.rules)
+
+    def problems(self, call: CallSpec) -> Iterator[str]:
+        """What the call asks for and cannot get, in words."""
+        yield from self.argument_problems(call.model, call.args)
+        if call.effort is not None and call.effort not in self.efforts:
+            yield f"effort must be one of {', '.join(self.efforts)} (got {call.effort!r})"
 
     def check(self, args: Mapping[str, JSON] | None = None) -> None:
         """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent."""
@@ -505,15 +528,6 @@ class SdkModel(ABC):
             if cut is None:
                 raise
         return cut.start
-
-    @classmethod
-    @abstractmethod
-    def check_name(cls, name: str) -> None:
-        """Raise `InputError` unless it can be a model's name."""
-
-    @abstractmethod
-    def problems(self, call: CallSpec) -> Iterable[str]:
-        """What the call asks for and cannot get, in words."""
 
     @abstractmethod
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:

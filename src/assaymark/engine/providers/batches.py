@@ -254,6 +254,32 @@ class RemoteBatches(ABC):
         return BatchState("gone", reason=f"{self.at.address} does not know the batch {remote}")
 
 
+class StreamedBatches(RemoteBatches):
+    """Batches behind an SDK of OpenAI's make: ``_batches`` is its part for them, ``_headers`` go along."""
+
+    @property
+    @abstractmethod
+    def _batches(self) -> Any: ...
+
+    @property
+    @abstractmethod
+    def _headers(self) -> dict[str, Any]: ...
+
+    async def _created(self, **what: Any) -> str:
+        """The id of a batch that is made."""
+        made = self._batches.with_streaming_response.create(**what, extra_headers=self._headers)
+        return self.remote_of((await self.object_of(made)).get("id"))
+
+    async def _retrieved(self, remote: str) -> dict[str, Any]:
+        """What the provider says of a batch."""
+        retrieve = self._batches.with_streaming_response.retrieve
+        return await self.object_of(retrieve(remote, extra_headers=self._headers))
+
+    async def _cancel(self, remote: str) -> None:
+        cancel = self._batches.with_streaming_response.cancel
+        await self.object_of(cancel(remote, extra_headers=self._headers))
+
+
 BatchMaker = Callable[[CallSpec], RemoteBatches]
 """Makes the provider of a lane from any call of it."""
 

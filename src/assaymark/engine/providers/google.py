@@ -40,9 +40,8 @@ from assaymark.engine.providers.batches import (
     Trace,
     newest,
 )
-from assaymark.engine.providers.transports import Provider, Rule, Transport, argument_problems, is_number, load_sdk
-from assaymark.errors import InputError, ModelError, Problem
-from assaymark.records import JSON
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.errors import ModelError
 
 GOOGLE: Final = Provider(
     name="google",
@@ -56,7 +55,6 @@ GOOGLE: Final = Provider(
 API_VERSION: Final = "v1"
 """The version of the Gemini API that requests are made for."""
 
-_EFFORTS: Final = ("minimal", "low", "medium", "high", "xhigh")
 _MOST_BUDGET: Final = 1_000_000
 _SEEDS: Final = range(-(2**31), 2**31)
 _RULES: Final[Mapping[str, Rule]] = {
@@ -82,19 +80,8 @@ _GENERATION: Final[Mapping[str, str]] = {
     "thinking_config": "thinkingConfig",  # the API reads both spellings of what is in it; this is the client's
 }
 _UNKNOWN_TO_SCHEMAS: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "const"})
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._-]{0,199})?")
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _BY_THE_DAY = re.compile(r"per_?day", re.IGNORECASE)
-
-
-def google_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-    """What is wrong with the arguments of a Gemini model, in words; nothing for other providers.
-
-    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens`` (of the answer and the thoughts before it)
-    and ``thinking_budget``, the tokens that a model before Gemini 3 may think for; later ones take an effort.
-    """
-    if model.partition("/")[0] == GOOGLE.name:
-        yield from argument_problems(model, args, _RULES)
 
 
 class Clients(NamedTuple):
@@ -112,20 +99,16 @@ class GoogleModel(SdkModel):
 
     provider = GOOGLE
 
-    @classmethod
-    def check_name(cls, name: str) -> None:
-        """Raise `InputError` unless it can be a model's name."""
-        if _NAME.fullmatch(name) is None or ".." in name:
-            problem = "must be google/MODEL, such as google/gemini-3.8-flash"
-            raise InputError(f"google/{name[:80]}", [Problem("", problem)])
+    names = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._-]{0,199})?")
+    named = "MODEL, such as google/gemini-3.8-flash"
+    rules = _RULES
+    efforts = ("minimal", "low", "medium", "high", "xhigh")
 
     def problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get."""
-        yield from google_argument_problems(call.model, call.args)
+        """What the call asks for and cannot get; a model before Gemini 3 thinks by a budget, later ones by effort."""
+        yield from super().problems(call)
         if call.seed is not None and call.seed not in _SEEDS:
             yield f"the seed must be from {_SEEDS.start} to {_SEEDS.stop - 1} (got {call.seed})"
-        if call.effort is not None and call.effort not in _EFFORTS:
-            yield f"effort must be one of {', '.join(_EFFORTS)} (got {call.effort!r})"
         if call.effort is not None and "thinking_budget" in call.args:
             yield "effort and thinking_budget exclude each other"
         if call.temperature is not None and not is_number(call.temperature, 0, 2):

@@ -34,24 +34,20 @@ from assaymark.engine.providers.batches import (
     MOST_RESULT_BYTES,
     BatchState,
     Item,
-    RemoteBatches,
     Result,
     Status,
+    StreamedBatches,
     Trace,
     newest,
 )
-from assaymark.engine.providers.transports import Provider, Rule, Transport, argument_problems, is_number, load_sdk
-from assaymark.errors import InputError, ModelError, Problem
+from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
+from assaymark.errors import ModelError
 from assaymark.prompting import Rejected, strict_json
-from assaymark.records import JSON
 
 _HOME: Final = "https://api.openai.com/v1"
 _KEYS: Final = ("OPENAI_API_KEY",)
 RESPONSES: Final = Provider("openai", "openai", "openai", _KEYS, _HOME, "OPENAI_BASE_URL")
 CHAT: Final = Provider("openai-chat", "openai", "openai", _KEYS, _HOME, "OPENAI_BASE_URL")
-
-EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""What both APIs take as the effort of reasoning; which of them a model takes, its provider says."""
 
 STRUCTURED: Final = ("json_schema", "json_object", "none")
 """How a compatible server is asked for the form of the reply: by the schema, as any JSON, or by the prompt alone."""
@@ -69,16 +65,8 @@ _CHAT_RULES: Final[Mapping[str, Rule]] = {
         f"an object, or the JSON text of one, without {', '.join(sorted(_OUR_FIELDS))}: a call sets these itself",
     ),
 }
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
 _CHAT_FINISH: Final[Mapping[str, Finish]] = {"length": "length", "content_filter": "refusal"}
 _FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded": 429}
-
-
-def openai_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-    """What is wrong with the arguments of an OpenAI or compatible model, in words; nothing for other providers."""
-    provider = model.partition("/")[0]
-    if provider in (RESPONSES.name, CHAT.name):
-        yield from argument_problems(model, args, _TOP_P if provider == RESPONSES.name else _CHAT_RULES)
 
 
 def _extra(value: object) -> dict[str, Any] | None:
@@ -99,19 +87,10 @@ class _OpenAI(SdkModel):
     """What both APIs share: how a model is named, the client, how a request is sent and a failure read."""
 
     path: ClassVar[str]
-
-    @classmethod
-    def check_name(cls, name: str) -> None:
-        """Raise `InputError` unless it can be a model's name."""
-        if _NAME.fullmatch(name) is None:
-            allowed = "letters, digits and . _ : / @ + -, at most 200 characters"
-            raise InputError("model", [Problem("", f"must be {cls.provider.name}/NAME with {allowed} (got {name!r})")])
-
-    def problems(self, call: CallSpec) -> Iterator[str]:
-        """What the call asks for and cannot get."""
-        yield from openai_argument_problems(call.model, call.args)
-        if call.effort is not None and call.effort not in EFFORTS:
-            yield f"effort must be one of {', '.join(EFFORTS)} (got {call.effort!r})"
+    names = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
+    named = "NAME with letters, digits and . _ : / @ + -, at most 200 characters"
+    efforts = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # of which a model takes some
+    rules: ClassVar[Mapping[str, Rule]] = _TOP_P
 
     def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
         """The SDK's client; retries are the runner's part."""
@@ -162,13 +141,11 @@ class _OpenAI(SdkModel):
         }
 
 
-def _messages(call: CallSpec) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.text} for message in call.messages]
-
-
-def _given(**fields: object) -> dict[str, Any]:
-    """The fields that a call asks for."""
-    return {name: value for name, value in fields.items() if value is not None}
+def _body(at: Transport, call: CallSpec, messages: str, **fields: object) -> dict[str, Any]:
+    """A body with the fields that a call asks for; ``messages`` is what the API calls its messages."""
+    said = [{"role": message.role, "content": message.text} for message in call.messages]
+    given = {"temperature": call.temperature, "top_p": call.args.get("top_p"), **fields}
+    return {"model": at.model, messages: said} | {name: value for name, value in given.items() if value is not None}
 
 
 def _other_api(at: Transport, api: str, advice: str) -> ModelError:
@@ -194,15 +171,13 @@ class OpenAIModel(_OpenAI):
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request."""
-        body: dict[str, Any] = {"model": at.model, "input": _messages(call), "store": False}
+        body = _body(at, call, "input", store=False, max_output_tokens=call.args.get("max_tokens"))
         if call.schema is not None:
             form = {"type": "json_schema", "name": "reply", "strict": True, "schema": strict_schema(call.schema)}
             body["text"] = {"format": form}
         if call.effort is not None:
             body["reasoning"] = {"effort": call.effort}
-        return body | _given(
-            temperature=call.temperature, max_output_tokens=call.args.get("max_tokens"), top_p=call.args.get("top_p")
-        )
+        return body
 
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
         if not isinstance(found.get("output"), list):
@@ -235,24 +210,19 @@ class OpenAIChatModel(_OpenAI):
 
     provider = CHAT
     path = "/chat/completions"
+    rules = _CHAT_RULES
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request."""
-        body: dict[str, Any] = {"model": at.model, "messages": _messages(call)}
+        most = "max_completion_tokens" if at.address.rstrip("/") == _HOME else "max_tokens"
+        limit = {most: call.args.get("max_tokens")}
+        body = _body(at, call, "messages", seed=call.seed, reasoning_effort=call.effort, **limit)
         structured = call.args.get("structured", "json_schema")
         if call.schema is not None and structured == "json_schema":
             form = {"name": "reply", "strict": True, "schema": strict_schema(call.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         elif call.schema is not None and structured == "json_object":
             body["response_format"] = {"type": "json_object"}
-        most = "max_completion_tokens" if at.address.rstrip("/") == _HOME else "max_tokens"
-        body |= _given(
-            seed=call.seed,
-            temperature=call.temperature,
-            reasoning_effort=call.effort,
-            top_p=call.args.get("top_p"),
-            **{most: call.args.get("max_tokens")},
-        )
         return body | (_extra(call.args.get("extra_body")) or {})
 
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
@@ -282,7 +252,7 @@ _STATUS: Final[Mapping[str, Status]] = {
 _LATER: Final = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "server_error", "internal_error"})
 
 
-class OpenAIBatches(RemoteBatches):
+class OpenAIBatches(StreamedBatches):
     """Batches of calls to ``openai/NAME`` over ``/v1/responses``. The label is in their metadata.
 
     A file of JSON lines in, a file of results and one of errors out. At most 50,000 calls and 200 MB a batch; each call
@@ -300,19 +270,15 @@ class OpenAIBatches(RemoteBatches):
         upload = (f"{label}.jsonl", b"".join(self.line(key, call) for key, call in items), "application/jsonl")
         create = self.client().files.with_streaming_response.create
         file = await self.object_of(create(file=upload, purpose="batch", extra_headers=self._headers))
-        made = await self.object_of(
-            self._streamed.create(
-                input_file_id=self.remote_of(file.get("id")),
-                endpoint=f"/v1{self.model.path}",
-                completion_window="24h",
-                metadata={LABEL: label},
-                extra_headers=self._headers,
-            )
+        return await self._created(
+            input_file_id=self.remote_of(file.get("id")),
+            endpoint=f"/v1{self.model.path}",
+            completion_window="24h",
+            metadata={LABEL: label},
         )
-        return self.remote_of(made.get("id"))
 
     async def _find(self, trace: Trace) -> str | None:
-        async for batch in newest(self.client().batches.list(limit=100, extra_headers=self._headers)):
+        async for batch in newest(self._batches.list(limit=100, extra_headers=self._headers)):
             if isinstance(batch.metadata, dict) and batch.metadata.get(LABEL) == trace.label:
                 return self.remote_of(batch.id)
             if isinstance(batch.created_at, int) and batch.created_at < trace.since - CLOCKS_APART_S:
@@ -320,7 +286,7 @@ class OpenAIBatches(RemoteBatches):
         return None
 
     async def _state(self, remote: str) -> BatchState:
-        batch = await self.object_of(self._streamed.retrieve(remote, extra_headers=self._headers))
+        batch = await self._retrieved(remote)
         counts = part_of(batch, "request_counts")
         done, failed, total = (count_of(counts.get(name)) or 0 for name in ("completed", "failed", "total"))
         status = _STATUS.get(str(batch.get("status")), "running")
@@ -333,11 +299,8 @@ class OpenAIBatches(RemoteBatches):
         expired = max(total - done - failed, 0) if batch.get("status") == "expired" else 0
         return BatchState(status, done, failed, expired)
 
-    async def _cancel(self, remote: str) -> None:
-        await self.object_of(self._streamed.cancel(remote, extra_headers=self._headers))
-
     async def _results(self, remote: str) -> AsyncIterator[list[Result]]:
-        batch = await self.object_of(self._streamed.retrieve(remote, extra_headers=self._headers))
+        batch = await self._retrieved(remote)
         content = self.client(MOST_RESULT_BYTES).files.with_streaming_response.content
         for file in (batch[name] for name in ("output_file_id", "error_file_id") if batch.get(name)):
             async with content(self.remote_of(file), extra_headers=self._headers) as response:
@@ -355,8 +318,8 @@ class OpenAIBatches(RemoteBatches):
         raise ModelError(f"{self.at.provider.name}: {why}", retryable=error.get("code") != "batch_cancelled")
 
     @property
-    def _streamed(self) -> Any:
-        return self.client().batches.with_streaming_response
+    def _batches(self) -> Any:
+        return self.client().batches
 
     @property
     def _headers(self) -> dict[str, Any]:

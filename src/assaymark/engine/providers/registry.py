@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from assaymark.engine.calls import Model
 from assaymark.engine.prices import Prices
-from assaymark.engine.providers.anthropic import AnthropicBatches, AnthropicModel, anthropic_argument_problems
+from assaymark.engine.providers.anthropic import AnthropicBatches, AnthropicModel
 from assaymark.engine.providers.base import SdkModel
 from assaymark.engine.providers.batches import BatchMaker
-from assaymark.engine.providers.google import GoogleBatches, GoogleModel, google_argument_problems
+from assaymark.engine.providers.google import GoogleBatches, GoogleModel
 from assaymark.engine.providers.http_agent import HttpAgent, PythonAgent, external_argument_problems, is_agent_name
 from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems
-from assaymark.engine.providers.openai import (
-    OpenAIBatches,
-    OpenAIChatBatches,
-    OpenAIChatModel,
-    OpenAIModel,
-    openai_argument_problems,
-)
+from assaymark.engine.providers.openai import OpenAIBatches, OpenAIChatBatches, OpenAIChatModel, OpenAIModel
 from assaymark.engine.providers.transports import may_hold_secret
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import JSON
@@ -142,13 +136,7 @@ def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
 
     Clients of language models read their keys from ``environ`` when they are asked, by default from the process's own.
     """
-    models: dict[str, Callable[..., Model]] = {
-        "anthropic": AnthropicModel,
-        "google": GoogleModel,
-        "inspect": InspectModel,
-        "openai": OpenAIModel,
-        "openai-chat": OpenAIChatModel,
-    }
+    models: dict[str, Callable[..., Model]] = {"inspect": InspectModel, **_SDK_MODELS}
     return external_providers() | {name: partial(model, environ=environ) for name, model in models.items()}
 
 
@@ -158,28 +146,30 @@ def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, Batch
     return {maker.model.provider.name: partial(maker, environ=environ) for maker in makers}
 
 
+_SDK_MODELS: Final = {one.provider.name: one for one in (AnthropicModel, GoogleModel, OpenAIModel, OpenAIChatModel)}
+
+
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
     """What is wrong with the arguments of a provider's model, in words; nothing for models of our own."""
-    found = _ARGUMENT_PROBLEMS.get(model.partition("/")[0])
-    return [] if found is None else list(found(model, args))
-
-
-_ARGUMENT_PROBLEMS: Final[Mapping[str, Callable[[str, Mapping[str, JSON]], Iterable[str]]]] = {
-    **dict.fromkeys(("http", "https", "python"), external_argument_problems),
-    **dict.fromkeys(("openai", "openai-chat"), openai_argument_problems),
-    "anthropic": anthropic_argument_problems,
-    "google": google_argument_problems,
-    "inspect": inspect_argument_problems,
-}
+    provider = model.partition("/")[0]
+    if provider in _SDK_MODELS:
+        return list(_SDK_MODELS[provider].argument_problems(model, args))
+    if provider == "inspect":
+        return inspect_argument_problems(model, args)
+    return list(external_argument_problems(model, args))
 
 
 def external_providers() -> dict[str, Factory]:
     """The providers of agents that are not ours: ``http/...`` and ``https/...`` addresses, ``python/...`` callables."""
-    return {
-        "http": lambda rest: HttpAgent(f"http://{rest}"),
-        "https": lambda rest: HttpAgent(f"https://{rest}"),
-        "python": _python_agent,
-    }
+
+    def python(rest: str) -> PythonAgent:
+        if not is_agent_name(rest):
+            problem = "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point of group assaymark.agents"
+            raise InputError(f"python/{rest[:80]}", [Problem("", problem)])
+        return PythonAgent(rest)
+
+    addresses = {scheme: lambda rest, scheme=scheme: HttpAgent(f"{scheme}://{rest}") for scheme in ("http", "https")}
+    return {**addresses, "python": python}
 
 
 def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
@@ -188,10 +178,3 @@ def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
         model.check()
     elif isinstance(model, SdkModel):
         model.check(args)
-
-
-def _python_agent(rest: str) -> PythonAgent:
-    if not is_agent_name(rest):
-        problem = "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point of group assaymark.agents"
-        raise InputError(f"python/{rest[:80]}", [Problem("", problem)])
-    return PythonAgent(rest)

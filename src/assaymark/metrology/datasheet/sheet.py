@@ -388,8 +388,8 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
     labels = {"judge": new.judge}
     found = [
         number(Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
-               f"new minus old, {one.method}", "ok", {"old": one.old, "new": one.new, "p": one.p, "p_holm": p}, one.ends,
-               level=1 - alpha)
+               f"new minus old, {one.method}", "ok",
+               {"old": one.old, "new": one.new, "p": one.p, "p_holm": p}, one.ends, 1 - alpha)
         for one, p in zip(shifts, adjusted, strict=True)
     ]  # fmt: skip
     detail: dict[str, JSON] = {

@@ -128,7 +128,7 @@ def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Fill:
     """What was traded for the order at index ``order``: signed units, their price, and the cost in cash."""
 
@@ -144,7 +144,7 @@ class Fill:
         return -self.quantity * self.price - self.cost
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rejection:
     """What was not traded for the order at index ``order``, and why."""
 
@@ -155,7 +155,7 @@ class Rejection:
     quantity: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Settled:
     """A day's orders, settled. Amounts are in the book's currency, at the prices where orders fill."""
 
@@ -214,7 +214,22 @@ class _Day:
 
     def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
         self.bars, self.rules, self.universe = bars, rules, universe
-        self.marks = _marks(book, bars, rules)
+        # The price of every held symbol at the moment orders fill; all problems of the book at once.
+        problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
+        marks: dict[str, float] = {}
+        for symbol, units in book.positions.items():
+            if not abs(units) < math.inf:
+                problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
+            bar = bars.get(symbol)
+            price = None if bar is None else bar.at(rules.fill)
+            if price is None:
+                what = "is held and has no price; give its last one with its age"
+                problems.append(Problem(f"bars.{symbol}", what))
+            else:
+                marks[symbol] = price
+        if problems:
+            raise InputError("broker", problems)
+        self.marks = marks
         self.cash = book.cash
         self.units = {symbol: units for symbol, units in book.positions.items() if units}
         self.nav_before = book.nav(self.marks)
@@ -385,25 +400,6 @@ class _Day:
         )
 
 
-def _marks(book: Book, bars: Mapping[str, Bar], rules: Rules) -> dict[str, float]:
-    """The price of every held symbol at the moment orders fill; all problems of the book at once."""
-    problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
-    marks: dict[str, float] = {}
-    for symbol, units in book.positions.items():
-        if not abs(units) < math.inf:
-            problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
-        bar = bars.get(symbol)
-        price = None if bar is None else bar.at(rules.fill)
-        if price is None:
-            what = "is held and has no price; give its last one with its age"
-            problems.append(Problem(f"bars.{symbol}", what))
-        else:
-            marks[symbol] = price
-    if problems:
-        raise InputError("broker", problems)
-    return marks
-
-
 # Whether a record of trading agrees with itself: fills against positions, fills against bars, cash against both
 
 CheckKind = Literal["fill", "cash", "position", "nav"]
@@ -414,7 +410,7 @@ RELIABILITY: Final = ("fill", "cash", "position")
 """The kinds of check that data reliability counts; a stated NAV is checked beside them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StatedFill:
     """One fill as a record states it: signed units, and its price and cost where they are stated."""
 
@@ -424,7 +420,7 @@ class StatedFill:
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StatedStep:
     """One step of a record: its fills, the book stated after it, and the bars at which it could trade."""
 
@@ -435,7 +431,7 @@ class StatedStep:
     nav: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Tolerance:
     """Differences up to these are the printed precision of the record: ``cash`` in currency, ``units`` in units."""
 
@@ -452,7 +448,7 @@ class Tolerance:
             raise InputError("reconcile", problems)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Mismatch:
     """One statement that does not follow from the others: what is stated, and what was recomputed."""
 
@@ -469,7 +465,7 @@ class Mismatch:
         return f"{self.step}: {self.kind}{of}: stated {self.stated:.10g}, recomputed {self.recomputed:.10g}{where}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Unchecked:
     """A check that could not be made, and why."""
 
@@ -479,7 +475,7 @@ class Unchecked:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reconciliation:
     """Every check of a record, with denominators."""
 

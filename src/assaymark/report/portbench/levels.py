@@ -74,20 +74,24 @@ class BenchClaim:
 
 @dataclass(frozen=True, slots=True)
 class SaidLevel:
-    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported."""
+    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported.
+
+    Only the page of all claims has the ``rest``.
+    """
 
     level: Level
     title: str
-    shown: tuple[BenchClaim, ...]
-    more: tuple[BenchClaim, ...]
+    shown: tuple[Quote, ...]
+    more: tuple[Quote, ...]
     groups: tuple[WithheldGroup, ...]
+    rest: int = 0
 
 
 def said_levels(book: BenchBook) -> Iterator[SaidLevel]:
     """The three levels in order; pairs and single models are among all claims alone."""
     found = [claim_of(book, verdict) for verdict in front(book) if verdict.publication_level != "no-claim"]
     for level in LEVELS:
-        mine = tuple(one for one in found if one.level == level)
+        mine = tuple(one.sentence for one in found if one.level == level)
         groups = withheld_groups(book) if level == "no-claim" else ()
         yield SaidLevel(level, TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 

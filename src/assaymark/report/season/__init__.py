@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from assaymark.report.season.edition import season_frame
 from assaymark.report.season.inputs import (
     SeasonAgent,
     SeasonClaimLine,
@@ -15,7 +14,7 @@ from assaymark.report.season.inputs import (
     SeasonStep,
     SeasonTrade,
 )
-from assaymark.report.season.pages import site_pages, write_site
+from assaymark.report.season.pages import season_frame, site_pages, write_site
 
 __all__ = [
     "SeasonAgent",

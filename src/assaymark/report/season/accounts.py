@@ -18,7 +18,7 @@ from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavChart, NavLine, NavWords, Role, brush_of, falls, nav_figure
 from assaymark.report.portbench.market import EQUAL_WEIGHT
 from assaymark.report.season.decisions import decision_places, reason_words, trades_words
-from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
+from assaymark.report.season.index import ModelBook, SeasonLookup, Words
 from assaymark.report.season.inputs import SeasonPath, SeasonStep
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.text import clean
@@ -54,28 +54,41 @@ def account_paths(book: SeasonLookup, only: str = "") -> tuple[SeasonPath, ...]:
     return (*agents[:_DRAWN], *others) if agents else ()
 
 
-def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], only: str) -> tuple[Figure, str]:
-    """The figure of some paths on the days of the longest, and the text of the file with its values."""
+def account_figure(book: SeasonLookup, only: str = "") -> tuple[Figure, str] | None:
+    """All accounts or one against the baselines, on the days of the longest, and the text of the file with its values.
+
+    None where no account is recorded.
+    """
+    paths, words = account_paths(book, only), book.words
+    if not paths:
+        return None
     days = max((one.days for one in paths if not one.baseline), key=len)
-    lines, first = [], next((one for one in paths if one.baseline), None)
+    first = next((one for one in paths if one.baseline), None)
+    lines, rows = list[NavLine](), list[tuple[Inline, ...]]()
     for path in paths:
-        nav = on_days(path, days)
-        fall = words.percent(float(falls(nav).min()))
+        nav, of = on_days(path, days), {"baseline" if path.baseline else "agent": path.name}
+        fall, gain = falls(nav), float(nav[-1] / nav[0] - 1)
+        at, deepest = int(fall.argmin()), float(fall.min())
         role: Role = "first" if path is first and path.name in EQUAL_WEIGHT else "other"
         name = baseline_name(_called(path), words)
         if not path.baseline:
             role, name = "own" if only else "agent", clean(path.name, 60)
-        gain = words.percent(float(nav[-1] / nav[0] - 1), sign=True)
-        lines.append(NavLine(name, nav, gain, role, words.say("accounts.fallen", agent=name, fall=fall)))
+        fallen = words.say("accounts.fallen", agent=name, fall=words.percent(deepest))
+        lines.append(NavLine(name, nav, words.percent(gain, sign=True), role, fallen))
+        rows.append((
+            name, words.amount(float(nav[-1]), 2),
+            book.to(book.one("season.return", **of), words.percent(gain, 2, sign=True)),
+            book.to(book.one("season.drawdown", **of), words.percent(deepest, 2)),
+            words.day(path.days[min(at, len(path.days)) - 1]) if at else words.say("earned.never"),
+        ))  # fmt: skip
     own, start = lines[0], words.say("earned.start")
-    fall = words.percent(float(falls(own.nav).min()))
-    deepest = words.say("earned.deepest", fall=fall)
-    beside = NavWords(start=start, fall=words.say("earned.fall"), deepest=deepest, ticks=words.amount,
-                      days=tuple(words.day(day, short=True) for day in days))  # fmt: skip
-    ends = "; ".join(f"{one.name} {one.end}" for one in lines)
-    title, desc = words.say("accounts.title"), ends
-    if only:
-        desc = words.say("earned.desc", agent=own.name, ends=ends, fall=fall)
+    fallen = words.percent(float(falls(own.nav).min()))
+    beside = NavWords(
+        start=start, fall=words.say("earned.fall"), deepest=words.say("earned.deepest", fall=fallen),
+        ticks=words.amount, days=tuple(words.day(day, short=True) for day in days),
+    )  # fmt: skip
+    title, ends = words.say("accounts.title"), "; ".join(f"{one.name} {one.end}" for one in lines)
+    desc = words.say("earned.desc", agent=own.name, ends=ends, fall=fallen) if only else ends
     wide, narrow = nav_figure(NavChart("nav" if only else "accounts", tuple(lines), beside, log=True), title, desc)
     navs = [(one.name, one.nav) for one in lines]
     caption = words.say(
@@ -83,52 +96,29 @@ def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], 
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),
         currency=clean(book.run.currency, 12),
     )  # fmt: skip
-    brush = brush_of((start, *map(words.day, days)), navs)
-    text = paths_text(words.say("earned.head.day"), (start, *days), navs)
-    table = _table(book, words, paths, lines)
-    scales = words.say("accounts.linear"), words.say("accounts.log")
-    return Figure(title, caption, wide, narrow, brush=brush, table=table, scales=scales), text
+    heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
+    table = Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
+    figure = Figure(title, caption, wide, narrow, brush=brush_of((start, *map(words.day, days)), navs), table=table,
+                    scales=(words.say("accounts.linear"), words.say("accounts.log")))  # fmt: skip
+    return figure, paths_text(words.say("earned.head.day"), (start, *days), navs)
 
 
 def _called(path: SeasonPath) -> str:
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
 
-def _table(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], lines: Sequence[NavLine]) -> Table:
-    rows = []
-    for path, one in zip(paths, lines, strict=True):
-        fall = falls(one.nav)
-        at, of = int(fall.argmin()), {"baseline" if path.baseline else "agent": path.name}
-        gain = words.percent(float(one.nav[-1] / one.nav[0] - 1), 2, sign=True)
-        rows.append((
-            one.name, words.amount(float(one.nav[-1]), 2), book.to(book.one("season.return", **of), gain),
-            book.to(book.one("season.drawdown", **of), words.percent(float(fall[at]), 2)),
-            words.day(path.days[min(at, len(path.days)) - 1]) if at else words.say("earned.never"),
-        ))  # fmt: skip
-    heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
-    return Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
-
-
-def accounts_section(book: SeasonLookup, words: ModelWords) -> tuple[Section | None, str]:
+def accounts_section(book: SeasonLookup) -> tuple[Section | None, str]:
     """The figure of all accounts, and the text of the file with its values; None where no account is recorded."""
-    paths = account_paths(book)
-    if not paths:
+    made, words, left = account_figure(book), book.words, len(book.agents) - _DRAWN
+    if made is None:
         return None, ""
-    figure, text = _figure(book, words, paths, "")
-    left = len(book.agents) - _DRAWN
-    figure = replace(figure, title="", data=DATA, note=words.say("accounts.more", n=left) if left > 0 else "")
-    return Section("accounts", words.say("accounts.section"), words.say("accounts.lede"), (figure,)), text
-
-
-def account_figure(book: ModelBook) -> tuple[Figure, str] | None:
-    """One account against the baselines, and the text of the file with its values; None where none is recorded."""
-    paths = account_paths(book.lookup, book.agent.name)
-    return _figure(book.lookup, book.words, paths, book.agent.name) if paths else None
+    figure = replace(made[0], title="", data=DATA, note=words.say("accounts.more", n=left) if left > 0 else "")
+    return Section("accounts", words.say("accounts.section"), words.say("accounts.lede"), (figure,)), made[1]
 
 
 def earned_section(book: ModelBook) -> tuple[Section, str]:
     """What an agent earned: one path against the baselines, its drawdown, and its difference to equal weight."""
-    heading, made = book.say("earned.section"), account_figure(book)
+    heading, made = book.say("earned.section"), account_figure(book.lookup, book.agent.name)
     if made is None:
         return Section("earned", heading, book.say("earned.no_path")), ""
     own, *others = account_paths(book.lookup, book.agent.name)
@@ -141,7 +131,7 @@ def earned_section(book: ModelBook) -> tuple[Section, str]:
     more: Inline = ""
     if others and others[0].name in EQUAL_WEIGHT:
         excess = book.one("season.excess", baseline=others[0].name)
-        more = book.note(excess, _difference(book, others[0], navs[0], navs[1], excess))
+        more = book.lookup.note(excess, _difference(book.words, others[0], navs[0], navs[1], excess))
     figure = replace(made[0], title="", data=data_path(book.path))
     return Section("earned", heading, lead, (*notes((more,), "cap"), figure)), made[1]
 
@@ -155,16 +145,15 @@ def data_path(path: str) -> str:
     return path.removesuffix(".html") + ".csv"
 
 
-def _difference(book: ModelBook, baseline: SeasonPath, own: Floats, other: Floats, item: Measurement | None) -> str:
+def _difference(words: Words, baseline: SeasonPath, own: Floats, other: Floats, item: Measurement | None) -> str:
     """The difference over all days, and the mean daily one with its bootstrap interval, in percentage points."""
-    words = book.words
-    whole = words.number(100 * float(own[-1] / own[0] - other[-1] / other[0]), 1, sign=True)
+    points = words.number(100 * float(own[-1] / own[0] - other[-1] / other[0]), 1, sign=True)
     title = words.word("baseline", _called(baseline))
-    said = words.say("earned.whole", baseline=title, n=len(own) - 1, points=whole)
+    said = words.say("earned.whole", baseline=title, n=len(own) - 1, points=points)
     if item is None:
         return said
     if item.value is None:
-        return f"{said} {words.say('earned.no_interval', why=words.state(item))}"
+        return f"{said} {words.say('earned.no_interval', why=words.term('state', item.state))}"
     daily = words.number(100 * item.value, 3, sign=True)
     if item.low is None or item.high is None:
         return f"{said} {words.say('earned.daily_alone', points=daily)}"
@@ -183,56 +172,46 @@ def last_book(steps: Sequence[SeasonStep]) -> SeasonStep | None:
     return next((step for step in reversed(steps) if step.nav is not None), None)
 
 
-def held(words: ModelWords, step: SeasonStep, most: int = _HELD) -> tuple[str, ...]:
+def held(words: Words, step: SeasonStep, most: int = _HELD) -> str:
     """The largest positions of a book in units, and how many more there are."""
     found = sorted(((symbol, n) for symbol, n in step.positions.items() if n), key=lambda one: (-abs(one[1]), one[0]))
     shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in found[:most]]
-    return (*shown, *([words.say("accounts.held_more", n=len(found) - most)] if len(found) > most else []))
+    shown += [words.say("accounts.held_more", n=len(found) - most)] if len(found) > most else []
+    return ", ".join(shown) or words.say("accounts.nothing")
 
 
-def cash_share(words: ModelWords, step: SeasonStep) -> str:
+def cash_share(words: Words, step: SeasonStep) -> str:
     """The cash of a book as a share of its value."""
     return words.percent(step.cash / step.nav) if step.cash is not None and step.nav else words("state.not measured")
 
 
-def holdings_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
+def holdings_blocks(book: SeasonLookup) -> tuple[Block, ...]:
     """What each agent holds after its last decision, by name; nothing where no book is recorded."""
-    rows: list[tuple[Inline, ...]] = []
+    words, rows = book.words, list[tuple[Inline, ...]]()
     for name in book.agents:
         last = last_book(book.run.steps.get(name, ()))
         if last is not None and last.nav is not None:
-            what = ", ".join(held(words, last)) or words.say("accounts.nothing")
             agent = Linked(clean(name, 60), book.pages[name])
-            rows.append((agent, words.amount(last.nav), cash_share(words, last), what))
-    if not rows:
-        return ()
-    heads = (words("board.agent"), words.say("accounts.value"), words.say("accounts.cash"), words.say("accounts.held"))
-    return (Table(heads, tuple(rows), frozenset((1, 2)), "", stacked=True, style="held"),)
+            rows.append((agent, words.amount(last.nav), cash_share(words, last), held(words, last)))
+    heads = (words("board.agent"), *(words.say(f"accounts.{name}") for name in ("value", "cash", "held")))
+    return (Table(heads, tuple(rows), frozenset((1, 2)), "", stacked=True, style="held"),) if rows else ()
 
 
-def latest_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
+def latest_blocks(book: SeasonLookup) -> tuple[Block, ...]:
     """The last decisions of all agents, newest first, each with its reasons and a link to all of it."""
+    words, rows = book.words, list[tuple[Inline, ...]]()
     found = [(step.day, name, step) for name in book.agents for step in book.run.steps.get(name, ())[-_LATEST:]]
     found.sort(key=lambda one: (one[0], -one[2].number), reverse=True)
-    rows = tuple(_decision(book, name, step, words) for _, name, step in found[:_LATEST])
-    if not rows:
-        return ()
+    for day, agent, step in found[:_LATEST]:
+        place = decision_places(book.pages[agent], book.run.steps[agent])[step.number]
+        reason = reason_words(words, step)
+        said: Inline = (trades_words(words, step), small(str(reason)) if reason else "")
+        rows.append((Linked(words.day(day), place), Linked(clean(agent, 60), book.pages[agent]), said))
     heads = (words.say("accounts.day"), words("board.agent"), words.say("accounts.decided"))
-    return (Table(heads, rows, summary="", stacked=True, style="latest who"),)
+    return (Table(heads, tuple(rows), summary="", stacked=True, style="latest who"),) if rows else ()
 
 
-def _decision(book: SeasonLookup, agent: str, step: SeasonStep, words: ModelWords) -> tuple[Inline, ...]:
-    place = decision_places(book.pages[agent], book.run.steps[agent])[step.number]
-    reason = reason_words(words, step)
-    said: Inline = small(str(reason)) if reason else ""
-    return (
-        Linked(words.day(step.day), place),
-        Linked(clean(agent, 60), book.pages[agent]),
-        (trades_words(words, step), said),
-    )
-
-
-def go_deeper(words: ModelWords) -> Iterator[Inline]:
+def go_deeper(words: Words) -> Iterator[Inline]:
     """The other pages of the season, with what they hold."""
     for key in ("claims", "panel", "measurements", "rules", "method", "changelog", "archive"):
         yield bold(words(f"nav.{key}")), ": ", Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html")

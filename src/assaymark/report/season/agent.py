@@ -8,20 +8,23 @@ from typing import Any, Final
 from assaymark.claims.evidence import SILENT
 from assaymark.claims.messages import said
 from assaymark.claims.season_claims import Place
-from assaymark.judging.season.plans import TEMPORAL
-from assaymark.judging.season.table import AgreementRow, SeasonRow
-from assaymark.records import Measurement
+from assaymark.judging.season.plans import TEMPORAL, SubComponent
+from assaymark.judging.season.scoring import band
 from assaymark.report.blocks import (
+    Beside,
     Block,
     Facts,
+    Figure,
     Group,
     Inline,
+    Items,
     Linked,
     Listing,
     Mark,
     Page,
     Passage,
     Section,
+    Styled,
     Table,
     Text,
     bold,
@@ -30,6 +33,7 @@ from assaymark.report.blocks import (
     spaced,
     written,
 )
+from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.page import beside
 from assaymark.report.season.accounts import account_paths, cash_share, data_path, earned_section, held, last_book
 from assaymark.report.season.decisions import (
@@ -39,18 +43,20 @@ from assaymark.report.season.decisions import (
     decision_places,
     decision_row,
     decisions_answer,
+    ledger_answer,
+    ledger_counts,
+    ledger_notes,
+    ledger_parts,
+    ledger_table,
     mismatch_parts,
     mismatch_table,
     mismatch_words,
     order_count,
 )
-from assaymark.report.season.edition import Edition
-from assaymark.report.season.grades import graded_section
-from assaymark.report.season.index import ModelBook, ModelWords
+from assaymark.report.season.index import ModelBook, SeasonLookup
 from assaymark.report.season.inputs import SeasonGradeView
-from assaymark.report.season.ledger import ledger_answer, ledger_counts, ledger_notes, ledger_parts
-from assaymark.report.season.ledger import ledger_table as checked
 from assaymark.report.season.levels import agent_levels, level_blocks
+from assaymark.report.season.strip import PartRow, part_figure
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
@@ -58,234 +64,303 @@ LAST_CARDS: Final = 3
 """Decisions on the page of an agent, and sentences of its fact check."""
 
 
-def agent_pages(edition: Edition) -> Iterator[tuple[str, str]]:
-    """The pages of every agent in one language, as path and text, one after the other."""
-    words, lookup = ModelWords(edition.words.catalogue), edition.book
-    names = list(lookup.agents)
-    for at, (name, agent) in enumerate(lookup.agents.items()):
-        book = ModelBook(lookup, words, agent, lookup.pages[name], edition.to_root)
+def agent_pages(lookup: SeasonLookup, season: str) -> Iterator[Page | tuple[str, str]]:
+    """The pages of every agent, each after the other, and the files of values; ``season`` is the way back."""
+    names, words = list(lookup.agents), lookup.words
+    for at, agent in enumerate(lookup.agents.values()):
+        book, then = ModelBook(lookup, agent), names[(at + 1) % len(names)]
         places = decision_places(book.path, book.steps)
         earned, data = earned_section(book)
-        then = names[(at + 1) % len(names)]
-        up: tuple[Inline, ...] = (Linked(edition.frame.study or words("nav.index"), "index.html"),)
+        up: tuple[Inline, ...] = (Linked(season, "index.html"),)
         if len(names) > 1:
             up = *up, " · ", words.say("head.next"), " ", Linked(clean(then, 60), lookup.pages[then])
-        yield book.path, edition.page(_main(book, earned, places, up))
+        yield _main(book, earned, places, up)
         if data:
             yield data_path(book.path), data
-        for page in _further(book, places):
-            yield page.path, edition.page(page)
+        yield from _further(book, places)
 
 
 # --- the page of an agent ---------------------------------------------------------------------------------------------
 
 
 def _main(book: ModelBook, earned: Section, places: Mapping[int, str], up: Inline) -> Page:
-    words = book.words
-    place = book.run.decided.place(book.agent.name)
-    stand = level_words(place.level, words(f"level.{place.level}.tag")), " ", _place(book, place)
+    words, agent, steps = book.words, book.agent, book.steps
+    place = book.run.decided.place(agent.name)
+    # The ranks that it can have, of how many.
+    of, ranks = sum(one.first is not None for one in book.run.decided.places), book.say("head.no_place")
+    if place.first is not None and place.last is not None:
+        ranks = book.say("head.places", first=place.first, last=place.last, of=of)
+        if place.first == place.last:
+            ranks = book.say("head.place", place=place.first, of=of)
+    rank = level_words(place.level, words(f"level.{place.level}.tag")), " ", ranks
     why = clean(words.text(place.why), 300)
-    head: list[Block] = [Text((*stand, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
+    head: list[Block] = [Text((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
     head.append(level_blocks(agent_levels(book)))
-    if book.agent.strategy:
-        head.append(Passage(clean(book.agent.strategy, _ROOM), book.say("head.strategy")))
+    if agent.strategy:
+        head.append(Passage(clean(agent.strategy, _ROOM), book.say("head.strategy")))
+    counts = {"decisions": len(steps), "orders": sum(map(order_count, steps)),
+              "refused": sum(len(step.refusals) for step in steps)}  # fmt: skip
+    named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
+    facts = book.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
+    # Its value and return, and those of the first baseline.
+    account: list[Inline] = []
+    for path in account_paths(book.lookup, agent.name)[:2]:
+        gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
+        if not account:
+            account.append((bold(f"{words.amount(path.nav[-1])} {clean(book.run.currency, 12)}"), " ", gain))
+        else:
+            name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
+            account.append(book.say("head.beside", baseline=words.word("baseline", name), gain=gain))
     return Page(
-        book.path,
-        clean(book.agent.name, 120),
-        _facts(book),
-        (earned, graded_section(book), _decided(book, places), _checked(book, places)),
-        tuple(head),
-        up=up,
-        notice=book.say("head.reference") if book.agent.reference else "",
-        aside=tuple(_account(book)),
-        styles=("season-agent.css", "judges.css", "brush.css"),
-        scripts=("page.js", "brush.js"),
-    )
-
-
-def _facts(book: ModelBook) -> str:
-    steps = book.steps
-    counts = (
-        ("decisions", len(steps)),
-        ("orders", sum(order_count(step) for step in steps)),
-        ("refused", sum(len(step.refusals) for step in steps)),
-    )
-    said_counts = {name: said(f"model.count.{name}", n=n) for name, n in counts}
-    names = {"family": clean(book.agent.family, 80), "model": clean(book.agent.model, 120)}
-    return book.say("head.facts", **names, **said_counts)
-
-
-def _account(book: ModelBook) -> Iterator[Inline]:
-    """Its value and return, and those of the first baseline."""
-    paths = account_paths(book.lookup, book.agent.name)
-    gains = [book.words.percent(path.nav[-1] / path.start - 1, sign=True) for path in paths[:2]]
-    for path, gain in zip(paths[:1], gains, strict=False):
-        value = f"{book.words.money(path.nav[-1])} {clean(book.run.currency, 12)}"
-        yield bold(value), " ", gain
-    if len(paths) > 1:
-        name = "equal weight" if book.words.has(f"model.baseline.{paths[1].name}") is False else paths[1].name
-        yield book.say("head.beside", baseline=book.words.word("baseline", name), gain=gains[1])
-
-
-def _place(book: ModelBook, place: Place) -> str:
-    """The ranks that it can have."""
-    if place.first is None or place.last is None:
-        return book.say("head.no_place")
-    of = sum(one.first is not None for one in book.run.decided.places)
-    if place.first == place.last:
-        return book.say("head.place", place=place.first, of=of)
-    return book.say("head.places", first=place.first, last=place.last, of=of)
+        book.path, clean(agent.name, 120), facts,
+        (earned, _graded(book), _decided(book, places), _checked(book, places)), tuple(head), up=up,
+        notice=book.say("head.reference") if agent.reference else "", aside=tuple(account),
+        styles=("season-agent.css", "judges.css", "brush.css"), scripts=("page.js", "brush.js"),
+    )  # fmt: skip
 
 
 def _scored(book: ModelBook, place: Place) -> tuple[Inline, ...]:
-    """The points of each judge, and the total; of an agent that shares its tier the range of its judges."""
-    row, name, lookup = book.row, "season.total", book.lookup
-    judged = judged_sentence(book, row)
-    if row is None or row.total is None:
+    """The points of each judge and their band, and the total; of an agent that shares its tier the judges' range."""
+    lookup, words, name = book.lookup, book.words, "season.total"
+    row = lookup.rows.get(place.agent)
+    agreement = None if row is None else row.agreement
+    known = [one for one in book.grades if one.composite is not None]
+    if row is None or agreement is None:
+        return (book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
+    band_of = agreement.standing
+    points = sorted(one.composite or 0.0 for one in known) or [agreement.low, agreement.high]
+    kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[band_of.state]
+    if kind == "single" and not place.shown:
+        kind = "alone"
+    names = {"band": band_of.band, "low": band_of.lowest, "high": band_of.highest}
+    bands = {key: words.term("claim.band", value) for key, value in names.items()}
+    sentence = book.say(f"judged.{kind}", points=tuple(map(words.points, points)), **bands)
+    if row.absent:
+        sentence += f" {book.say('judged.absent', judges=tuple(clean(name, 60) for name in row.absent))}"
+    first = book.one("season.composite", judge=known[0].judge if known else "")
+    judged = lookup.note(first, sentence)
+    if row.total is None:
         return (judged,)
     own, tier = lookup.judged(place.agent, name), lookup.tier_range(place.agent, name)
     total = book.say("head.total", total=row.total)
     if not place.shown and own is not None and tier is not None:
-        ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(book.words.points, (*own, *tier)), strict=True))
-        total = book.say("head.range", n=sum(one.composite is not None for one in book.grades), **ends)
-    return judged, " ", book.note(book.one(name), total)
-
-
-def judged_sentence(book: ModelBook, row: SeasonRow | None) -> Inline:
-    """The points of each judge and the band that they make, contested or not."""
-    agreement = None if row is None else row.agreement
-    if agreement is None:
-        return book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none")
-    points = sorted(one.composite for one in book.grades if one.composite is not None)
-    shown = tuple(map(book.words.points, points or (agreement.low, agreement.high)))
-    kind = {"agreed": "agreed", "contested": "contested", "single judge": "single"}[agreement.standing.state]
-    if kind == "single" and not book.run.decided.place(book.agent.name).shown:
-        kind = "alone"
-    sentence = book.say(f"judged.{kind}", points=shown, **_bands(book, agreement))
-    absent = tuple(clean(name, 60) for name in (() if row is None else row.absent))
-    sentence = f"{sentence} {book.say('judged.absent', judges=absent)}" if absent else sentence
-    first = next((one.judge for one in book.grades if one.composite is not None), "")
-    return book.note(book.one("season.composite", judge=first), sentence)
-
-
-def _bands(book: ModelBook, agreement: AgreementRow) -> dict[str, str]:
-    standing = agreement.standing
-    names = {"band": standing.band, "low": standing.lowest, "high": standing.highest}
-    return {name: book.words.term("claim.band", band) for name, band in names.items()}
+        ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(words.points, (*own, *tier)), strict=True))
+        total = book.say("head.range", n=len(known), **ends)
+    return judged, " ", lookup.note(book.one(name), total)
 
 
 def _decided(book: ModelBook, places: Mapping[int, str]) -> Section:
     """What it holds, and its last decisions."""
-    words, lead = book.words, decisions_answer(book)
-    blocks: list[Block] = []
-    if (last := last_book(book.steps)) is not None and last.nav is not None:
-        what = ", ".join(held(words, last, _HELD)) or words.say("accounts.nothing")
+    words, blocks = book.words, list[Block]()
+    if (last := last_book(book.steps)) is not None:
         cash = f"{words.say('accounts.cash')} {cash_share(words, last)}"
         when = bold(words.say("decisions.held", day=words.day(last.day)))
-        blocks.append(Text((when, f": {cash}; {words.say('accounts.held')}: {what}")))
-    latest = [step for at, step in enumerate(reversed(book.steps)) if at < LAST_CARDS]
-    if latest:
+        blocks.append(Text((when, f": {cash}; {words.say('accounts.held')}: {held(words, last, _HELD)}")))
+    if latest := book.steps[: -LAST_CARDS - 1 : -1]:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(decision_row(book, step, places[step.number]) for step in latest)
         first, *_ = decision_parts(book.path, book.steps)
         all_of_them = Linked(words.say("decisions.all", n=len(book.steps)), first)
         blocks += [Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), Text(all_of_them)]
-    return Section("decisions", book.say("decisions.section"), lead, tuple(blocks))
+    return Section("decisions", book.say("decisions.section"), decisions_answer(book), tuple(blocks))
 
 
 def _checked(book: ModelBook, places: Mapping[int, str]) -> Section:
     """The fact check of its numbers, and what else was checked."""
-    lines = tuple(reversed(book.lines))[:LAST_CARDS]
-    unkept = book.say("ledger.partial") if book.run.partial else ""
     blocks: list[Block] = []
-    if lines:
+    if lines := book.lines[: -LAST_CARDS - 1 : -1]:
         first, *_ = ledger_parts(book.path, book.lines)
+        unkept = book.say("ledger.partial") if book.run.partial else ""
         whole = Linked(book.say("ledger.all", n=len(book.lines)), first)
-        blocks = [checked(book, lines, places), Text(whole), *notes((unkept,))]
+        blocks = [ledger_table(book, lines, places), Text(whole), *notes((unkept,))]
     usable = [one for one in book.grades if one.state == "ok"]
     wrong = mismatch_parts(book.path, book.steps)
     listed = Linked(book.say("reliability.all"), next(iter(wrong))) if wrong else ""
     some = [written(mismatch_words(book.words, text)) for part in wrong.values() for _, text in part[:_WRONG]][:_WRONG]
-    reliable = (_reliability(book, wrong), *some, listed, _judged(book, usable))
+    points = sorted(one.data_reliability for one in usable if one.data_reliability is not None)
+    shown = tuple(book.words.number(one, 0) for one in points)
+    judged = book.say("reliability.judged", points=shown) if points else ""
+    reliable = (_reliability(book, sum(map(len, wrong.values()))), *some, listed, judged)
     rows: tuple[tuple[str, Inline], ...] = (
-        (book.say("lookahead.title"), spaced((_lookahead(book, usable), *_looked(book, usable)), " ")),
+        (book.say("lookahead.title"), spaced(_lookahead(book, usable), " ")),
         (book.say("reliability.title"), spaced(filter(None, reliable), " ")),
         (book.say("thrash.title"), _thrash(book, usable)),
     )
-    clean_record = not wrong and all(one.lookahead in (None, "pass") for one in usable)
-    blocks.append(Group(book.say("checks.section"), (Facts(rows),), "checks", "closed" if clean_record else ""))
+    fine = not wrong and all(one.lookahead in (None, "pass") for one in usable)
+    blocks.append(Group(book.say("checks.section"), (Facts(rows),), "checks", "closed" if fine else ""))
     return Section("ledger", book.say("ledger.section"), ledger_answer(book), tuple(blocks))
 
 
-def _lookahead(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Inline:
-    looked = [one for one in usable if one.lookahead is not None]
+def _lookahead(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Iterator[Inline]:
+    """What was known of the future, and what each judge says of it, where one saw some."""
+    words, looked = book.words, [one for one in usable if one.lookahead is not None]
     failed = sum(one.lookahead != "pass" for one in looked)
     rule = book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")
     if not looked:
-        return f"{rule} {book.say('lookahead.nobody')}"
-    key, count = "lookahead.found" if failed else "lookahead.clear", book.words.few(len(looked))
-    told = f"{rule} {book.say(key, failed=failed, n=len(looked), count=count)}"
-    return book.note(book.one("season.lookahead"), told)
+        yield f"{rule} {book.say('lookahead.nobody')}"
+        return
+    key = "lookahead.found" if failed else "lookahead.clear"
+    text = f"{rule} {book.say(key, failed=failed, n=len(looked), count=words.few(len(looked)))}"
+    yield book.lookup.note(book.one("season.lookahead"), text)
+    for one in looked if failed else ():
+        mark, why = Mark("supported" if one.lookahead == "pass" else "contradicted"), clean(one.lookahead_reason, _WHY)
+        said_why = written(f" {words.quoted(why)}") if why else ""
+        yield mark, bold(clean(one.judge, 60)), f": {words.word('lookahead_word', one.lookahead or '')}", said_why, "."
 
 
-def _looked(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Iterator[Inline]:
-    """What each judge says of knowledge of the future, where one saw some."""
-    if any(one.lookahead not in (None, "pass") for one in usable):
-        for one in usable:
-            if one.lookahead is not None:
-                mark = Mark("supported" if one.lookahead == "pass" else "contradicted")
-                word = book.words.word("lookahead_word", one.lookahead)
-                why = clean(one.lookahead_reason, _WHY)
-                said_why = written(f" {book.words.quoted(why)}") if why else ""
-                yield mark, bold(clean(one.judge, 60)), f": {word}", said_why, "."
-
-
-def _reliability(book: ModelBook, wrong: Mapping[str, Sequence[object]]) -> Inline:
-    item, found = book.one("season.reliability"), sum(map(len, wrong.values()))
+def _reliability(book: ModelBook, found: int) -> Inline:
+    """How many checks reconcile; the score is 100 times their share. ``found`` are those that do not."""
+    item = book.one("season.reliability")
     if item is None:
         return book.say("reliability.listed", n=found) if found else book.say("reliability.unchecked")
     if item.value is None:
-        return book.say("reliability.none", why=book.words.state(item))
-    value = book.words.number(item.value, 1)
-    failed = _failed(item)
+        return book.say("reliability.none", why=book.words.term("state", item.state))
+    value, failed = book.words.number(item.value, 1), round(item.n * (1.0 - item.value / 100.0))
     if not failed:
-        return book.note(item, book.say("reliability.clear", value=value, n=item.n))
-    return book.note(item, book.say("reliability.answer", value=value, n=item.n, failed=failed))
-
-
-def _failed(item: Measurement) -> int:
-    """How many checks do not reconcile, from the score: it is 100 times the share that does."""
-    return round(item.n * (1.0 - (item.value or 0.0) / 100.0))
-
-
-def _judged(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
-    points = [one.data_reliability for one in usable if one.data_reliability is not None]
-    if not points:
-        return ""
-    return book.say("reliability.judged", points=tuple(book.words.number(one, 0) for one in sorted(points)))
+        return book.lookup.note(item, book.say("reliability.clear", value=value, n=item.n))
+    return book.lookup.note(item, book.say("reliability.answer", value=value, n=item.n, failed=failed))
 
 
 def _thrash(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Inline:
-    item = book.one("season.thrash")
-    grades = [one.reasoning[TEMPORAL] for one in usable if TEMPORAL in one.reasoning]
-    ends = dict(zip(("low", "high"), map(book.words.points, (min(grades), max(grades))), strict=True)) if grades else {}
-    compared = book.say("thrash.beside", **ends) if grades else ""
-    if item is None:
-        counted = book.say("thrash.uncounted")
-    elif item.value is None:
-        counted = book.say("thrash.none", why=book.words.state(item))
-    elif item.detail.get("trades") == 0:
+    item, words = book.one("season.thrash"), book.words
+    if item is not None and item.value is not None and item.detail.get("trades") == 0:
         return book.say("thrash.no_trade")
-    else:
-        counted = book.say("thrash.answer", n=round(item.value))
-    detail = {} if item is None or item.value is None else item.detail
-    within, counts = detail.get("within"), detail.get("by_symbol")
-    window = book.say("thrash.within", n=within) if isinstance(within, int) else ""
-    names = ""
-    if isinstance(counts, dict) and counts:
-        most = tuple(f"{clean(name, 40)} {book.words.count(n)}" for name, n in list(counts.items())[:_SYMBOLS])
-        names = book.say("thrash.by_symbol", symbols=most)
-    return book.note(item, " ".join(filter(None, (counted, window, names, compared))))
+    said_of = [book.say("thrash.uncounted")]
+    if item is not None and item.value is None:
+        said_of = [book.say("thrash.none", why=words.term("state", item.state))]
+    elif item is not None and item.value is not None:
+        said_of = [book.say("thrash.answer", n=round(item.value))]
+        within, counts = item.detail.get("within"), item.detail.get("by_symbol")
+        said_of += [book.say("thrash.within", n=within)] if isinstance(within, int) else []
+        if isinstance(counts, dict) and counts:
+            most = tuple(f"{clean(name, 40)} {words.amount(n)}" for name, n in list(counts.items())[:_SYMBOLS])
+            said_of.append(book.say("thrash.by_symbol", symbols=most))
+    if grades := [one.reasoning[TEMPORAL] for one in usable if TEMPORAL in one.reasoning]:
+        low, high = map(words.points, (min(grades), max(grades)))
+        said_of.append(book.say("thrash.beside", low=low, high=high))
+    return book.lookup.note(item, " ".join(said_of))
+
+
+# --- what the judges graded -------------------------------------------------------------------------------------------
+
+
+_AXES: Final = ("reasoning", "evidence")
+_VERDICT, _SUMMARY = 400, 1_600
+
+
+def _graded(book: ModelBook) -> Section:
+    """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
+    words, usable = book.words, [one for one in book.grades if one.state == "ok"]
+    blocks, below = list[Block](), list[Block]()
+    answer = book.say("graded.single" if usable else "graded.none")
+    if len(usable) > 1:
+        answer = book.say("graded.answer", count=words.few(len(usable)))
+    if usable:
+        blocks.append(Beside(tuple((_parts_figure(book, axis, usable),) for axis in _AXES)))
+        if left := [words.part(part) for part in book.run.scoring.not_applicable]:
+            below.append(Text(book.say("graded.not_applicable", parts=words.catalogue.names(left))))
+        below.append(_parts_table(book, usable, _AXES))
+        # A sentence for each part that the fact check lowered.
+        lowered = tuple(
+            book.say("graded.capped", part=words.part(part), judge=clean(one.judge, 60),
+                     given=words.number(one.capped[part.name], 0), counted=words.number(one.evidence[part.name], 0))
+            for part in book.run.scoring.evidence for one in usable
+            if part.name in one.capped and part.name in one.evidence
+        )  # fmt: skip
+        if lowered:
+            below += [Text(book.say("graded.ring")), Group(book.say("graded.capped_head"), (Items(lowered),))]
+        below.append(Group(book.say("graded.axes"), (_axes_table(book),)))
+    if book.grades:
+        texts: list[tuple[str, Inline]] = []
+        for one in book.grades:
+            why = words.word("reply", one.state) + (f" ({clean(one.reason, 300)})" if one.reason else "")
+            verdict, summary = clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY)
+            quoted = [bold(words.quoted(verdict))] if verdict else []
+            quoted += [written(words.quoted(summary))] if summary else []
+            missing = written(book.say("graded.missing", why=why))
+            texts.append((clean(one.judge, 60), spaced(quoted, " ") if one.state == "ok" else missing))
+        below.append(Group(book.say("graded.words"), (Facts(tuple(texts)),)))
+        blocks.append(Group(book.say("graded.table"), tuple(below), folded="closed"))
+    return Section("graded", book.say("graded.section"), answer, tuple(blocks))
+
+
+def _parts(book: ModelBook, axis: str) -> Sequence[SubComponent]:
+    return book.run.scoring.reasoning if axis == "reasoning" else book.run.scoring.evidence
+
+
+def _points(one: SeasonGradeView, axis: str) -> Mapping[str, float]:
+    return one.reasoning if axis == "reasoning" else one.evidence
+
+
+def _parts_figure(book: ModelBook, axis: str, usable: Sequence[SeasonGradeView]) -> Figure:
+    words, plan, parts = book.words, book.run.scoring, _parts(book, axis)
+    rows, contested = list[PartRow](), 0
+    for part in parts:
+        graded = [(one, _points(one, axis)[part.name]) for one in usable if part.name in _points(one, axis)]
+        lowered = [(one.capped[part.name], points) for one, points in graded if part.name in one.capped]
+        judged = [(points, book.lookup.judge_place(one.judge)) for one, points in graded]
+        rows.append((words.part(part), _weight(book, part), judged, lowered))
+        contested += len({band(points, plan=plan) for points, _ in judged}) > 1
+    weak, mixed, strong = (words.term("claim.band", name) for name in ("weak", "mixed", "strong"))
+    title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
+    desc = words.say("graded.desc", n=len(rows), contested=contested)
+    wide, narrow = part_figure(f"parts-{axis}", rows, plan.bands, (weak, mixed, strong), title, desc)
+    judges = []
+    for one in usable:
+        given = ", ".join(f"{words.part(part)} {_given(book, one, axis, part.name)}" for part in parts)
+        if (at := book.lookup.judge_place(one.judge)) is not None:
+            judges.append(JudgeWords(at, clean(one.judge, 60), given))
+    return Figure(title, "", wide, narrow, tuple(judges), values=_parts_table(book, usable, (axis,)))
+
+
+def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView], axes: Sequence[str]) -> Table:
+    """Points of every judge, with what a judge gave in brackets where the fact check lowered it."""
+    rows: tuple[tuple[Inline, ...], ...] = tuple(
+        (book.words.part(part), _weight(book, part),
+         *(_to_grade(book, one.judge, _given(book, one, axis, part.name)) for one in usable))
+        for axis in axes for part in _parts(book, axis)
+    )  # fmt: skip
+    heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(g.judge, 40) for g in usable))
+    return Table(heads, rows, frozenset(range(1, len(heads))), "")
+
+
+def _to_grade(book: ModelBook, judge: str, text: str) -> str:
+    """A text that leads to what a judge gave this agent, where records lie beside the pages."""
+    return Linked(text, book.lookup.record("grades", judge, book.agent.name))
+
+
+def _weight(book: ModelBook, part: SubComponent) -> str:
+    return book.words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
+
+
+def _given(book: ModelBook, one: SeasonGradeView, axis: str, part: str) -> str:
+    points, words = _points(one, axis).get(part), book.words
+    if points is None:
+        return book.say("graded.not_graded")
+    given = f" ({book.say('graded.given', points=words.number(one.capped[part], 0))})" if part in one.capped else ""
+    return f"{words.number(points, 0)}{given}"
+
+
+def _axes_table(book: ModelBook) -> Table:
+    """A row for each judge: its composite, the axes and the outcome."""
+    words, rows = book.words, list[tuple[Inline, ...]]()
+    shown = book.lookup.shown(book.agent.name) or sum(one.composite is not None for one in book.grades) > 1
+
+    def points(value: float | None) -> str:
+        return book.say("graded.not_graded") if value is None else words.number(value, 1)
+
+    for one in book.grades:
+        if one.state != "ok":
+            rows.append((clean(one.judge, 60), *([words.word("reply", one.state)] * 5)))
+            continue
+        cells = [points(one.axes.get(name)) for name in ("reasoning", "evidence", "process")]
+        cells.append(words.term("state", one.outcome_state) if one.outcome is None else points(one.outcome))
+        composite: str = Styled(words("frame.withheld"), "gap")  # of a single judge it is the total
+        if shown:
+            composite = _to_grade(book, one.judge, points(one.composite))
+        rows.append((clean(one.judge, 60), composite, *(_to_grade(book, one.judge, cell) for cell in cells)))
+    names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
+    return Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)), "")
 
 
 # --- the pages beside it ----------------------------------------------------------------------------------------------
@@ -300,7 +375,7 @@ def _further(book: ModelBook, places: Mapping[int, str]) -> Iterator[Page]:
                                 words.say("decisions.what"), "decision-cards"),)),
         ("ledger", book.say("ledger.answer"), ledger_parts(book.path, book.lines),
          lambda lines: (*notes(ledger_notes(book)), *((counts,) if counts else ()),
-                        checked(book, lines, places, "claim-lines"))),
+                        ledger_table(book, lines, places, "claim-lines"))),
         ("checks", book.say("reliability.listed", n=sum(map(len, wrong.values()))), wrong,
          lambda found: (mismatch_table(book, found, places),)),
     )  # fmt: skip

@@ -1,10 +1,14 @@
-"""The decisions of an agent, newest first: its reasons, its orders, what came of them, and what does not reconcile."""
+"""The decisions of an agent, newest first, and the fact check of its sentences.
+
+A decision has its reasons, its orders, what came of them, and what does not reconcile; a sentence what the agent saw,
+and what arithmetic and judges say of it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
@@ -16,6 +20,8 @@ from assaymark.report.blocks import (
     Group,
     Inline,
     Linked,
+    Mark,
+    Row,
     Table,
     Text,
     bold,
@@ -24,9 +30,11 @@ from assaymark.report.blocks import (
     spaced,
     written,
 )
+from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import ModelBook, ModelWords
-from assaymark.report.season.inputs import SeasonRefusal, SeasonStep, SeasonTrade
+from assaymark.report.season.index import ModelBook, Words
+from assaymark.report.season.inputs import SeasonClaimLine, SeasonStep, SeasonTrade
+from assaymark.report.text import excerpt
 from assaymark.text import clean
 
 T = TypeVar("T")
@@ -49,24 +57,21 @@ _CARD_BYTES, _ITEM_BYTES = 900, 130
 _NO_ORDER: Final = ("hold", "no_trade")
 
 
-def decision_keys(step: SeasonStep) -> frozenset[str]:
+def decision_keys(step: SeasonStep) -> tuple[str, ...]:
     """What a decision is looked for by: traded, rejected, no answer, nothing of it, a mismatch.
 
-    >>> sorted(decision_keys(SeasonStep(number=1, day="", record_id="", problem="timed out")))
-    ['no-answer']
-    >>> sorted(decision_keys(SeasonStep(number=1, day="", record_id="", orders=("hold A",))))
-    ['quiet']
+    >>> decision_keys(SeasonStep(number=1, day="", record_id="", problem="timed out"))
+    ('no-answer',)
+    >>> decision_keys(SeasonStep(number=1, day="", record_id="", orders=("hold A",)))
+    ('quiet',)
     """
-    found = set()
-    if any(fill.kind == "order" for fill in step.fills):
-        found.add(TRADED)
-    if step.refusals or REJECTED in step.flags:
-        found.add(REFUSED)
-    if unanswered(step):
-        found.add(SILENT)
-    if step.mismatches:
-        found.add(WRONG)
-    return frozenset(found if found - {WRONG} else found | {QUIET})
+    came = {
+        TRADED: any(fill.kind == "order" for fill in step.fills),
+        REFUSED: bool(step.refusals) or REJECTED in step.flags,
+        SILENT: unanswered(step),
+    }
+    came |= {QUIET: not any(came.values()), WRONG: bool(step.mismatches)}
+    return tuple(key for key in FILTERS if came[key])
 
 
 def unanswered(step: SeasonStep) -> bool:
@@ -83,24 +88,23 @@ def order_count(step: SeasonStep) -> int:
     return sum(not order.startswith(_NO_ORDER) for order in step.orders)
 
 
-def further(path: str, kind: str, rows: Sequence[T], size: Callable[[T], int]) -> dict[str, tuple[T, ...]]:
+def _further(path: str, kind: str, rows: Sequence[T], size: Callable[[T], int]) -> dict[str, tuple[T, ...]]:
     """The pages of something long of an agent, in the folder of its name; none where there is nothing."""
-    stem = f"{path.removesuffix('.html')}/{kind}"
-    return in_parts(stem, paged_by(rows, size, PART_BYTES)) if rows else {}
+    return in_parts(f"{path.removesuffix('.html')}/{kind}", paged_by(rows, size, PART_BYTES)) if rows else {}
 
 
 def decision_parts(path: str, steps: Sequence[SeasonStep]) -> dict[str, tuple[SeasonStep, ...]]:
     """The pages of the decisions of an agent, newest first; they end at the same decision in every language."""
-    return further(path, "decisions", tuple(reversed(steps)), _size)
+    return _further(path, "decisions", tuple(reversed(steps)), decision_bytes)
 
 
 def decision_places(path: str, steps: Sequence[SeasonStep]) -> dict[int, str]:
-    """Where each decision stands, by its number."""
+    """Where each decision is shown, by its number."""
     parts = decision_parts(path, steps)
     return {step.number: f"{page}#d{step.number}" for page, shown in parts.items() for step in shown}
 
 
-def _size(step: SeasonStep) -> int:
+def decision_bytes(step: SeasonStep) -> int:
     """About how many bytes a decision takes: its texts, and markup for each thing that it lists."""
     refused = [one.text[:_REASON] for one in step.refusals]
     texts = [text[:_TEXT] for _, text in step.texts]
@@ -111,11 +115,10 @@ def _size(step: SeasonStep) -> int:
     return row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *short, *orders, *refused, *wrong, step.problem])
 
 
-def decision_filters(words: ModelWords, steps: Sequence[SeasonStep]) -> tuple[Filter, ...]:
+def decision_filters(words: Words, steps: Sequence[SeasonStep]) -> tuple[Filter, ...]:
     """The buttons above some decisions: all, and each kind that occurs."""
-    seen = Counter(key for step in steps for key in decision_keys(step))
-    kinds = (Filter(key, words.word("filter", key), words.count(seen[key])) for key in FILTERS if seen[key])
-    return (Filter("", words("frame.all"), words.count(len(steps))), *kinds)
+    titles = {key: words.word("filter", key) for key in FILTERS}
+    return words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
 
 
 def decisions_answer(book: ModelBook) -> str:
@@ -133,18 +136,23 @@ def decisions_answer(book: ModelBook) -> str:
 def decision_row(book: ModelBook, step: SeasonStep, place: str) -> tuple[Inline, ...]:
     """A decision in a line: its day, trades, their cost, the beginning of its reasons, and all of it."""
     words, cost = book.words, sum(fill.cost for fill in step.fills if fill.kind == "order")
-    source = book.source(step)
-    all_of_it = Linked(words.say("decisions.source"), source) if source else Linked(words.say("decisions.whole"), place)
+    all_of_it = _source(book, step) or Linked(words.say("decisions.whole"), place)
     return words.day(step.day), trades_words(words, step), words.amount(cost, 2), reason_words(words, step), all_of_it
 
 
-def reason_words(words: ModelWords, step: SeasonStep) -> Inline:
+def _source(book: ModelBook, step: SeasonStep) -> str:
+    """The link to the prompt and the reply of a decision; empty where records do not lie beside the pages."""
+    place = book.lookup.record("decisions", book.agent.name, step.record_id)
+    return Linked(book.say("decisions.source"), place) if place else ""
+
+
+def reason_words(words: Words, step: SeasonStep) -> Inline:
     """The first sentence of the reasons of a decision; empty where it gave none."""
     first = clean(_END.split(next((text for _, text in step.texts if text.strip()), "").strip())[0], _FIRST)
     return written(words.quoted(first)) if first else ""
 
 
-def trades_words(words: ModelWords, step: SeasonStep) -> str:
+def trades_words(words: Words, step: SeasonStep) -> str:
     """What was sold and bought, and what was rejected; a word for why there is nothing."""
     fills = [fill for fill in step.fills if fill.kind == "order"]
     shown = []
@@ -154,28 +162,45 @@ def trades_words(words: ModelWords, step: SeasonStep) -> str:
         shown += [words.say(f"count.{key}", what=", ".join(named))] if named else []
     shown += [words.say("accounts.held_more", n=len(fills) - _TRADES)] if len(fills) > _TRADES else []
     shown += [words.say("count.refused", n=len(step.refusals))] if step.refusals else []
-    said = "; ".join(shown) or next(words.word("filter", key) for key in FILTERS if key in decision_keys(step))
+    said = "; ".join(shown) or words.word("filter", decision_keys(step)[0])
     return said[0].upper() + said[1:]
 
 
 def decision_group(book: ModelBook, step: SeasonStep) -> Group:
     """All of a decision: reasons beside orders, fills, rejections, flags and what does not reconcile."""
-    words, keys = book.words, decision_keys(step)
-    first, *others = [key for key in FILTERS if key in keys]
+    words, (first, *others) = book.words, decision_keys(step)
+    below: list[Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
-    if step.seconds is not None:
-        timed = words.say("decisions.seconds", seconds=step.seconds)
-    below = [timed] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav)), timed]
-    source = book.source(step)
-    below_all = *below, *([Linked(words.say("decisions.source"), source)] if source else [])
-    sides = tuple(_texts(words, step)), (Facts(tuple(_done(words, step))),)
+    below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
+    below += [source] if (source := _source(book, step)) else []
+    # Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches.
+    orders: list[Inline] = [written(clean(one, _ORDER)) for one in step.orders[:_ORDERS] if one != _NO_ORDER[1]]
+    if len(step.orders) > _ORDERS:
+        orders.append(words.say("decisions.more", n=len(step.orders) - _ORDERS))
+    refused: list[Inline] = []
+    for one in step.refusals:
+        said: tuple[Inline, ...] = bold(clean(one.symbol, 40)), f": {words.word('refusal', one.reason)}"
+        if one.text and one.text != one.reason:
+            shown = f"{words.say('decisions.shown')} {words.quoted(clean(one.text, _REASON))}"
+            said = *said, " ", small(shown)
+        refused.append(said)
+    kinds: dict[str, Sequence[Inline]] = {
+        "fills": [_fill(words, one) for one in step.fills], "refused": refused,
+        "flags": [words.word("flag", flag) for flag in step.flags],
+        "mismatches": [mismatch_words(words, text) for text in step.mismatches],
+    }  # fmt: skip
+    done = [(words.say(f"decisions.{'orders' if order_count(step) else 'no_orders'}"), spaced(orders))]
+    done += [(words.say(f"decisions.{kind}"), spaced(items)) for kind, items in kinds.items() if items]
     heading = words.say("decisions.day", n=step.number), " ", small(words.day(step.day))
-    blocks = (Text(spaced(below_all, " · "), "sub"), Beside(sides))
+    blocks = (Text(spaced(below, " · "), "sub"), Beside((tuple(_texts(words, step)), (Facts(tuple(done)),))))
     return Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def _texts(words: ModelWords, step: SeasonStep) -> Iterator[Block]:
-    """What the agent wrote, long texts folded; and, where it gave no usable answer, that it did not."""
+def _texts(words: Words, step: SeasonStep) -> Iterator[Block]:
+    """What the agent wrote, with its lines; and, where it gave no usable answer, that it did not.
+
+    What is long is folded, and what is very long is cut and says so.
+    """
     if unanswered(step) or step.problem:
         what = words.say("decisions.unanswered" if unanswered(step) else "decisions.unread")
         yield Text((bold(what), " ", written(clean(step.problem, _REASON))), "state")
@@ -186,42 +211,15 @@ def _texts(words: ModelWords, step: SeasonStep) -> Iterator[Block]:
         if kind != last:
             yield Text(words.word("text", kind), "hd")
         last = kind
-        yield from _folded(words, text)
+        lines, left = [clean(one) for one in text[:_TEXT].splitlines()], len(text) - _TEXT
+        kept = "\n".join(line for line in lines[:_LINES] if line)
+        body: tuple[Text, ...] = (Text(written(kept), "said"),)
+        body += (Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
+        folded = len(kept) > _SHOWN or left > 0
+        yield Group(written(clean(kept, _SHOWN // 2)), body, folded="closed") if folded else body[0]
 
 
-def _folded(words: ModelWords, text: str) -> Iterator[Block]:
-    """A text with its lines; what is long is folded, and what is very long is cut and says so."""
-    lines = [clean(one) for one in text[:_TEXT].splitlines()]
-    kept = "\n".join(line for line in lines[:_LINES] if line)
-    whole, left = Text(written(kept), "said"), len(text) - _TEXT
-    if len(kept) <= _SHOWN and left <= 0:
-        yield whole
-        return
-    cut = (Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
-    yield Group(written(clean(kept, _SHOWN // 2)), (whole, *cut), folded="closed")
-
-
-def _done(words: ModelWords, step: SeasonStep) -> Iterator[tuple[str, Inline]]:
-    """Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches."""
-    orders: list[Inline] = [written(clean(one, _ORDER)) for one in step.orders[:_ORDERS] if one != _NO_ORDER[1]]
-    if len(step.orders) > _ORDERS:
-        orders.append(words.say("decisions.more", n=len(step.orders) - _ORDERS))
-    kinds: Mapping[str, Sequence[Inline]] = {
-        "fills": [_fill(words, one) for one in step.fills],
-        "refused": [_refusal(words, one) for one in step.refusals],
-        "flags": [words.word("flag", flag) for flag in step.flags],
-        "mismatches": [mismatch_words(words, text) for text in step.mismatches],
-    }
-    if order_count(step):
-        yield words.say("decisions.orders"), spaced(orders)
-    else:
-        yield words.say("decisions.no_orders"), spaced(orders)
-    for kind, items in kinds.items():
-        if items:
-            yield words.say(f"decisions.{kind}"), spaced(items)
-
-
-def _fill(words: ModelWords, one: SeasonTrade) -> str:
+def _fill(words: Words, one: SeasonTrade) -> str:
     side = "paid_out" if one.kind != "order" else "bought" if one.quantity > 0 else "sold"
     values = {"units": units(words, abs(one.quantity)), "symbol": clean(one.symbol, 40)}
     if one.kind == "dividend":
@@ -231,37 +229,25 @@ def _fill(words: ModelWords, one: SeasonTrade) -> str:
     said = words.say(f"decisions.{side}", **values)
     if one.price is None:
         return f"{said}, {words.say('decisions.no_price')}"
-    at = words.say("decisions.at", price=words.amount(one.price, 2))
     cost = f", {words.say('decisions.cost', cost=words.amount(one.cost, 2))}" if one.cost else ""
-    return f"{said} {at}{cost}"
+    return f"{said} {words.say('decisions.at', price=words.amount(one.price, 2))}{cost}"
 
 
-def units(words: ModelWords, quantity: float) -> str:
+def units(words: Words, quantity: float) -> str:
     """Units with as many decimals as they have, six digits at most where there are decimals.
 
     >>> from assaymark.claims.messages import catalogue
-    >>> [units(ModelWords(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
+    >>> [units(Words(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
     ['10', '0.25', '1,039.88', '1,234,568']
     """
-    whole = len(str(int(abs(quantity))))
+    whole, point = len(str(int(abs(quantity)))), words.catalogue.decimal
     amount = words.amount(quantity, max(6 - whole, 0))
-    point = words.catalogue.decimal
     return amount.rstrip("0").rstrip(point) if point in amount and whole < 6 else amount
-
-
-def _refusal(words: ModelWords, one: SeasonRefusal) -> Inline:
-    """An order that was not carried out: the word for why, and the sentence that its agent was shown."""
-    said = bold(clean(one.symbol, 40)), f": {words.word('refusal', one.reason)}"
-    if not one.text or one.text == one.reason:
-        return said
-    shown = words.quoted(clean(one.text, _REASON))
-    return *said, " ", small(f"{words.say('decisions.shown')} {shown}")
 
 
 # --- what does not reconcile, in words: the sentences of `portfolio.Mismatch`, read back and said again ---------------
 
 
-_MOST: Final = 400
 _KINDS: Final = "fill-quantity|fill-price|cash|position|negative-position|nav"
 _SENTENCE: Final = re.compile(
     rf"(?P<kind>{_KINDS})(?: of (?P<symbol>.+?))?: stated (?P<stated>[-+.\de]+), recomputed (?P<recomputed>[-+.\de]+)"
@@ -277,34 +263,30 @@ _MOVE: Final = re.compile(
 def mismatch_parts(path: str, steps: Sequence[SeasonStep]) -> dict[str, tuple[tuple[SeasonStep, str], ...]]:
     """The pages of what does not reconcile, in the order of the days; none where everything does."""
     found = [(step, text) for step in steps for text in step.mismatches]
-    return further(path, "checks", found, lambda one: row_bytes(220, (one[0].day, one[1][:_MOST])))
+    return _further(path, "checks", found, lambda one: row_bytes(220, (one[0].day, one[1][:_REASON])))
 
 
-def mismatch_table(book: ModelBook, found: Sequence[tuple[SeasonStep, str]], places: Mapping[int, str]) -> Table:
+def mismatch_table(book: ModelBook, found: Iterable[tuple[SeasonStep, str]], places: Mapping[int, str]) -> Table:
     """Statements that do not follow from the others, each with the day and the link to its decision."""
-    heads = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text"))
+    heads, words = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text")), book.words
     rows = tuple(
-        (
-            Linked(book.words.count(step.number), places[step.number]),
-            clean(step.day, 24),
-            written(mismatch_words(book.words, text)),
-        )
+        (Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
+         written(mismatch_words(words, text)))
         for step, text in found
-    )
+    )  # fmt: skip
     return Table(heads, rows, summary="", stacked=True)
 
 
-def mismatch_words(words: ModelWords, text: str) -> str:
+def mismatch_words(words: Words, text: str) -> str:
     """A mismatch in the language of the page; a sentence of another form stays as it was recorded, made safe.
 
     >>> from assaymark.claims.messages import english
-    >>> said = mismatch_words(ModelWords(english()), "cash: stated 14.4, recomputed 17.7507, outside the bar")
-    >>> said
+    >>> mismatch_words(Words(english()), "cash: stated 14.4, recomputed 17.7507, outside the bar")
     'Cash: stated 14.4, recomputed 17.7507, which no price of the step explains.'
-    >>> mismatch_words(ModelWords(english()), "The cash is odd.")
+    >>> mismatch_words(Words(english()), "The cash is odd.")
     'The cash is odd.'
     """
-    shown = clean(text, _MOST)
+    shown = clean(text, _REASON)
     if moved := _MOVE.fullmatch(shown):
         said = "acted" if moved["actions"] else "moved"
         return words.say(f"mismatch.price.{said}", **{key: value or "" for key, value in moved.groupdict().items()})
@@ -320,3 +302,138 @@ def mismatch_words(words: ModelWords, text: str) -> str:
         what = words.say("mismatch.of", what=what, symbol=found["symbol"])
     where = words.say(f"mismatch.where.{found['where'].replace(' ', '_')}") if found["where"] else ""
     return words.say("mismatch.said", what=what, stated=stated, recomputed=recomputed, where=where)
+
+
+# --- the fact check ---------------------------------------------------------------------------------------------------
+
+
+NO_NUMBER: Final = "none"
+DIFFER: Final = "differ"
+_QUOTE, _SAW, _REACH, _ROW_BYTES, _RULES = 280, 160, 140, 700, 4
+_OWN: Final = "own:"
+_OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,4})(?P<unit>[dwmy])")
+
+
+def ledger_parts(path: str, lines: Sequence[SeasonClaimLine]) -> dict[str, tuple[SeasonClaimLine, ...]]:
+    """The pages of the fact check, newest first; they end at the same row in every language."""
+
+    def size(one: SeasonClaimLine) -> int:
+        return row_bytes(_ROW_BYTES, (clean(one.quote, _QUOTE), clean(one.saw, _SAW), *one.judges))
+
+    return _further(path, "ledger", tuple(reversed(lines)), size)
+
+
+def ledger_table(book: ModelBook, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = "") -> Table:
+    """Rows under their heads, with filters where it has a ``name``; ``places`` are those of decisions."""
+    heads = tuple(book.say(f"ledger.head.{name}") for name in ("day", "claim", "saw", "numbers", "judges"))
+    rows = tuple(ledger_row(book, one, places) for one in lines)
+    found = ledger_filters(book.words, lines) if name else ()
+    what = book.say("ledger.what")
+    return Table(heads, rows, summary="", stacked=True, id=name, style="checked", filters=found, what=what)
+
+
+def ledger_row(book: ModelBook, one: SeasonClaimLine, places: Mapping[int, str]) -> Row:
+    """One number in its sentence; where the layers differ its row is of the style ``diff``."""
+    words, key, saw = book.words, one.numbers or NO_NUMBER, clean(one.saw, _SAW)
+
+    def state(name: str) -> tuple[Inline, ...]:
+        word = bold(words.word("claim_state", name))
+        return (Mark(name), word) if name in STATES else (word,)
+
+    rules = ", ".join(rule_word(words, rule) for rule in one.rule.split(", ")[:_RULES]) if one.rule else ""
+    said: Inline = written(words.quoted(clean(one.quote, _QUOTE)))
+    if one.which:
+        before, which, after = excerpt(one.quote, one.start, one.which, _REACH)
+        opened, closed = words.quoted("\n").split("\n")
+        said = (written(opened + before), bold(which), written(after + closed))
+    seen = "; ".join(
+        words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
+        for part in saw.split("; ")
+    )
+    # One state where all of the panel say so; otherwise each state with who says it.
+    judged, states = list[Inline](), dict.fromkeys(one.judges.values())
+    for name in states:
+        judged.append(state(name))
+        if len(states) > 1 or len(one.judges) < len(book.run.judges):
+            judged.append(small(", ".join(clean(judge, 40) for judge, says in one.judges.items() if says == name)))
+    cells: tuple[Inline, ...] = (
+        Linked(words.day(one.day), places.get(one.number, "")), said,
+        written(seen) if saw else small(words.say("ledger.no_field")),
+        (*state(key), small(rules)) if rules else state(key),
+        tuple(judged) or small(words.say("ledger.not_looked_at")),
+    )  # fmt: skip
+    differ = one.disagree
+    return Row(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else "")
+
+
+def rule_word(words: Words, name: str) -> str:
+    """How a number was matched, in words; what was worked out from bars says over which time.
+
+    >>> from assaymark.claims.messages import english
+    >>> words = Words(english())
+    >>> rule_word(words, "return-15d"), rule_word(words, "row-labelled"), rule_word(words, "unheard of")
+    ('return over 15 days', 'same row, field named', 'unheard of')
+    """
+    found = _OVER.fullmatch(name)
+    if found is None:
+        return words.word("claim_rule", name)
+    span = words.say(f"span.{found['unit']}", n=int(found["count"]))
+    return words.say(f"claim_over.{found['what']}", span=span)
+
+
+def ledger_filters(words: Words, lines: Sequence[SeasonClaimLine]) -> tuple[Filter, ...]:
+    """The buttons above some rows: all, each state that occurs, and where the layers differ."""
+    named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
+    titles = {key: word[:1].upper() + word[1:] for key, word in named.items()}
+    keys = [line.numbers or NO_NUMBER for line in lines] + [DIFFER for line in lines if line.disagree]
+    return words.filters(keys, titles | {DIFFER: words.say("filter.differ")}, len(lines))
+
+
+def ledger_counts(book: ModelBook) -> Table | None:
+    """How often each state occurs in each layer, over the whole fact check; None without a claim."""
+    if not book.lines:
+        return None
+    judges = [judge.name for judge in book.run.judges if any(judge.name in line.judges for line in book.lines)]
+    layers = [Counter[str](line.numbers or NO_NUMBER for line in book.lines)]
+    layers += (Counter(line.judges.get(name, "") for line in book.lines) for name in judges)
+    others = sorted({state for seen in layers[1:] for state in seen if state} - {*STATES})
+    rows = tuple(
+        (book.words.word("claim_state", state), *(book.words.amount(seen[state]) for seen in layers))
+        for state in (*STATES, *others, NO_NUMBER)
+        if any(seen[state] for seen in layers)
+    )
+    heads = (book.say("ledger.head.state"), book.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
+    return Table(heads, rows, frozenset(range(1, len(heads))), book.say("ledger.counts"))
+
+
+def ledger_answer(book: ModelBook) -> str:
+    """How many of the sentences arithmetic bears out, contradicts or cannot decide."""
+    if not book.lines:
+        return book.say("ledger.empty")
+    seen, words = Counter[str](line.numbers or NO_NUMBER for line in book.lines), book.words
+    counts = tuple(
+        f"{words.amount(seen[key])} {words.word('claim_state', key)}" for key in (*STATES, NO_NUMBER) if seen[key]
+    )
+    return book.say("ledger.counted", n=len(book.lines), counts=counts)
+
+
+def ledger_notes(book: ModelBook) -> tuple[Inline, ...]:
+    """What share the material bears out and what chance would, where the layers differ, and what holds no number."""
+    if not book.lines:
+        return ()
+    item, words, found = book.one("season.ledger"), book.words, list[Inline]()
+    if item is not None and item.value is None:
+        found.append(book.say("ledger.no_share", why=words.term("state", item.state)))
+    elif item is not None and item.value is not None:
+        said = book.say("ledger.share", share=words.percent(item.value), n=item.n)
+        chance, corrected = item.detail.get("chance"), item.detail.get("corrected")
+        if isinstance(chance, (int, float)) and isinstance(corrected, (int, float)):
+            values = {"chance": words.percent(float(chance)), "corrected": words.number(float(corrected), 2)}
+            said = f"{said} {book.say('ledger.chance', **values)}"
+        found.append(book.lookup.note(item, said))
+    silent, steps = (None if item is None else item.detail.get(name) for name in ("silent", "steps"))
+    if isinstance(silent, int) and isinstance(steps, int):
+        found.append(book.say("ledger.silent", silent=silent, n=steps))
+    found.append(book.say("ledger.differ", differ=sum(line.disagree for line in book.lines), n=len(book.lines)))
+    found += [book.say("ledger.partial")] if book.run.partial else []
+    return (*found, book.say("ledger.derivable"))

@@ -1,20 +1,21 @@
-"""What the pages of one agent look up and say: its records and measurements, and the words of one language."""
+"""A season as its pages look things up: grades, rows and measurements by name, and the words of one language."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
-from assaymark.claims.messages import Value
-from assaymark.claims.season_claims import SeasonVerdicts
+from assaymark.claims.messages import Catalogue, Said, Value, english
+from assaymark.judging.season.plans import SubComponent
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
-from assaymark.report.blocks import Inline, Linked, linked
-from assaymark.report.measurements import MeasuredRow, measured_links
-from assaymark.report.page import file_stems
+from assaymark.report.blocks import Filter, Inline, Linked, linked
+from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
+from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.report.season.inputs import (
     SeasonAgent,
     SeasonClaimLine,
@@ -23,11 +24,190 @@ from assaymark.report.season.inputs import (
     SeasonRun,
     SeasonStep,
 )
-from assaymark.report.season.measurements import measured_pages
-from assaymark.report.season.words import Words
-from assaymark.text import clean
+from assaymark.text import NBSP, clean, prose
 
-# A season as its pages look things up: grades, rows, measurements and pages by name, indexed once for all.
+_SENTENCE: Final = 900
+_WORDS: Final = range(2, 13)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One language. Calling it words a sentence of the pages; `text` words one that came with the season.
+
+    >>> words = Words(english())
+    >>> words("places.range", first=2, last=4), words.percent(-0.0184), words.amount(14500)
+    ('2 to 4', '−1.8\\xa0%', '14,500')
+    """
+
+    catalogue: Catalogue
+
+    def __call__(self, key: str, **values: Value) -> str:
+        """A sentence of the pages. Values are set as they are: clean those that come from a record."""
+        return self.catalogue.say(key, **values).replace(" %", f"{NBSP}%")
+
+    def say(self, key: str, **values: Value) -> str:
+        """A sentence of the pages of agents."""
+        return self(f"model.{key}", **values)
+
+    def has(self, key: str) -> bool:
+        """Whether the language has such a key."""
+        return key in self.catalogue.texts
+
+    def text(self, sentence: Said, limit: int = _SENTENCE) -> str:
+        """A sentence of the season in words, safe to show."""
+        return prose(self.catalogue.render(sentence), limit).replace(" %", f"{NBSP}%")
+
+    def texts(self, sentences: Iterable[Said]) -> str:
+        """Sentences of the season one after the other."""
+        return " ".join(map(self.text, sentences))
+
+    def term(self, group: str, name: str) -> str:
+        """The word for one of a few names, such as a band; a name that the language does not have stays as it is.
+
+        >>> Words(english()).term("month", "1"), Words(english()).term("month", "Pluviôse")
+        ('January', 'Pluviôse')
+        """
+        return self(f"{group}.{name}") if self.has(f"{group}.{name}") else clean(name, 80)
+
+    def word(self, group: str, name: str) -> str:
+        """The same of the pages of agents, where names are written in several ways.
+
+        >>> words = Words(english())
+        >>> words.word("flag", "no-answer"), words.word("flag", "unheard of")
+        ('no answer', 'unheard of')
+        """
+        key = f"model.{group}.{name.replace('-', '_').replace(' ', '_').lower()}"
+        return self(key) if self.has(key) else clean(name, 80)
+
+    def part(self, part: SubComponent) -> str:
+        """The name of a part of an axis; one that the language does not know keeps the title of its plan."""
+        return self(f"part.{part.name}") if self.has(f"part.{part.name}") else clean(part.title, 80)
+
+    def of(self, n: int, name: str) -> str:
+        """The word for what was counted, after its number.
+
+        >>> Words(english()).of(12, "gradings"), Words(english()).of(1, "gradings")
+        ('gradings', 'grading')
+        """
+        return self.term("of_one" if n == 1 and self.has(f"of_one.{name}") else "of", name)
+
+    def names(self, names: Iterable[str]) -> str:
+        """Names as a list in words, safe to show."""
+        return self.catalogue.names([clean(name, 60) for name in names])
+
+    def number(self, value: float, digits: int = 1, *, sign: bool = False) -> str:
+        """A number with fixed decimals and a true minus; 0 has no sign."""
+        value = value if float(f"{value:.{digits}f}") else 0.0
+        return self.catalogue.number(value, f"{'+' if sign and value else ''}.{digits}f")
+
+    def amount(self, value: float, digits: int = 0) -> str:
+        """A count or an amount, with groups of three digits and fixed decimals.
+
+        >>> Words(english()).amount(-101260.5, 1)
+        '−101,260.5'
+        """
+        written, _, decimals = self.number(value, digits).partition(self.catalogue.decimal)
+        minus = written[: -len(written.lstrip(self.catalogue.minus))]
+        units = f"{int(written[len(minus) :]):,}".replace(",", self.catalogue.say("format.thousands"))
+        return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
+
+    def points(self, value: float) -> str:
+        """Points out of 100 as a whole number, rounded half up as bands are read.
+
+        >>> Words(english()).points(66.5)
+        '67'
+        """
+        return self.amount(whole(value))
+
+    def few(self, value: int) -> str:
+        """Small counts as words, from two on."""
+        return self.catalogue.say(f"claim.count.{value}") if value in _WORDS else self.amount(value)
+
+    def percent(self, share: float, digits: int = 1, *, sign: bool = False) -> str:
+        """A share in percent; the sign never leaves its number at the end of a line."""
+        return self("format.percent", value=self.number(100 * share, digits, sign=sign))
+
+    def span(self, low: float, high: float, digits: int = 1, *, sign: bool = False) -> str:
+        """The ends of an interval."""
+        first, last = (self.number(end, digits, sign=sign) for end in (low, high))
+        return self.catalogue.say("places.range", first=first, last=last)
+
+    def day(self, text: str, *, short: bool = False) -> str:
+        """An ISO date or time as it is read, or in ``short`` as day and month for an axis; what is no date stays.
+
+        >>> Words(english()).day("2026-01-05"), Words(english()).day("2026-01-02T08:00:00Z")
+        ('5 January 2026', '2 January 2026, 08:00 UTC')
+        >>> Words(english()).day("2026-01-05", short=True)
+        '5 Jan'
+        """
+        try:
+            at = datetime.fromisoformat(text)
+        except ValueError:
+            return clean(text, 12 if short else 40)
+        parts = {"day": str(at.day), "month": self.catalogue.say(f"month.{at.month}"), "year": str(at.year)}
+        if short:
+            return self.catalogue.say("format.day", **parts | {"month": parts["month"][:3], "year": ""}).strip()
+        if len(text) <= len("2026-01-05"):
+            return self.catalogue.say("format.day", **parts)
+        time = (at.astimezone(UTC) if at.tzinfo else at).strftime("%H:%M")
+        return self.catalogue.say("format.moment", **parts, time=time)
+
+    def quoted(self, text: str) -> str:
+        """A sentence in the quotation marks of the language."""
+        return f"{self.catalogue.say('frame.open')}{text}{self.catalogue.say('frame.close')}"
+
+    def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
+        """A button for all rows, then one for each key that a row has, in the order of ``titles``.
+
+        ``rows`` is how many there are, where a row has several keys or none.
+        """
+        seen = Counter(keys)
+        found = (Filter(key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
+        return Filter("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *found
+
+
+def whole(value: float) -> int:
+    """Points as they are read: rounded half up.
+
+    >>> whole(66.5), whole(66.49999999999999), whole(44.4)
+    (67, 67, 44)
+    """
+    return math.floor(round(value, 9) + 0.5)
+
+
+ROWS: Final = 500
+"""Rows of measurements on one page: so many in every language, so that a page has its translation."""
+
+_GROUPS: Final[Mapping[str, str]] = {
+    "scores": "total composite axis outcome efficiency without",
+    "orders": "contrast lofo.contrast recusal.contrast length.contrast judges.contrast judge.own_family judge.length "
+    "order.autocorrelation order.detectable panel.families panel.alpha panel.generalizability panel.variance kappa "
+    "noise judge_noise",
+    "judges": "self_preference verbosity alone author_probe invalid human.judge human.agreement human.sample "
+    "human.labels human.contrast",
+    "records": "ledger reliability lookahead thrash decisions",
+    "books": "return drawdown excess",
+}
+"""What the buttons above the rows show together, in the order of the rows."""
+
+
+def measured_pages(
+    measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
+) -> Mapping[str, tuple[MeasuredRow, ...]]:
+    """The rows of every page, by its name, in no language yet; at least one page, which may be empty.
+
+    ``hidden`` is why a value is not shown.
+
+    >>> list(measured_pages(()))
+    ['measurements.html']
+    """
+    found = {
+        name if "." in name or name == "contrast" else f"season.{name}": group
+        for group, names in _GROUPS.items()
+        for name in names.split()
+    }
+    rows = rows_of(measurements, {name: name for name in found}, groups={**found, "datasheet": "judges"}, hidden=hidden)
+    return in_parts("measurements", paged_by(rows, lambda _: 1, ROWS))
 
 
 _POINTS: Final = (
@@ -35,109 +215,96 @@ _POINTS: Final = (
 )  # fmt: skip
 """What grades an agent; where it shares its tier, a range over its judges is in its place."""
 
-
-def _hidden(decided: SeasonVerdicts, item: Measurement) -> str:
-    """The reason as the name of a state; empty where the value may be shown.
-
-    An agent that shares its tier has a range in its place (`SeasonLookup.spread`), and that reason only without grades.
-    """
-    if "high" in item.labels:
-        pair = frozenset((item.labels["high"], item.labels["low"]))
-        levels = (
-            one.verdict.publication_level
-            for one in decided.verdicts
-            if one.kind == "above" and frozenset(one.verdict.claim.subjects) == pair
-        )
-        return "" if next(levels, "no-claim") != "no-claim" else "not shown: no supported order"
-    if item.name in _POINTS:
-        shown = any(one.shown for one in decided.places if one.agent == item.labels["agent"])
-        return "" if shown or item.value is None else "not graded"
-    return ""
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonLookup:
-    """A season and its indexes.
+    """A season and its indexes in one language. Build one with `SeasonLookup.of`.
 
     Attributes
     ----------
-    run : SeasonRun
     agents : mapping of name to SeasonAgent
         In alphabetical order.
     grades : mapping of agent to grades
         In the order of the judges.
-    rows : mapping of agent to SeasonRow
     pages : mapping of agent to str
         Where its page lies below the folder of a language: ``agents/Alder.html``.
-    by_id : mapping of id to Measurement
     measured : mapping of page to rows
         Where every measurement stands, in no language yet.
     links : mapping of id to str
         The row of a measurement, below the folder of a language.
+    up : str
+        The way from the folder of the language to that of the site, where records and datasheets lie.
     """
 
     run: SeasonRun
+    words: Words
     agents: Mapping[str, SeasonAgent]
-    grades: Mapping[str, tuple[SeasonGradeView, ...]]
+    grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
     by_id: Mapping[str, Measurement]
-    measured: Mapping[str, tuple[MeasuredRow, ...]]
-    links: Mapping[str, str]
+    measured: Mapping[str, tuple[MeasuredRow, ...]] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    up: str = ""
 
     @classmethod
-    def of(cls, run: SeasonRun) -> SeasonLookup:
-        """Index a season."""
+    def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonLookup:
+        """Index a season; in English without ``words``."""
         agents = {one.name: one for one in sorted(run.agents, key=lambda one: (one.name.casefold(), one.name))}
         order = {judge.name: at for at, judge in enumerate(run.judges)}
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
             grades.setdefault(grade.agent, []).append(grade)
-        hidden = partial(_hidden, run.decided)
-        measured = measured_pages(run.measurements, hidden)
         stems = file_stems("agents", [(name,) for name in agents])
-        return cls(
-            run=run,
-            agents=agents,
-            grades={name: tuple(found) for name, found in grades.items()},
-            rows={row.contestant: row for row in run.table.rows},
-            pages={name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)},
-            by_id={one.id: one for one in run.measurements},
-            measured=measured,
-            links=measured_links(measured),
-        )
+        pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
+        rows, by_id = {row.contestant: row for row in run.table.rows}, {one.id: one for one in run.measurements}
+        found = cls(run, words or Words(english()), agents, grades, rows, pages, by_id)
+        measured = measured_pages(run.measurements, found.hidden)
+        return replace(found, measured=measured, links=measured_links(measured))
 
     @property
     def graders(self) -> int:
         """How many judges gave a usable grade; one that refused everything, or did not grade yet, is none."""
         return len({one.judge for one in self.run.grades if one.composite is not None})
 
+    def shown(self, agent: str) -> bool:
+        """Whether the points of an agent may be shown: it shares its tier with none."""
+        return any(one.shown for one in self.run.decided.places if one.agent == agent)
+
     def hidden(self, item: Measurement) -> str:
-        """Why a value is not shown: of a pair without a supported order, or of an agent that shares its tier."""
-        return _hidden(self.run.decided, item)
+        """Why a value is not shown, as a state: of a pair without a supported order, of an agent that shares its tier.
 
-    def spread(self, item: Measurement) -> tuple[float, float] | None:
-        """What stands for a value that is hidden because its agent shares a tier: the range of its judges."""
-        labels = item.labels
-        if "agent" not in labels or not self.hidden(item):
-            return None
-        return self.judged(labels["agent"], item.name, labels.get("axis", ""))
+        Such an agent has a range in its place (`SeasonLookup.spread`), and that reason only without grades.
+        """
+        if "high" in item.labels:
+            pair = frozenset((item.labels["high"], item.labels["low"]))
+            verdicts = (one for one in self.run.decided.verdicts if one.kind == "above")
+            found = (v.verdict.publication_level for v in verdicts if frozenset(v.verdict.claim.subjects) == pair)
+            return "" if next(found, "no-claim") != "no-claim" else "not shown: no supported order"
+        if item.name in _POINTS and item.value is not None and not self.shown(item.labels["agent"]):
+            return "not graded"
+        return ""
 
-    def graded(self, item: Measurement) -> int:
-        """How many judges graded the agent that a measurement is about."""
-        return sum(one.composite is not None for one in self.grades.get(item.labels.get("agent", ""), ()))
+    def spread(self, item: Measurement) -> str:
+        """What stands for a value that is hidden because its agent shares a tier: the range of its judges, in words."""
+        agent = item.labels.get("agent", "")
+        found = self.judged(agent, item.name, item.labels.get("axis", "")) if agent and self.hidden(item) else None
+        n = sum(one.composite is not None for one in self.grades.get(agent, ()))
+        return "" if found is None else self.words("measured.spread", n=n, low=found[0], high=found[1])
 
-    def judged(self, agent: str, name: str, axis: str = "") -> tuple[float, float] | None:
+    def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
         """The range of the judges of an agent, in the points of a kind of measurement; None without a grade.
 
         One judge has no range, and its points are the agent's: where these may not be shown, it is the tier's.
         """
         found = self._points(agent, name, axis)
-        if len(found) == 1 and not self.run.decided.place(agent).shown:
+        if len(found) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)
         return (min(found), max(found)) if found else None
 
-    def tier_range(self, agent: str, name: str, axis: str = "") -> tuple[float, float] | None:
+    def tier_range(self, agent: str, name: str, axis: str = "") -> Ends | None:
         """From the lowest to the highest points that a judge gave an agent of the same tier."""
         tier = next((tier for tier in self.run.decided.tiers if agent in tier), (agent,))
         found = [points for one in tier for points in self._points(one, name, axis)]
@@ -153,13 +320,18 @@ class SeasonLookup:
         row = self.rows.get(agent)
         if row is None or row.agreement is None:
             return []
-        whole = {"season.composite": None, "season.efficiency": row.efficiency}.get(name, row.total)
-        share = 1.0 if whole is None or not row.agreement.median else whole / row.agreement.median
+        total = {"season.composite": None, "season.efficiency": row.efficiency}.get(name, row.total)
+        share = 1.0 if total is None or not row.agreement.median else total / row.agreement.median
         return [min(share * (one.composite or 0.0), 100.0) for one in graded]
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement of that name and those labels, None where it was not made."""
         return self.by_id.get(measurement_id(name, labels))
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The value of a measurement, None where there is none."""
+        found = self.one(name, **labels)
+        return None if found is None else found.value
 
     def link(self, item: Measurement | None) -> str:
         """Where a measurement stands, empty for none."""
@@ -169,82 +341,46 @@ class SeasonLookup:
         """A text that leads to the row of a measurement where it has a value; else the text alone."""
         return linked(item, text, self.links)
 
+    def note(self, item: Measurement | None, text: str) -> Inline:
+        """A sentence, and a link to the row of a measurement after it where that has a value."""
+        link = self.to(item, self.words("measured.open"))
+        return (text, " ", link) if isinstance(link, Linked) else text
+
+    def record(self, kind: str, who: str, about: str) -> str:
+        """Where a record is, seen from the folder of the language; empty where none lies beside the pages."""
+        place = self.run.records.get((kind, who, about))
+        return "" if place is None else self.up + place
+
     def judge_place(self, name: str) -> int | None:
         """The place of a judge in the panel, from 0; None where it is none of its judges."""
         return next((at for at, judge in enumerate(self.run.judges) if judge.name == name), None)
-
-    def value(self, name: str, **labels: str) -> float | None:
-        """The value of a measurement, None where there is none."""
-        found = self.one(name, **labels)
-        return None if found is None else found.value
 
     def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may be called the same; None without one."""
         return next((one for one in self.run.paths if one.name == name and one.baseline == baseline), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelWords(Words):
-    """The sentences of the pages of agents in one language."""
-
-    def say(self, key: str, **values: Value) -> str:
-        """A sentence; values are set as they are, so what comes from a record has to be clean."""
-        return self(f"model.{key}", **values)
-
-    def word(self, group: str, name: str) -> str:
-        """A word for a name out of a fixed list; a name without one is shown as it is, made safe.
-
-        >>> from assaymark.claims.messages import english
-        >>> words = ModelWords(english())
-        >>> words.word("flag", "no-answer"), words.word("flag", "unheard of")
-        ('no answer', 'unheard of')
-        """
-        key = f"model.{group}.{name.replace('-', '_').replace(' ', '_').lower()}"
-        return self(key) if self.has(key) else clean(name, 80)
-
-    def amount(self, value: float, digits: int = 0) -> str:
-        """A number with groups of three digits and fixed decimals.
-
-        >>> from assaymark.claims.messages import english
-        >>> ModelWords(english()).amount(-101260.5, 1)
-        '−101,260.5'
-        """
-        whole, _, decimals = self.number(value, digits).partition(self.catalogue.decimal)
-        minus = whole[: -len(whole.lstrip(self.catalogue.minus))]
-        units = f"{int(whole[len(minus) :]):,}".replace(",", self("format.thousands"))
-        return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
-
-    def points(self, value: float) -> str:
-        """Points out of 100 as a whole number, rounded half up as bands are read.
-
-        >>> from assaymark.claims.messages import english
-        >>> ModelWords(english()).points(66.5)
-        '67'
-        """
-        return self.count(math.floor(round(value, 9) + 0.5))
-
-    def state(self, item: Measurement) -> str:
-        """Why there is no number, in words."""
-        return self.term("state", item.state)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBook:
-    """One agent of a season in one language. ``path`` is its page; its other pages lie in a folder of its name.
-
-    ``up`` leads from the folder of the language to that of the site, where records lie.
-    """
+    """One agent of a season. Its page is ``path``; its other pages lie in a folder of its name."""
 
     lookup: SeasonLookup
-    words: ModelWords
     agent: SeasonAgent
-    path: str
-    up: str = ""
 
     @property
     def run(self) -> SeasonRun:
         """The season."""
         return self.lookup.run
+
+    @property
+    def words(self) -> Words:
+        """The words of its language."""
+        return self.lookup.words
+
+    @property
+    def path(self) -> str:
+        """Its page."""
+        return self.lookup.pages[self.agent.name]
 
     @property
     def steps(self) -> Sequence[SeasonStep]:
@@ -257,35 +393,9 @@ class ModelBook:
         return self.run.ledger.get(self.agent.name, ())
 
     @property
-    def grades(self) -> tuple[SeasonGradeView, ...]:
+    def grades(self) -> Sequence[SeasonGradeView]:
         """What each judge gave it, in the order of the panel."""
         return self.lookup.grades.get(self.agent.name, ())
-
-    @property
-    def row(self) -> SeasonRow | None:
-        """Its row of the table."""
-        return self.lookup.rows.get(self.agent.name)
-
-    def to(self, item: Measurement | None, text: str) -> str:
-        """A text that leads to the row of a measurement where it has a value; else the text alone."""
-        return self.lookup.to(item, text)
-
-    def note(self, item: Measurement | None, text: str) -> Inline:
-        """A sentence, and a link to the row of a measurement after it where that has a value."""
-        link = self.lookup.to(item, self.words("measured.open"))
-        return (text, " ", link) if isinstance(link, Linked) else text
-
-    def to_grade(self, judge: str, text: str) -> str:
-        """A text that leads to what a judge gave this agent, where records lie beside the pages."""
-        return Linked(text, self._record("grades", judge, self.agent.name))
-
-    def source(self, step: SeasonStep) -> str:
-        """Where the prompt and the reply of a decision are; empty where records do not lie beside the pages."""
-        return self._record("decisions", self.agent.name, step.record_id)
-
-    def _record(self, *key: str) -> str:
-        place = self.run.records.get((key[0], key[1], key[2]))
-        return "" if place is None else self.up + place
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the pages of agents."""

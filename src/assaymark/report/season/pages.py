@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,264 +24,51 @@ from assaymark.report.blocks import (
     Listing,
     Page,
     Passage,
-    Row,
     Section,
-    Styled,
     Table,
     Text,
     bold,
     code,
-    level_words,
     notes,
     small,
     spaced,
-    strong_link,
 )
 from assaymark.report.levels import LEVELS
 from assaymark.report.measurements import STYLES, measured_row
-from assaymark.report.page import ALONE, Site, beside, in_parts, paged_by
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
 from assaymark.report.portbench.records import block
 from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.card import CARD, preview, preview_name, share_card
-from assaymark.report.season.edition import Edition, editions
-from assaymark.report.season.feeds import CALENDAR, DECISIONS, JSON_FEED, RSS, STANDINGS, VERDICTS, handed_on
-from assaymark.report.season.index import ModelWords, SeasonLookup
+from assaymark.report.season.feeds import (
+    CALENDAR,
+    CARD,
+    DECISIONS,
+    JSON_FEED,
+    RSS,
+    STANDINGS,
+    VERDICTS,
+    handed_on,
+    preview,
+    preview_name,
+    share_card,
+)
+from assaymark.report.season.index import SeasonLookup, Words
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.season.leaderboard import Cell, board_view, formula
-from assaymark.report.season.levels import claim_cards, level_blocks, said_levels, tally
-from assaymark.report.season.measurements import worded_rows
+from assaymark.report.season.leaderboard import board_section, formula
+from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page
-from assaymark.report.season.records import OVERVIEW
-from assaymark.report.season.words import Words
+from assaymark.report.text import short_hash
 from assaymark.text import clean
 
-# The pages of rules, made from the locked season file and its scoring plan, and of what changed between plans.
-
-
-_RULES: Final = ("season-panel.css",)
-_PROMPTS: Final = 600_000
-"""Characters of all prompts on the page, which stays below a megabyte."""
-
-
-def _rules(edition: Edition) -> str:
-    """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
-    run, plan, words = edition.book.run, edition.book.run.scoring, edition.words
-    groups: dict[str, list[tuple[Inline, ...]]] = {}
-    for rule in run.rules:
-        value = clean(rule.value, 400) or words("rules.empty")
-        groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
-    heads = words("rules.field"), words("rules.value"), words("rules.meaning")
-    facts = (
-        (words("rules.season"), clean(run.name, 80)),
-        (words("rules.locked"), words.day(run.locked_at)),
-        (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
-        (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
-        (words("rules.hash"), code(clean(run.plan_hash, 80))),
-    )
-    returns = () if run.source else (words("formula.returns"),)
-    bands = Text(words("rules.bands_note"), "cap"), Facts(band_rows(plan, words))
-    tables = tuple((Group(title, (table,)),) for title, table in weight_tables(plan, words))
-    prompts = _prompts(edition.book)
-    shared = prompts and not prompts[0][0]
-    page = Page(
-        "rules.html",
-        words("rules.title"),
-        words("rules.lede"),
-        here="rules",
-        styles=_RULES,
-        blocks=(Facts(facts),),
-        sections=(
-            Section(
-                "total",
-                words("rules.total"),
-                blocks=(Items((*formulas(plan, words), *returns)), Group(words("rules.bands"), bands)),
-            ),
-            Section("weights", words("weights.title"), words("weights.lede"), (Beside(tables, "tri"),)),
-            Section(
-                "file",
-                words("rules.file"),
-                words("rules.file_lede"),
-                tuple(
-                    Group(
-                        words.term("rules.group", name),
-                        (Table(heads, tuple(rows), summary="", stacked=True),),
-                    )
-                    for name, rows in groups.items()
-                ),
-            ),
-            Section(
-                "prompt",
-                words("rules.prompt"),
-                words("rules.shared") if shared else "" if prompts else words("rules.no_prompt"),
-                tuple(Passage(text, agent) for agent, text in prompts),
-            ),
-        ),
-    )
-    return edition.page(page)
-
-
-def _prompts(book: SeasonLookup) -> tuple[tuple[str, str], ...]:
-    """What all agents were told, under an empty name; or what each was told alone."""
-    told = [(one.name, one.strategy) for one in book.agents.values() if one.strategy]
-    if book.run.prompt:
-        told = [("", book.run.prompt)]
-    return tuple((clean(name, 60), block(text, _PROMPTS // len(told))) for name, text in told)
-
-
-def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
-    """How grades become a total, sentence by sentence."""
-    parts = {part.name: part for part in plan.reasoning}
-    process = words.catalogue.names([words.part(parts[name]) for name in PROCESS])
-    without = {
-        name: words.catalogue.number(share, ".4g") for name, share in plan.composite.shares(outcome=False).items()
-    }
-    lines = [
-        words("formula.axis"),
-        words("formula.process", parts=process),
-        words("formula.composite", **_percents(plan, words)),
-        words(
-            "formula.without",
-            reasoning=without["reasoning"],
-            evidence=without["evidence"],
-            process=without["process"],
-        ),
-        formula(plan, words),
-    ]
-    if plan.efficiency.weight:
-        lines.append(_quick(plan, words))
-    return (*lines, words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability"))
-
-
-def _quick(plan: ScoringPlan, words: Words) -> str:
-    """What efficiency is, on the plan's scale."""
-    rule, number = plan.efficiency, words.catalogue.number
-    least = number(rule.least_seconds, "g")
-    if rule.scale == "relative":
-        return words("formula.quick_relative", least=least)
-    return words("formula.quick", least=least, reference=number(rule.reference_s, "g"))
-
-
-def _percents(plan: ScoringPlan, words: Words) -> dict[str, str]:
-    return {name: words.catalogue.number(share, "g") for name, share in plan.composite.shares(outcome=True).items()}
-
-
-def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]]:
-    """The weights of the components and of all parts of both axes, in percent, with their titles."""
-    heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
-    shares = plan.composite.shares(outcome=True)
-    whole: list[tuple[Inline, ...]] = [(words(f"axis.{name}"), number(share, "g")) for name, share in shares.items()]
-    yield words("weights.composite"), Table(heads, tuple(whole), frozenset((1,)), "", style="slim")
-    for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable)):
-        rows: list[tuple[Inline, ...]] = []
-        for part in parts:
-            twice = (small(words("weights.twice")),) if part.name in PROCESS else ()
-            rows.append(((words.part(part), *twice), number(part.weight, ".4g")))
-        for part in left:  # the season has no field for it; its weight went to the others
-            note = small(words("weights.not_applicable", weight=number(part.weight, "g")))
-            rows.append(((words.part(part), note), "0"))
-        title = words(f"weights.{axis}", n=words.few(len(parts)))
-        yield title, Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
-
-
-def band_rows(plan: ScoringPlan, words: Words) -> tuple[tuple[str, str], ...]:
-    """The bands with their whole points."""
-    ends = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1))
-    rows = (*ends, ("weak", 0, plan.bands.mixed - 1))
-    return tuple(
-        (words.term("claim.band", name), words("places.range", first=low, last=high)) for name, low, high in rows
-    )
-
-
-def _changelog(edition: Edition) -> str:
-    """The plans that come with the package and the season's own, newest first, each against the one before it."""
-    words, own = edition.words, edition.book.run.scoring
-    plans = [load_scoring(name) for name in scoring_names()]
-    if own.version not in {plan.version for plan in plans}:
-        plans.append(own)
-    sections: list[Section] = []
-    for at, plan in enumerate(plans):
-        key, version = f"scoring.{plan.version}", clean(plan.version, 40)
-        blocks: list[Block] = [
-            Facts(
-                (
-                    (words("changelog.grader"), clean(plan.grader, 80)),
-                    (words("changelog.total"), formula(plan, words)),
-                    (words("changelog.digest"), code(plan.digest)),
-                )
-            )
-        ]
-        if not at:
-            blocks.append(Text(words("changelog.first")))
-        else:
-            changes, same = differences(plans[at - 1], plan)
-            before = clean(plans[at - 1].version, 40)
-            rows = tuple((field_words(name, words), _shown(a, words), _shown(b, words)) for name, a, b in changes)
-            table = Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
-            blocks.append(Group(words("changelog.against", version=before), (table,)))
-            kept = words.catalogue.names([words.term("scoring.whole", name) for name in same])
-            blocks += [Text(words("changelog.same", fields=kept))] if same else []
-        title = words(key) if words.has(key) else clean(plan.title, 120)
-        tag = words("changelog.here") if plan.version == own.version else ""
-        sections.append(Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
-    title = words("changelog.title")
-    return edition.page(
-        Page("changelog.html", title, words("changelog.lede"), (*sections[::-1],), here="changelog", styles=_RULES)
-    )
-
-
-def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
-    """The fields in which two plans differ, and the parts of the plan in which they are equal.
-
-    Version and title are left out, which are names and no rules.
-
-    >>> changed, same = differences(load_scoring("v0.3"), load_scoring("v0.4"))
-    >>> [name for name, _, _ in changed]
-    ['grader', 'panel', 'efficiency.weight']
-    >>> same
-    ['composite', 'bands', 'ties', 'reasoning', 'evidence']
-    """
-    old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
-    kept = [name for name in new if name not in ("version", "title")]
-    changed = [
-        (name, one.get(name), two.get(name))
-        for top in kept
-        for one, two in [(_flat(top, old[top]), _flat(top, new[top]))]
-        for name in dict.fromkeys((*one, *two))
-        if one.get(name) != two.get(name)
-    ]
-    return changed, [name for name in kept if old[name] == new[name]]
-
-
-def _flat(name: str, value: Any) -> dict[str, Any]:
-    """The values of a part of a plan by their full names; parts of an axis by their own."""
-    if isinstance(value, Mapping):
-        return {f"{name}.{key}": one for key, one in value.items()}
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
-        return {f"{name}.{one['name']}": one["weight"] for one in value}
-    return {name: value}
-
-
-def field_words(name: str, words: Words) -> str:
-    """A field of a scoring plan in words, with its name."""
-    key = f"scoring.field.{name}"
-    return f"{words(key)} ({name})" if words.has(key) else name
-
-
-def _shown(value: Any, words: Words) -> str:
-    if value is None:
-        return words("changelog.absent")
-    if isinstance(value, list):
-        return words.catalogue.names([words.term("axis", str(one)) for one in value])
-    if isinstance(value, (int, float)):
-        return words.catalogue.number(value, "g")
-    return words.term("scoring.value", str(value))
-
-
 _CODE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+_RULES: Final = ("season-panel.css",)
+_NAV: Final = ("index", "claims", "panel", "measurements", "rules", "method", "archive")
 
 CARDS: Final = 100
 """Claims on one page: so many in every language, so that a page has its translation."""
+
+_PROMPTS: Final = 600_000
+"""Characters of all prompts on the page, which stays below a megabyte."""
 
 
 def write_site(
@@ -304,16 +92,12 @@ def write_site(
 def site_pages(
     run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> Iterator[tuple[str, str]]:
-    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read."""
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
+
+    The first language is at the root, every other in a folder with its code.
+    """
     catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
-    _check([one.language for one in catalogues])
-    for edition in editions(run, catalogues, site):
-        for path, html in edition_pages(edition):
-            yield f"{edition.folder}{path}", html
-
-
-def _check(codes: Sequence[str]) -> None:
-    """Refuse codes that are no names for folders beside the pages, and one that is there twice."""
+    codes = [one.language for one in catalogues]
     problems = [
         Problem(repr(code), "is no code of a language, such as fr or pt-BR")
         for code in codes
@@ -323,100 +107,135 @@ def _check(codes: Sequence[str]) -> None:
         problems.append(Problem("", f"each of one or more is named once (got {', '.join(codes) or 'none'})"))
     if problems:
         raise InputError("languages", problems)
+    first, folders = SeasonLookup.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
+    for one, folder in zip(catalogues, folders, strict=True):
+        depth = folder.count("/")
+        book = replace(first, words=Words(one), up="../" * depth)
+        frame = season_frame(run, site.below(depth), book)
+        for made in _edition(book, folder, frame):
+            if isinstance(made, Page):
+                # The same page in every language: code, name and link; no link to itself.
+                out = "../" * (folder + made.path).count("/")
+                switch = [
+                    (other.language, other.name, "" if to == folder else f"{out}{to}{made.path}")
+                    for other, to in zip(catalogues, folders, strict=True)
+                ]
+                made = made.path, frame.page(made, switch)
+            yield f"{folder}{made[0]}", made[1]
+        yield from ((f"{folder}{path}", text) for path, text in frame.files())
 
 
-def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
-    """The pages of one language, as paths below its folder."""
-    yield from _index(edition)
-    yield from _claims(edition)
-    yield "panel.html", _panel(edition)
-    yield from _measurements(edition)
-    yield "rules.html", _rules(edition)
-    yield "changelog.html", _changelog(edition)
-    yield "method.html", edition.page(method_page(edition.words))
-    yield from handed_on(edition)
-    yield CARD, share_card(edition)
-    yield from agent_pages(edition)
-    yield from edition.frame.files()
+def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonLookup | None = None) -> Frame:
+    """The frame of the pages in the language of a book; in English at the top of the site without one."""
+    book = book or SeasonLookup.of(run)
+    nav = [Link(name, f"{name}.html", book.words(f"nav.{name}")) for name in _NAV]
+    if any((judge.datasheet or "").startswith("datasheet/") for judge in run.judges):  # the site has their pages
+        nav.append(Link(JUDGES, f"{book.up}datasheets.html", book.words("nav.judges")))
+    study, mark = clean(run.title or run.name, 120), short_hash(clean(run.plan_hash))
+    return Frame(study, mark, tuple(nav), site, ("page.css", "season.css"), frame_words(book.words.catalogue))
 
 
-def _index(edition: Edition) -> Iterator[tuple[str, str]]:
-    """The first page, and the values behind its figure."""
-    book, words = edition.book, ModelWords(edition.words.catalogue)
-    run = book.run
-    accounts, data = accounts_section(book, words)
+def _edition(book: SeasonLookup, folder: str, frame: Frame) -> Iterator[Page | tuple[str, str]]:
+    """The pages and files of one language, as paths below its folder."""
+    words, accounts = book.words, accounts_section(book)
+    yield _index(book, folder, *accounts)
+    yield from [(DATA, accounts[1])] * bool(accounts[1])
+    cards = [claim_card(book, one) for one in book.run.decided.verdicts]
+    tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
+    named = {"part": words("frame.part"), "parts": words("frame.parts")}
+    for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
+        found: Block = Text(words("claims.none"), "none")
+        if rows:
+            found = Listing(rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows")
+        yield Page(path, words("claims.title"), words("claims.lede"), blocks=(found,), parts=parts, here="claims")
+    yield panel_page(book)
+    for path, measured, parts in beside(book.measured.items(), **named):
+        lines = [worded_row(book, row) for row in measured]
+        resting, groups = any(row.rests for row in lines), [row.group for row in lines]
+        kinds = ("kind", "about", "value", "interval", "n", "method", *(["rests"] if resting else []))
+        table: Block = Table(
+            tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in kinds),
+            tuple(measured_row(row, resting) for row in lines), frozenset({2, 3, 4}), "", stacked=True,
+            id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
+            what=words("measured.what"),
+        )  # fmt: skip
+        lead = f"{words('measured.lede')} ", Linked(words("claims.title"), "claims.html")
+        blocks = (table if lines else Text(words("measured.none"), "none"),)
+        yield Page(path, words("measured.title"), lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES)
+    yield _rules(book)
+    yield _changelog(book)
+    sections = []
+    for part in ("asked", "graded", "decided", "checked", "limits", "failures"):
+        texts = tuple(words(f"method.{part}.{at}") for at in range(1, 9) if words.has(f"method.{part}.{at}"))
+        sections.append(Section(part, words(f"method.{part}.title"), "", (Items(texts),)))
+    rules, log = (Linked(words(f"{name}.title"), f"{name}.html") for name in ("rules", "changelog"))
+    yield Page("method.html", words("method.title"), (f"{words('method.lede')} ", rules, ", ", log),
+               tuple(sections), here="method")  # fmt: skip
+    yield from handed_on(book, folder, frame.site)
+    yield CARD, share_card(book)
+    yield from agent_pages(book, frame.study or words("nav.index"))
+
+
+# --- the first page ---------------------------------------------------------------------------------------------------
+
+
+def _index(book: SeasonLookup, folder: str, accounts: Section | None, data: str) -> Page:
+    run, words, levels = book.run, book.words, said_levels(book)
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
-    counts = ", ".join(f"{n} {what}" for _, n, what in tally(book, words))
+    counts = ", ".join(f"{n} {what}" for _, n, what in tally(book))
     everything = words("index.reasons", all=words("index.all", n=len(run.decided.verdicts)))
-    held, latest = holdings_blocks(book, words), latest_blocks(book, words)
-    columns = [
-        (Group(words.say(f"accounts.{name}"), blocks),)
-        for name, blocks in (("holdings", held), ("latest", latest))
-        if blocks
-    ]
-    sections = [accounts] if accounts else []
-    sections.append(_board(book, words))
+    kinds = (("holdings", holdings_blocks(book)), ("latest", latest_blocks(book)))
+    columns = tuple((Group(words.say(f"accounts.{name}"), blocks),) for name, blocks in kinds if blocks)
+    sections = [*([accounts] if accounts else []), board_section(book)]
     if columns:
         now = words.say("accounts.now_lede", day=words.day(run.last))
-        sections.append(Section("now", words.say("accounts.now"), now, (Beside(tuple(columns)),)))
-    files = (
-        ("verdicts", VERDICTS),
-        ("standings", STANDINGS),
-        ("decisions", DECISIONS),
-        *([("accounts", DATA)] * bool(data)),
-    )
-    downloads = (
-        bold(words("index.download")),
-        ": ",
-        spaced((Linked(words(f"index.{key}"), file) for key, file in files), ", "),
-    )
+        sections.append(Section("now", words.say("accounts.now"), now, (Beside(columns),)))
+    files = {
+        "verdicts": VERDICTS,
+        "standings": STANDINGS,
+        "decisions": DECISIONS,
+        **({"accounts": DATA} if data else {}),
+    }
+    links = spaced((Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
+    downloads: Inline = (bold(words("index.download")), ": ", links)
     deeper = (Items((*go_deeper(words), downloads), "defs"),)
     sections.append(Section("deeper", words.say("accounts.deeper.title"), "", deeper))
     if run.notes:
-        texts = tuple(words.text(note) for note in run.notes)
-        sections.append(Section("notes", words("index.notes"), "", (Items(texts),)))
-    page = Page(
-        "index.html",
-        clean(run.title or run.name, 120),
-        season_lede(edition),
-        tuple(sections),
-        (
-            *notes((_state(edition), _reference(edition), source), "notice"),
-            level_blocks([one.block(words) for one in said_levels(book, words)]),
-            Text((f"{counts}. ", Linked(everything, "claims.html"), " · ", Linked(words("index.share"), CARD))),
-        ),
-        aside=tuple(_moments(edition)),
-        heading=words("index.day", season=clean(run.title or run.name, 120), n=run.days, of=run.planned)
-        if run.planned > run.days
-        else "",
-        here="index",
-        description=next((one.copy for level in said_levels(book, words) for one in level.shown), season_lede(edition)),
-        picture=(f"{run.url.rstrip('/')}/{edition.folder}" if run.url else "") + preview_name(),
-        feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
-        styles=("season-tables.css", "brush.css"),
-        scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
-    )
-    yield "index.html", edition.page(page)
-    if data:
-        yield DATA, data
-
-
-def _moments(edition: Edition) -> Iterator[Inline]:
-    """When it was decided last, when it is next, when it ends, and how it can be followed."""
-    run, words = edition.book.run, edition.words
+        sections.append(Section("notes", words("index.notes"), "", (Items(tuple(map(words.text, run.notes))),)))
+    # That agents or judges are built in, and no models that were made to trade or to judge.
+    agents, judges = (bool(who) and all(one.reference for one in who) for who in (run.agents, run.judges))
+    built_in = "both" if agents and judges else "agents" if agents else "judges"
+    reference = words(f"index.reference.{built_in}") if agents or judges else ""
+    # When it was decided last, when it is next, when it ends, and how it can be followed.
+    aside: list[Inline] = []
     for key, moment in (("next", run.next_decision), ("decided", run.decided_at)):
         if moment:
             at = Markup('<time datetime="{}">{}</time>').format(clean(moment, 40), words.day(moment))
-            yield bold(words(f"index.{key}")), " ", at
-    feeds = [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
+            aside.append((bold(words(f"index.{key}")), " ", at))
+    feeds = [f"{words('index.closes')} {words.day(run.closes)}"] if run.planned > run.days else []
+    feeds += [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
     feeds += [Linked(words("index.calendar"), CALENDAR)] if run.next_decision else []
-    ends = [f"{words('index.closes')} {words.day(run.closes)}"] if run.planned > run.days else []
-    yield spaced((*ends, *feeds), " · ")
+    title, lede = clean(run.title or run.name, 120), season_lede(book)
+    return Page(
+        "index.html", title, lede, tuple(sections),
+        (
+            *notes((_state(book), reference, source), "notice"),
+            level_blocks([level_part(book, one) for one in levels]),
+            Text((f"{counts}. ", Linked(everything, "claims.html"), " · ", Linked(words("index.share"), CARD))),
+        ),
+        aside=(*aside, spaced(feeds, " · ")),
+        heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
+        here="index", description=next((one.copy for level in levels for one in level.shown), lede),
+        picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + preview_name(),
+        feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
+        styles=("season-tables.css", "brush.css"),
+        scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
+    )  # fmt: skip
 
 
-def _state(edition: Edition) -> Inline:
+def _state(book: SeasonLookup) -> Inline:
     """That a season runs or was stopped, or that decisions are missing, with how far it is; empty where it is whole."""
-    run, words = edition.book.run, edition.words
+    run, words = book.run, book.words
     made, expected = sum(map(len, run.steps.values())), run.days * len(run.agents)
     if run.planned > run.days:
         key, n, of = "running" if run.live else "stopped", run.days, run.planned
@@ -429,139 +248,181 @@ def _state(edition: Edition) -> Inline:
     return bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
 
 
-def method_page(words: Words) -> Page:
-    """How a season is run, graded and decided, what its numbers do not show, and how they can mislead."""
-    parts = ("asked", "graded", "decided", "checked", "limits", "failures")
-    sections = []
-    for part in parts:
-        lines = tuple(words(f"method.{part}.{at}") for at in range(1, 9) if words.has(f"method.{part}.{at}"))
-        sections.append(Section(part, words(f"method.{part}.title"), "", (Items(lines),)))
-    lead = (
-        f"{words('method.lede')} ",
-        Linked(words("rules.title"), "rules.html"),
-        ", ",
-        Linked(words("changelog.title"), "changelog.html"),
-    )
-    return Page("method.html", words("method.title"), lead, tuple(sections), here="method")
-
-
-def _board(book: SeasonLookup, words: ModelWords) -> Section:
-    """The leaderboard, tier by tier, with the baselines below; folded under it the points of each axis."""
-    view = board_view(book, words)
-    rows: list[Row] = []
-    for one in view.rows:
-        ranks: Inline = (
-            Styled(one.band, "un")
-            if not one.places
-            else (bold(one.places), *((small(one.note),) if one.note != one.why else ()))
-        )
-        total: Inline = (
-            one.total if one.note else strong_link(one.total),
-            small("; ".join(filter(None, (one.band, one.tier)))),
-        )
-        drawn = Markup('<span role="img" aria-label="{}">{}</span>').format(one.drawn, Markup(one.strip))
-        verdict = (level_words(one.level, one.tag), small(one.why))
-        agent = (Linked(one.agent, one.link), small(one.family))
-        rows.append(Row((agent, ranks, total, drawn, *map(_cell, one.facts), verdict)))
-    for name, facts in view.baselines:
-        rows.append(Row((name, "", Styled(words("board.unjudged"), "un"), "", *map(_cell, facts), ""), style="base"))
-    heads: tuple[Inline, ...] = (
-        words("board.agent"),
-        words("board.position"),
-        (words("board.total"), " ", small(words("board.scale"))),
-        (Markup('<span class="skip">{}</span>').format(words("board.drawn")), Markup(view.head)),
-        words("board.return"),
-        words.say("accounts.versus"),
-        words.say("earned.head.fall"),
-        words("board.verdict"),
-    )
-    styles = ("", "p", "t", "b", "r", "r", "r", "v")
-    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True, columns=styles,
-                  sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
-    axes = Table(
-        (words("board.agent"), *view.columns),
-        tuple((one.agent, *(_cell(cell) for _, cell in one.cells)) for one in view.rows),
-        frozenset(range(1, 1 + len(view.columns))), "",
-    )  # fmt: skip
-    below = Group(words.say("accounts.more_parts"), (axes, *notes((" ".join(view.notes),))), folded="closed")
-    design = Text(spaced(view.design, " ")) if view.design else None
-    unranked = (Text(view.unranked, "notice"),) if view.unranked else ()
-    blocks = (*unranked, table, below, *((design,) if design else ()))
-    return Section("board", words("board.title"), view.judges, blocks)
-
-
-def _cell(cell: Cell) -> Inline:
-    return Styled(cell.text, "un") if cell.missing else cell.text
-
-
-def season_lede(edition: Edition) -> str:
+def season_lede(book: SeasonLookup) -> str:
     """Who took part, with what, for how long, and who graded it."""
-    run, words = edition.book.run, edition.words
-    agents, judges = len(run.agents), edition.book.graders
+    run, words, judges = book.run, book.words, book.graders
     strategies = any(one.strategy for one in run.agents)
-    told = "index.prompt" if run.prompt else "index.strategies" if strategies else "index.untold"
     capital = words("index.no_capital")
     if run.capital is not None:
-        capital = words("index.capital", capital=words.money(run.capital), currency=clean(run.currency, 12))
+        capital = words("index.capital", capital=words.amount(run.capital), currency=clean(run.currency, 12))
     text = words(
         "index.lede",
-        agents=words("index.agents", n=agents, few=words.few(agents)),
-        prompts=words(told),
-        universe=words("index.universe", n=len(run.universe), count=words.count(len(run.universe))),
-        capital=capital,
-        days=words("index.days", n=run.days, count=words.count(run.days)),
-        first=words.day(run.first),
-        last=words.day(run.last),
+        agents=words("index.agents", n=len(run.agents), few=words.few(len(run.agents))),
+        prompts=words("index.prompt" if run.prompt else "index.strategies" if strategies else "index.untold"),
+        universe=words("index.universe", n=len(run.universe), count=words.amount(len(run.universe))),
+        capital=capital, days=words("index.days", n=run.days, count=words.amount(run.days)),
+        first=words.day(run.first), last=words.day(run.last),
         judges=words("index.judges", n=judges, few=words.few(judges)),
-    )
+    )  # fmt: skip
     return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
 
 
-def _reference(edition: Edition) -> str:
-    """That agents or judges are ours and no models that anybody made to trade or to judge."""
-    run, words = edition.book.run, edition.words
-    agents, judges = (bool(who) and all(one.reference for one in who) for who in (run.agents, run.judges))
-    if not agents and not judges:
-        return ""
-    return words(f"index.reference.{'both' if agents and judges else 'agents' if agents else 'judges'}")
+# --- the rules, and what changed between plans ------------------------------------------------------------------------
 
 
-def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
-    words = edition.words
-    pages = in_parts("claims", paged_by(claim_cards(edition.book, words), lambda _: 1, CARDS))
-    tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
-    for name, rows, parts in beside(pages.items(), part=words("frame.part"), parts=words("frame.parts")):
-        found = words.filters([row.level for row in rows], tags)
-        listing = (
-            Listing(rows, found, words("claims.what"), "claim-rows") if rows else Text(words("claims.none"), "none")
+def _rules(book: SeasonLookup) -> Page:
+    """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
+    run, plan, words = book.run, book.run.scoring, book.words
+    groups: dict[str, list[tuple[Inline, ...]]] = {}
+    for rule in run.rules:
+        value = clean(rule.value, 400) or words("rules.empty")
+        groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
+    heads = words("rules.field"), words("rules.value"), words("rules.meaning")
+    facts = (
+        (words("rules.season"), clean(run.name, 80)),
+        (words("rules.locked"), words.day(run.locked_at)),
+        (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
+        (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
+        (words("rules.hash"), code(clean(run.plan_hash, 80))),
+    )
+    ends = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1),
+            ("weak", 0, plan.bands.mixed - 1))  # fmt: skip
+    band_rows = tuple(
+        (words.term("claim.band", name), words("places.range", first=low, last=high)) for name, low, high in ends
+    )
+    bands = Group(words("rules.bands"), (Text(words("rules.bands_note"), "cap"), Facts(band_rows)))
+    tables = tuple((Group(title, (table,)),) for title, table in weight_tables(plan, words))
+    fields = tuple(
+        Group(words.term("rules.group", name), (Table(heads, tuple(rows), summary="", stacked=True),))
+        for name, rows in groups.items()
+    )
+    # What all agents were told, under an empty name; or what each was told alone.
+    told = [("", run.prompt)] if run.prompt else [(a.name, a.strategy) for a in book.agents.values() if a.strategy]
+    prompts = tuple(Passage(block(text, _PROMPTS // len(told)), clean(name, 60)) for name, text in told)
+    shared = words("rules.shared") if run.prompt else "" if told else words("rules.no_prompt")
+    sections = (
+        Section("total", words("rules.total"), blocks=(Items(tuple(_formulas(book))), bands)),
+        Section("weights", words("weights.title"), words("weights.lede"), (Beside(tables, "tri"),)),
+        Section("file", words("rules.file"), words("rules.file_lede"), fields),
+        Section("prompt", words("rules.prompt"), shared, prompts),
+    )
+    return Page("rules.html", words("rules.title"), words("rules.lede"), sections, (Facts(facts),), here="rules",
+                styles=_RULES)  # fmt: skip
+
+
+def _formulas(book: SeasonLookup) -> Iterator[str]:
+    """How grades become a total, sentence by sentence."""
+    plan, words, number = book.run.scoring, book.words, book.words.catalogue.number
+    parts = {part.name: part for part in plan.reasoning}
+    shares = {name: number(share, "g") for name, share in plan.composite.shares(outcome=True).items()}
+    without = {name: number(share, ".4g") for name, share in plan.composite.shares(outcome=False).items()}
+    yield words("formula.axis")
+    yield words("formula.process", parts=words.catalogue.names([words.part(parts[name]) for name in PROCESS]))
+    yield words("formula.composite", **shares)
+    yield words("formula.without", **{name: without[name] for name in ("reasoning", "evidence", "process")})
+    yield formula(plan, words)
+    if plan.efficiency.weight:
+        least = number(plan.efficiency.least_seconds, "g")
+        if plan.efficiency.scale == "relative":
+            yield words("formula.quick_relative", least=least)
+        else:
+            yield words("formula.quick", least=least, reference=number(plan.efficiency.reference_s, "g"))
+    yield words("formula.ties", level=words.percent(plan.ties.level, 0))
+    yield words("formula.reliability")
+    if not book.run.source:
+        yield words("formula.returns")
+
+
+def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]]:
+    """The weights of the components and of all parts of both axes, in percent, with their titles."""
+    heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
+    shares = plan.composite.shares(outcome=True)
+    whole: list[tuple[Inline, ...]] = [(words(f"axis.{name}"), number(share, "g")) for name, share in shares.items()]
+    tables = [(words("weights.composite"), whole)]
+    for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable)):
+        rows: list[tuple[Inline, ...]] = []
+        for part in parts:
+            twice = (small(words("weights.twice")),) if part.name in PROCESS else ()
+            rows.append(((words.part(part), *twice), number(part.weight, ".4g")))
+        for part in left:  # the season has no field for it; its weight went to the others
+            note = small(words("weights.not_applicable", weight=number(part.weight, "g")))
+            rows.append(((words.part(part), note), "0"))
+        tables.append((words(f"weights.{axis}", n=words.few(len(parts))), rows))
+    for title, rows in tables:
+        yield title, Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
+
+
+def _changelog(book: SeasonLookup) -> Page:
+    """The plans that come with the package and the season's own, newest first, each against the one before it."""
+    words, own = book.words, book.run.scoring
+    plans = [load_scoring(name) for name in scoring_names()]
+    if own.version not in {plan.version for plan in plans}:
+        plans.append(own)
+
+    def shown(value: Any) -> str:
+        if isinstance(value, list):
+            return words.catalogue.names([words.term("axis", str(one)) for one in value])
+        if isinstance(value, (int, float)):
+            return words.catalogue.number(value, "g")
+        return words("changelog.absent") if value is None else words.term("scoring.value", str(value))
+
+    def field(name: str) -> str:
+        """A field of a scoring plan in words, with its name."""
+        return f"{words(f'scoring.field.{name}')} ({name})" if words.has(f"scoring.field.{name}") else name
+
+    sections: list[Section] = []
+    for at, plan in enumerate(plans):
+        key, version = f"scoring.{plan.version}", clean(plan.version, 40)
+        facts = (
+            (words("changelog.grader"), clean(plan.grader, 80)),
+            (words("changelog.total"), formula(plan, words)),
+            (words("changelog.digest"), code(plan.digest)),
         )
-        page = Page(name, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
-        yield name, edition.page(page)
+        blocks: list[Block] = [Facts(facts)]
+        if not at:
+            blocks.append(Text(words("changelog.first")))
+        else:
+            changes, same = differences(plans[at - 1], plan)
+            before = clean(plans[at - 1].version, 40)
+            rows = tuple((field(name), shown(a), shown(b)) for name, a, b in changes)
+            table = Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
+            blocks.append(Group(words("changelog.against", version=before), (table,)))
+            kept = words.catalogue.names([words.term("scoring.whole", name) for name in same])
+            blocks += [Text(words("changelog.same", fields=kept))] if same else []
+        title = words(key) if words.has(key) else clean(plan.title, 120)
+        tag = words("changelog.here") if plan.version == own.version else ""
+        sections.append(Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
+    return Page("changelog.html", words("changelog.title"), words("changelog.lede"), (*sections[::-1],),
+                here="changelog", styles=_RULES)  # fmt: skip
 
 
-def _panel(edition: Edition) -> str:
-    site = edition.to_root
-    records = f"{site}{OVERVIEW}" if edition.book.run.records else ""
-    return edition.page(panel_page(edition.book, edition.words, site, records))
+def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
+    """The fields in which two plans differ, and the parts of the plan in which they are equal.
 
+    Version and title are left out, which are names and no rules.
 
-def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
-    book, words = edition.book, edition.words
-    for name, found, parts in beside(book.measured.items(), part=words("frame.part"), parts=words("frame.parts")):
-        rows = worded_rows(book, found, words, edition.to_root)
-        resting = any(row.rests for row in rows)
-        kinds = ("kind", "about", "value", "interval", "n", "method", *(["rests"] if resting else []))
-        groups = [row.group for row in rows]
-        table = Table(
-            tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in kinds),
-            tuple(measured_row(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
-            id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
-            what=words("measured.what"),
-        )  # fmt: skip
-        lead = f"{words('measured.lede')} ", Linked(words("claims.title"), "claims.html")
-        blocks = (table,) if rows else (Text(words("measured.none"), "none"),)
-        title = words("measured.title")
-        yield (
-            name,
-            edition.page(Page(name, title, lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES)),
-        )
+    >>> changed, same = differences(load_scoring("v0.3"), load_scoring("v0.4"))
+    >>> [name for name, _, _ in changed]
+    ['grader', 'panel', 'efficiency.weight']
+    >>> same
+    ['composite', 'bands', 'ties', 'reasoning', 'evidence']
+    """
+
+    def flat(name: str, value: Any) -> dict[str, Any]:
+        """The values of a part of a plan by their full names; parts of an axis by their own."""
+        if isinstance(value, Mapping):
+            return {f"{name}.{key}": one for key, one in value.items()}
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            return {f"{name}.{one['name']}": one["weight"] for one in value}
+        return {name: value}
+
+    old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
+    kept = [name for name in new if name not in ("version", "title")]
+    changed = [
+        (name, one.get(name), two.get(name))
+        for top in kept
+        for one, two in [(flat(top, old[top]), flat(top, new[top]))]
+        for name in dict.fromkeys((*one, *two))
+        if one.get(name) != two.get(name)
+    ]
+    return changed, [name for name in kept if old[name] == new[name]]

@@ -25,8 +25,8 @@ KINDS: Final[Mapping[RecordKind, tuple[str, str]]] = {
     "guesses": ("Author-identification check", "Which agent wrote it, as judges guessed from the blinded text."),
     "decisions": ("Decisions", "What each agent decided on each day, by the call in which it was asked."),
 }
-_ROW: Final = 260
-_LINK: Final = 90
+_ROW, _LINK = 260, 90
+_BELOW: Final[Below] = {"here": "panel", "styles": ("trail.css",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,79 +62,64 @@ class SeasonTrail(NamedTuple):
     read: ReadCalls | None
 
 
+Placed = Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]
+
+
+def _placed(records: Sequence[SeasonRecord]) -> Placed:
+    """The records of each kind by their pages, by name and day."""
+    found = {}
+    for kind in KINDS:
+        rows = sorted((one for one in records if one.kind == kind), key=lambda one: (one.who, one.of))
+        found[kind] = page_paths(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE))
+    return found
+
+
+def _each(placed: Placed) -> Iterator[tuple[SeasonRecord, str]]:
+    """Every record with its address."""
+    for pages in placed.values():
+        yield from ((row, f"{path}#{row.anchor}") for path, rows in pages for row in rows)
+
+
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
     """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision.
 
     Keys are (kind, who, about), the last empty for all that somebody made.
     """
     found: dict[tuple[str, str, str], str] = {}
-    for kind in KINDS:
-        for path, rows in _pages(kind, records):
-            for row in rows:
-                for about in ("", row.about):
-                    found.setdefault((kind, row.who, about), f"{path}#{row.anchor}")
+    for row, place in _each(_placed(records)):
+        for about in ("", row.about):
+            found.setdefault((row.kind, row.who, about), place)
     return found
 
 
 def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:
     """The pages of records, one at a time, as path and HTML, after those of their calls where there is a ledger."""
-    planned = {kind: _pages(kind, trail.records) for kind in KINDS}
-    calls: dict[str, str] = {}
+    placed, calls = _placed(trail.records), dict[str, str]()
     if trail.read is not None:
-        uses = _uses(planned)
+        uses: defaultdict[str, list[Linked]] = defaultdict(list)
+        for row, place in _each(placed):
+            for key in row.keys:
+                uses[key].append(Linked(f"{row.who}: {row.of}", place))
         yield from call_pages(trail.read(list(uses)), uses, frame, calls)
-    shown = [(*KINDS[kind], pages) for kind, pages in planned.items() if pages[0][1]]
-    lead = (
-        "Grades and decisions as they came, with their calls. Supported claims: ",
-        Linked("first page", "index.html"),
+    shown = [(*KINDS[kind], pages) for kind, pages in placed.items() if pages[0][1]]
+    first = Linked("first page", "index.html")
+    lead = ("Grades and decisions as they came, with their calls. Supported claims: ", first)
+    kinds = tuple(
+        (Linked(title, pages[0][0]), f", {counted(sum(len(rows) for _, rows in pages), 'record')}. {said}")
+        for title, said, pages in shown
     )
-    kinds = tuple((Linked(title, pages[0][0]), f", {_total(pages)}. {said}") for title, said, pages in shown)
     yield OVERVIEW, frame.page(Page(OVERVIEW, "Records", lead, blocks=(Items(kinds),), **_BELOW))
     for title, said, pages in shown:
         for path, rows, parts in beside(pages):
-            table = Table(
-                ("By", "Of", "Content", "Calls"),
-                tuple(
-                    Row(
-                        (
-                            clean(row.who, 80),
-                            clean(row.of, 120),
-                            clean(row.said, 400) if row.usable else bold(clean(row.said, 400)),
-                            spaced((call_cell(key, calls) for key in row.keys), ", ") or "not kept",
-                        ),
-                        row.anchor,
-                        clean(row.who, 80),
-                    )
-                    for row in rows
-                ),
-                summary="",
-                stacked=True,
-                id="record-rows",
-                filters=row_filters(sorted(clean(row.who, 80) for row in rows)),
-                what="records",
-            )
-            of = (f"{said} Rows are sorted by name and day, never by score. ", *lead[-1:])
-            up = Linked("Records", OVERVIEW)
-            yield path, frame.page(Page(path, title, of, blocks=(table,), up=up, parts=parts, **_BELOW))
-
-
-_BELOW: Final[Below] = {"here": "panel", "styles": ("trail.css",)}
-
-
-def _pages(kind: RecordKind, records: Sequence[SeasonRecord]) -> tuple[tuple[str, tuple[SeasonRecord, ...]], ...]:
-    rows = sorted((one for one in records if one.kind == kind), key=lambda one: (one.who, one.of))
-    return page_paths(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE))
-
-
-def _uses(planned: Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]) -> dict[str, list[Linked]]:
-    found: defaultdict[str, list[Linked]] = defaultdict(list)
-    for pages in planned.values():
-        for path, rows in pages:
+            lines = []
             for row in rows:
-                for key in row.keys:
-                    found[key].append(Linked(f"{row.who}: {row.of}", f"{path}#{row.anchor}"))
-    return found
-
-
-def _total(pages: Sequence[tuple[str, Sequence[SeasonRecord]]]) -> str:
-    return counted(sum(len(rows) for _, rows in pages), "record")
+                text, called = clean(row.said, 400), spaced((call_cell(key, calls) for key in row.keys), ", ")
+                cells = (clean(row.who, 80), clean(row.of, 120), text if row.usable else bold(text),
+                         called or "not kept")  # fmt: skip
+                lines.append(Row(cells, row.anchor, clean(row.who, 80)))
+            table = Table(
+                ("By", "Of", "Content", "Calls"), tuple(lines), summary="", stacked=True, id="record-rows",
+                filters=row_filters(sorted(line.key for line in lines)), what="records",
+            )  # fmt: skip
+            of, up = (f"{said} Rows are sorted by name and day, never by score. ", first), Linked("Records", OVERVIEW)
+            yield path, frame.page(Page(path, title, of, blocks=(table,), up=up, parts=parts, **_BELOW))

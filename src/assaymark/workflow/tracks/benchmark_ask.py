@@ -38,10 +38,9 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
-from assaymark.workflow.ask import require_all, run_all
+from assaymark.workflow.ask import hold_ledger, require_all, run_all
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, write_sums
-from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.track import Within
 from assaymark.workflow.tracks.benchmark_measure import (
     boards_of,

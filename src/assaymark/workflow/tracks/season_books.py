@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.importers.aitrader import NEXT, WHOLE
-from assaymark.importers.report import CASH, EQUAL_WEIGHT
+from assaymark.importers.report import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
 from assaymark.market.history import Day
 from assaymark.market.instruments import weekdays
@@ -335,7 +334,7 @@ def unexplained(name: str, day: Day, marks: Marks) -> str:
     move = abs(math.log(worth.nav({name: close}) / price))
     if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
         return ""
-    closes = day.closes[:, day.universe.index(name)]
+    closes = day.bars["close"][:, day.universe.index(name)]
     moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
     if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
         return ""

@@ -27,10 +27,9 @@ from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Portfolio, canonical_json, parse, sha256_text, to_json
-from assaymark.workflow.ask import prices_of, say_raised
+from assaymark.workflow.ask import hold_ledger, prices_of, say_raised
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.track import Within

@@ -46,13 +46,12 @@ from assaymark.notebook import Told
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.text import counted
-from assaymark.workflow.ask import again_line
+from assaymark.workflow.ask import again_line, hold_ledger
 from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.tracks.season_calls import SeasonAsker
 from assaymark.workflow.tracks.season_context import material_of

@@ -27,7 +27,6 @@ from assaymark.report.season.feeds import verdicts_of
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
-from assaymark.report.season.words import Words
 from assaymark.text import clean
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
@@ -218,7 +217,7 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
     kept = folder.publications / f"{run.last}.json"
     kept.parent.mkdir(exist_ok=True)
-    write_json(kept, verdicts_of(SeasonLookup.of(run), Words(english())))
+    write_json(kept, verdicts_of(SeasonLookup.of(run)))
     write_sums(folder)
     progress("writing pages", 2, 3)
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.claims.evidence import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
-from assaymark.importers.aitrader import REPLAYED
+from assaymark.importers.report import REPLAYED
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import Horizon, HorizonStep

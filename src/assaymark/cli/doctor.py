@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
+import typer
+
 from assaymark import __version__
+from assaymark.cli.options import AsJson, examples, say, tools_of
 from assaymark.engine.providers.anthropic import ANTHROPIC
 from assaymark.engine.providers.google import GOOGLE
 from assaymark.engine.providers.openai import RESPONSES
+from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS
 from assaymark.market.sources import SOURCES
 
@@ -28,6 +33,9 @@ DISTRIBUTIONS: Final = {"openai": "openai", "anthropic": "anthropic", "google": 
 _WHAT_FOR: Final = {"postgres": "a ledger in PostgreSQL", "ray": "assaymark measure --compute ray"}
 SOURCE_KEYS: Final = tuple(dict.fromkeys(one.key_variable for one in SOURCES.values() if one.key_variable))
 """The environment variables that keys of networked sources are read from."""
+
+
+app = typer.Typer(rich_markup_mode=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +95,17 @@ def _installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+@app.command(epilog=examples("assaymark doctor", "assaymark doctor --json | jq .can_run"))
+def doctor(ctx: typer.Context, json: AsJson = False) -> None:
+    """Check which packages and keys are present (never the keys' values), and list what can run."""
+    tools = tools_of(ctx)
+    findings = examine(os.environ)
+    runs, lines = can_run(findings, sorted(tools.models())), []
+    for one in findings:
+        mark = "yes" if one.present else ("NO " if one.needed else "no ")
+        lines.append(f"{mark}  {one.what:<20} {one.detail}")
+    say(tools, json, {"findings": findings, "can_run": runs}, [*lines, *runs])
+    if any(not finding.present for finding in findings if finding.needed):
+        raise AssayError("a package that assaymark needs is missing")
