@@ -15,6 +15,7 @@ from assaymark.metrology import (
     agent_effects,
     analyse,
     bootstrap_kappa,
+    categories_of,
     fleiss_kappa,
     gated,
     jackknife_kappa,
@@ -23,7 +24,6 @@ from assaymark.metrology import (
     round_half_up,
     score_table,
 )
-from assaymark.metrology.measure_panel import categories_of, cross_family_pairs
 from assaymark.records import Measurement, canonical_json, parse
 
 AGENTS = ("ash", "birch", "cedar", "elm")
@@ -163,8 +163,12 @@ def test_halves_that_floats_miss_are_halves():
     assert categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
 
 
-def test_siblings_do_not_count_as_agreement():
-    assert cross_family_pairs(("n", "s", "n")) == [(0, 1), (1, 2)]
+def test_siblings_do_not_count_as_agreement(plain, study):
+    _, table, _ = plain
+    siblings = dataclasses.replace(table, families=("n", "s", "n"))
+    found = {m.id: m for m in analyse(siblings, study(), rng=np.random.default_rng(1))}
+    pairs = get(found, "kappa.mean_pairwise", dimension="aggregate").detail["pairs"]
+    assert list(pairs) == ["auditor|reader", "reader|skeptic"]
 
 
 def test_levels_are_least_squares_with_jackknife_ends(plain):

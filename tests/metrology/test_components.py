@@ -16,9 +16,13 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
+    Composer,
+    Panelist,
+    Spread,
     Truth,
     cluster_differences,
     effective_judges,
+    error_correlation,
     known_measurements,
     panel_scores,
     score_table,
@@ -26,8 +30,6 @@ from assaymark.metrology import (
     variance_components,
 )
 from assaymark.metrology.comparisons import paired_differences, panel_fit
-from assaymark.metrology.probes import error_correlation
-from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
 PANEL = (

@@ -16,8 +16,10 @@ from scipy import stats
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
+    ORACLE_DIMENSION,
     Conduct,
     bootstrap_kappa,
+    cluster_gap,
     cluster_t,
     conduct_measurements,
     contamination_measurements,
@@ -29,7 +31,6 @@ from assaymark.metrology import (
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.probes import ORACLE_DIMENSION, cluster_gap
 from assaymark.records import Measurement
 from assaymark.workflow.measure import oracle_known
 

@@ -22,15 +22,18 @@ from assaymark.metrology import (
     discriminant,
     holm,
     jackknife_kappa,
+    misfits,
     multitrait_multimethod,
+    neighbour_blocks,
+    partition_sums,
+    read_partition,
     score_table,
     serial_contrasts,
     shaffer,
     specific_contrast,
     streaming,
 )
-from assaymark.metrology.estimates import neighbour_blocks
-from assaymark.metrology.streaming import Partition, misfits, partition_sums, read_partition, runs_of, to_bytes
+from assaymark.metrology.streaming import Partition, runs_of, to_bytes
 
 SIZES = [9, 14, 11, 10, 6, 13]
 CLUSTER = np.repeat(np.arange(6), SIZES)

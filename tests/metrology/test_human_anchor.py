@@ -20,11 +20,11 @@ from assaymark.metrology import (
     anchor_status,
     icc,
     judge_against_humans,
+    neighbour_blocks,
     round_half_up,
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.estimates import neighbour_blocks
 
 N = None
 

@@ -13,10 +13,16 @@ from scipy import stats
 from statsmodels.tsa.stattools import acf
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import autocorrelations, publish_orders, serial_contrasts
-from assaymark.metrology.bootstrap import daily_excess
-from assaymark.metrology.length import season_verbosity
-from assaymark.metrology.moderated import effective_size, effective_t, pair_differences
+from assaymark.metrology import (
+    autocorrelations,
+    daily_excess,
+    effective_size,
+    effective_t,
+    pair_differences,
+    publish_orders,
+    season_verbosity,
+    serial_contrasts,
+)
 
 NAN = math.nan
 

@@ -10,7 +10,7 @@ from repetitions import over_seeds
 from season_worlds import Played, World, decided, measured, panel_median, played
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
-from assaymark.metrology.bootstrap import daily_excess
+from assaymark.metrology import daily_excess
 from assaymark.records import Measurement
 from assaymark.workflow.tracks.season_measure import judge_noise, table_measurements
 from assaymark.workflow.tracks.season_measures import judge_measurements, probe_measurements

@@ -221,7 +221,7 @@ _ONE_CLUSTER = "undefined: one cluster cannot be tested, needs two"
 
 
 def cell_b_outcome(
-    delta: float, significant: bool, substance: float = SUBSTANCE, verbosity: float = VERBOSITY
+    delta: float, significant: bool, *, substance: float = SUBSTANCE, verbosity: float = VERBOSITY
 ) -> TerseOutcome:
     """What the terse-but-correct control says about the rubric (ValueBlindBench section 3.5).
 
@@ -251,7 +251,7 @@ def cell_outcome(
             return "not tested"
         return "not noticed" if cell == "fact_flip" else "failed"
     if cell == "cell_b":
-        return cell_b_outcome(value, p_holm <= alpha, cells.substance, cells.verbosity)
+        return cell_b_outcome(value, p_holm <= alpha, substance=cells.substance, verbosity=cells.verbosity)
     if abs(value) <= cells.substance + TOLERANCE:
         return "invariant"
     return "style-sensitive" if p_holm <= alpha else "inconclusive"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -221,18 +221,6 @@ class LengthRecused(Estimate):
     slopes: tuple[tuple[float, ...], ...]
 
 
-class SignedTest(Protocol):
-    """What `headline_p` reads of a test: a `RecusalTest`, or any estimate with its p."""
-
-    @property
-    def p(self) -> float:
-        """Two-sided p."""
-
-    @property
-    def estimate(self) -> float | None:
-        """What was tested, or None where nothing could be."""
-
-
 def length_adjusted(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, level: float = 0.95,
     consecutive: bool = False,
@@ -297,7 +285,7 @@ def length_p(
 
 
 def length_rule(
-    raw: Estimate | Mapping[str, Any], adjusted: SignedTest | Mapping[str, Any],
+    raw: Estimate | Mapping[str, Any], adjusted: RecusalTest | Estimate | Mapping[str, Any],
     slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
     causal: Sequence[float] | None = None, *, alpha: float = 0.05,
 ) -> LengthWord:  # fmt: skip
@@ -330,8 +318,8 @@ def length_rule(
 def headline_p(
     p: float,
     estimate: float,
-    recusal: SignedTest | Mapping[str, Any] | None,
-    length: SignedTest | Mapping[str, Any] | None,
+    recusal: RecusalTest | Estimate | Mapping[str, Any] | None,
+    length: RecusalTest | Estimate | Mapping[str, Any] | None,
     slope_gap: float | None = None,  # noqa: ARG001 - asked for no more, but callers give it
     gap: float | Sequence[float] | None = None,
 ) -> tuple[float, float]:
@@ -429,13 +417,13 @@ def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
     return slopes
 
 
-def _p_of(test: SignedTest | Mapping[str, Any], estimate: float) -> float:
+def _p_of(test: RecusalTest | Estimate | Mapping[str, Any], estimate: float) -> float:
     """The p of a test, 1 where its sign is not that of the estimate."""
     other = field_of(test, "estimate")
     return float(field_of(test, "p")) if other is not None and other * estimate > 0 else 1.0
 
 
-def field_of(record: SignedTest | Mapping[str, Any], name: str) -> Any:
+def field_of(record: RecusalTest | Estimate | Mapping[str, Any], name: str) -> Any:
     """A field of a record, or the entry of a mapping."""
     return record[name] if isinstance(record, Mapping) else getattr(record, name)
 

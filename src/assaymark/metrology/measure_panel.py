@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from assaymark.metrology.reliability import (
     judge_agent_variance,
 )
 from assaymark.metrology.scores import ScoreTable
+from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 from assaymark.records import AGGREGATE, JSON, Measurement, content_id
 
@@ -494,30 +495,7 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
                      detail={"dimension": AGGREGATE, "cycles": len(groups)})  # fmt: skip
 
 
-class Replies(Protocol):
-    """What `missing_measurements` reads of a table, or of its sums."""
-
-    @property
-    def agents(self) -> tuple[str, ...]:
-        """Names."""
-
-    @property
-    def replies(self) -> Ints:
-        """What each judge was asked about each agent, with and without a usable answer [J, A, 2]."""
-
-    @property
-    def digest(self) -> str:
-        """A short hash of everything in it."""
-
-    @property
-    def asked(self) -> dict[str, int]:
-        """Replies asked for, by judge."""
-
-    def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-        """Shares that are missing, by judge, and by judge and agent."""
-
-
-def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterator[Measurement]:
+def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, str]) -> Iterator[Measurement]:
     """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it.
 
     ``detail["left_out"]`` is why a judge was left out. ``lacking`` has by agent how many records the judge gave no
