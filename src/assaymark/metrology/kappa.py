@@ -166,9 +166,13 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
     """
     size = checks.categories_of("mean_pairwise_kappa", categories)
     table = checks.ratings("mean_pairwise_kappa", "ratings", ratings, size, ndim=2)
-    pairs = judge_pairs(table.shape[1])
-    tables = pair_tables(table, pairs, categories=size)
-    return float(np.mean([_kappa_of_pair(cells, pair) for cells, pair in zip(tables, pairs, strict=True)]))
+    columns, found = np.ascontiguousarray(table.T), []
+    for a, b in judge_pairs(table.shape[1]):
+        try:
+            found.append(kappa_of_table(_count(columns[a], columns[b], size)))
+        except NotMeasurableError as exc:
+            raise NotMeasurableError(f"judges {a + 1} and {b + 1}: {exc}") from None
+    return float(np.mean(found))
 
 
 def judge_pairs(judges: int) -> list[Pair]:
@@ -176,12 +180,6 @@ def judge_pairs(judges: int) -> list[Pair]:
     if judges < 2:
         raise NotMeasurableError(f"agreement needs at least two judges (got {judges})")
     return list(combinations(range(judges), 2))
-
-
-def pair_tables(ratings: Ints, pairs: Sequence[Pair], *, categories: int = 5) -> list[Ints]:
-    """The contingency table of each pair of columns, from ratings that are known to be good."""
-    columns = np.ascontiguousarray(ratings.T)
-    return [_count(columns[a], columns[b], categories) for a, b in pairs]
 
 
 def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
@@ -268,14 +266,6 @@ def _count(a: Ints, b: Ints, categories: int) -> Ints:
         block = slice(start, start + _BLOCK)
         counts += np.bincount(a[block] * categories + b[block], minlength=bins)
     return counts[categories + 1 :].reshape(categories, categories)
-
-
-def _kappa_of_pair(table: Ints, pair: Pair) -> float:
-    """Kappa of one table; if it is undefined, the message says which judges are constant."""
-    try:
-        return kappa_of_table(table)
-    except NotMeasurableError as exc:
-        raise NotMeasurableError(f"judges {pair[0] + 1} and {pair[1] + 1}: {exc}") from None
 
 
 _TOLERANCE = 1e-9  # gates compare with it, so that float noise closes none

@@ -58,8 +58,7 @@ def order_measurements(
     if len(found.agents) > 1:
         yield from _contrasts(tests, make, other)
     if found.judged:
-        yield from _own_family(tests, make)
-        yield from _judge_lengths(tests, make)
+        yield from _of_judges(tests, make)
         yield from _distinct(tests, make)
     if len(found.agents) > 1:
         yield from _designs(tests, make)
@@ -244,35 +243,25 @@ def _length(
                   "undefined: the two cannot be compared at equal length", detail, unit=plan.unit)  # fmt: skip
 
 
-def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """How much more each judge gives agents of its own family than the other judges do."""
-    found, level = tests.found, tests.plan.level
-    if not found.own.any() or len(found.agents) < 2:
-        return
-    for s, name in enumerate(found.names):
-        result = own_family(found.judge_means[s], found.own, level, found.consecutive)
+def _of_judges(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
+    """How much more than the others each judge gives agents of its own family, and for a text of twice the length."""
+    found, plan = tests.found, tests.plan
+    count = len(found.clusters), "clusters"
+    for s, name in enumerate(found.names if found.own.any() and len(found.agents) > 1 else ()):
+        result = own_family(found.judge_means[s], found.own, level=plan.level, consecutive=found.consecutive)
         each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
         for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
             if one is not None:
-                yield number(
-                    make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate,
-                    (len(found.clusters), "clusters"),
-                    "judge + agent + own family fit in each cluster, t over clusters", one.state,
-                    {"p": one.p, "p_holm": p}, (one.low, one.high), level, tests.plan.unit,
-                )  # fmt: skip
-
-
-def _judge_lengths(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """How much more than the others each judge gives for a text of twice the length, on the aggregate."""
-    found, level = tests.found, tests.plan.level
-    if found.lengths is None or len(found.judges) < 2 or tests.plan.claims.covariates[:1] != ("log2",):
+                yield number(make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate, count,
+                             "judge + agent + own family fit in each cluster, t over clusters", one.state,
+                             {"p": one.p, "p_holm": p}, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
+    if found.lengths is None or len(found.judges) < 2 or plan.claims.covariates[:1] != ("log2",):
         return
-    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, level, found.consecutive)
+    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level, found.consecutive)
     for judge, one in zip(found.judges, slopes, strict=True):
-        yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate,
-                     (len(found.clusters), "clusters"),
+        yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate, count,
                      "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
-                     one.state, ends=(one.low, one.high), level=level, unit=tests.plan.unit)  # fmt: skip
+                     one.state, {}, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:

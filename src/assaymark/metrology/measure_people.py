@@ -389,17 +389,15 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
     detail["coefficient"] = "kappa" if by_kappa else "icc"
     detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
-    detail["icc"] = _icc(list(tables.values()))
+    # Mean ICC(A,1) of pairs of people.
+    ones = [
+        float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables.values() for a, b in (x.T,)
+    ]
+    detail["icc"] = None if any(map(math.isnan, ones)) else float(np.mean(ones))
     return number(
         make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
         ends, people.level,
     )  # fmt: skip
-
-
-def _icc(tables: Sequence[Floats]) -> float | None:
-    """Mean ICC(A,1) of pairs of people."""
-    each = [float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables for a, b in (x.T,)]
-    return None if any(map(math.isnan, each)) else float(np.mean(each))
 
 
 def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark: float) -> Iterator[Measurement]:

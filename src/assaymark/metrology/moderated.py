@@ -168,8 +168,10 @@ def moderate(
     error = np.sqrt(variance / n)
     p = t_p(gap[..., tested], error, df, n)
     df = np.where(error == 0, np.nan, df)
-    if not tested.all():
-        p, df, error, prior = (_spread(values, tested, gap.shape) for values in (p, df, error, prior))
+    if not tested.all():  # in the places of all pairs, NaN in those that are not tested
+        full = np.full((4, *gap.shape), np.nan)
+        full[..., tested] = np.stack([p, df, error, prior])
+        p, df, error, prior = full
         p[..., ~tested] = 1.0
     return ModeratedContrasts(gap, counts, tested, p, df, error, prior, np.asarray(mean), epsilon, estimate)
 
@@ -234,13 +236,6 @@ def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
     unequal = excess > 1e-12
     found = np.where(unequal, 2 * _trigamma_inverse(np.where(unequal, excess, 1.0)), np.inf)
     return np.where(count < 3, 0.0, found)
-
-
-def _spread(values: Floats, tested: Bools, shape: tuple[int, ...]) -> Floats:
-    """Values of the tested pairs in the places of all pairs, NaN in the others."""
-    full = np.full(shape, np.nan)
-    full[..., tested] = values
-    return full
 
 
 # The smallest gap that a t test can be expected to find: the noncentral t distribution by quadrature.
@@ -401,7 +396,11 @@ def effective_t(differences: Floats, table: Floats) -> EffectiveT:
         p = t_p(gap, error, effective - 1, n)
         rows = np.broadcast_to(np.int64(n), p.shape)
         found = EffectiveT(gap, np.full(p.shape, block), rho, rows, effective, df, error, p)
-        best = found if best is None else _larger_p(best, found)
+        if best is not None:  # the one with the larger p, pair by pair; the first where they are equal
+            later, one, two = found.p > best.p, best, found
+            each = ((getattr(one, name), getattr(two, name)) for name in EffectiveT.__slots__)
+            found = EffectiveT(*(np.where(later, second, first) for first, second in each))
+        best = found
     assert best is not None
     return best
 
@@ -451,9 +450,3 @@ def _bound(products: Floats, squares: Floats, n: int, width: int) -> Floats:
     r = (products / np.where(varies, squares, 1.0) + 1 / n) / (1 - 3 / n)
     raised = r + np.sqrt(np.maximum(1 - np.minimum(np.square(r), 0.95**2), 0.05) / (n * width)) / 4
     return np.where(varies, raised, 0.0)
-
-
-def _larger_p(first: EffectiveT, second: EffectiveT) -> EffectiveT:
-    """The one with the larger p, pair by pair; the first where they are equal."""
-    later: Bools = second.p > first.p
-    return EffectiveT(*(np.where(later, getattr(second, name), getattr(first, name)) for name in EffectiveT.__slots__))

@@ -507,6 +507,12 @@ def order_analysis(
             seen = pair_differences(table) if seen is None else _differences(seen, k)
             tests[name] = moderate(*difference_moments(seen), table, borrow)
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
+
+    def columns_of(test: ModeratedContrasts) -> list[list[Any]]:
+        some = [[None if value != value else value for value in column.tolist()]
+                for column in (test.gap, test.df, test.se, test.prior_df)]  # fmt: skip
+        return [test.clusters.tolist(), test.tested.tolist(), test.p.tolist(), *some]
+
     main = tests["aggregate"]
     dimensions = [name for name in tables if name != "aggregate"]
     gaps = {name: test.gap for name, test in tests.items()}
@@ -523,7 +529,11 @@ def order_analysis(
                               None if test.epsilon is None else (float(test.epsilon[0]), float(test.epsilon[1])),
                               float(test.prior_df_estimate))
               for name, test in tests.items() if name not in given_tests},
-        scales={name: _records(test, k) for name, test in tests.items()},
+        scales={
+            name: {pair: PairTest(n, gap, "tested" if tested else "cannot be tested", p, df, se, prior)
+                   for pair, n, tested, p, gap, df, se, prior in zip(pair_list(k), *columns_of(test), strict=True)}
+            for name, test in tests.items()
+        },
         p_adjusted=tuple(adjusted["aggregate"].tolist()), first=first, order=ordered,
         alpha_dimensions=rest if dimensions else None,
         dimension_p_adjusted={name: tuple(adjusted[name].tolist()) for name in dimensions},
@@ -600,17 +610,6 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
 
 def _field(record: Any, name: str) -> Any:
     return record.get(name) if isinstance(record, Mapping) else getattr(record, name)
-
-
-def _records(tests: ModeratedContrasts, agents: int) -> dict[Pair, PairTest]:
-    """The same as public records."""
-    gap, df, se, prior = (
-        [None if value != value else value for value in column.tolist()]
-        for column in (tests.gap, tests.df, tests.se, tests.prior_df)
-    )
-    state: list[PairState] = ["tested" if one else "cannot be tested" for one in tests.tested.tolist()]
-    rows = zip(tests.clusters.tolist(), gap, state, tests.p.tolist(), df, se, prior, strict=True)
-    return {pair: PairTest(*row) for pair, row in zip(pair_list(agents), rows, strict=True)}
 
 
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -146,13 +146,27 @@ class ScoreSums:
         lengths = None
         if one.lengths is not None and two.lengths is not None:
             lengths = tuple(a + b for a, b in zip(one.lengths, two.lengths, strict=True))
+        makers = None
+        if self.makers is not None and other.makers is not None:
+            first, second = (
+                dict(zip(self.agents, self.makers, strict=True)),
+                dict(zip(other.agents, other.makers, strict=True)),
+            )
+            problems = [
+                Problem(f"agent {name}", f"one agent has one agent_family (got {first[name]}, {second[name]})")
+                for name in sorted(first.keys() & second.keys())
+                if first[name] != second[name]
+            ]
+            if problems:
+                raise InputError("scores", problems)
+            makers = tuple((first | second)[name] for name in names[0])
         both = ((part.lineups, part.places, part.cycles, part.scores) for part in (one, two))
         lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
             self.layout, names[0], names[1], names[2],
             tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
             one.sizes + two.sizes, lineups, places, cycles, scores, one.replies + two.replies,
-            one.left_out + two.left_out, lengths, _makers(names[0], self, other),
+            one.left_out + two.left_out, lengths, makers,
         )  # fmt: skip
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:
@@ -191,22 +205,6 @@ class ScoreSums:
         if self.makers is not None:
             found.update(repr(self.makers).encode())
         return found.hexdigest()[:16]
-
-
-def _makers(agents: Sequence[str], one: ScoreSums, other: ScoreSums) -> tuple[str, ...] | None:
-    """The families of the agents of both parts, which have to agree."""
-    if one.makers is None or other.makers is None:
-        return None
-    first, second = (dict(zip(part.agents, part.makers or (), strict=True)) for part in (one, other))
-    problems = [
-        Problem(f"agent {name}", f"one agent has one agent_family (got {first[name]}, {second[name]})")
-        for name in sorted(first.keys() & second.keys())
-        if first[name] != second[name]
-    ]
-    if problems:
-        raise InputError("scores", problems)
-    known = first | second
-    return tuple(known[name] for name in agents)
 
 
 def total(parts: Iterable[ScoreSums]) -> ScoreSums:
@@ -342,6 +340,11 @@ def count(part: Part, layout: Layout) -> ScoreSums:
     aggregate = [_weighted([columns[j] for columns in rows.scores], layout) for j in range(len(layout.judges))]
     tables[0] = _pairs(aggregate, layout, 0, group, groups)
     sums += (layout.lowest - 1) * np.bincount(seat, minlength=len(sums))[:, None, None]
+    lengths = None
+    if rows.length is not None:
+        # Sums of length x and panel aggregate y, in units of one step of the sum over judges: x, x², y, y², xy.
+        x, y = rows.length.astype(np.int64), np.add.reduce([column.astype(np.int64) for column in aggregate])
+        lengths = tuple(int(value) for value in (x.sum(), x @ x, y.sum(), y @ y, x @ y))
     shape = (len(part.formats), g, len(layout.pairs))
     lineups, places, cycles, scores = gathered(
         layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:])
@@ -350,7 +353,7 @@ def count(part: Part, layout: Layout) -> ScoreSums:
         layout, part.agents, part.clusters, part.formats,
         tuple(table.reshape(*shape, size, size) for table, size in zip(tables, layout.levels, strict=True)),
         np.bincount(group, minlength=groups).reshape(shape[:2]), lineups, places, cycles, scores, replies, left_out,
-        None if rows.length is None else _lengths(rows.length, aggregate), part.makers,
+        lengths, part.makers,
     )  # fmt: skip
 
 
@@ -540,10 +543,3 @@ def _pairs(codes: list[Codes], layout: Layout, name: int, group: Ints, groups: i
 
 def _stack(tables: list[Ints], groups: int, size: int) -> Ints:
     return np.stack(tables, axis=1) if tables else np.zeros((groups, 0, size, size), dtype=np.int64)
-
-
-def _lengths(length: Codes, aggregate: list[Codes]) -> tuple[int, ...]:
-    """Sums of length x and panel aggregate y, in units of one step of the sum over judges: x, x², y, y², xy."""
-    x = length.astype(np.int64)
-    y = np.add.reduce([column.astype(np.int64) for column in aggregate])
-    return tuple(int(value) for value in (x.sum(), x @ x, y.sum(), y @ y, x @ y))

@@ -163,16 +163,21 @@ _NAMED = 5  # faulty rows that an error lists one by one
 _NONE = len(VERDICTS)
 
 
-def _content(first: int, second: int) -> int:
-    """The outcome by content of a pair: 0 for u, which stands in slot 1 in the first order, 1 for v."""
-    if max(first, second) >= OUTCOMES.index("invalid"):
-        return max(first, second)
-    ahead = (1, -1, 0)[first] - (1, -1, 0)[second]
-    return 0 if ahead > 0 else 1 if ahead < 0 else OUTCOMES.index("no preference")
-
-
 _ASKED = range(len(OUTCOMES) + 1)  # the last stands for a call that was not asked
-_CONTENT = np.array([[_content(first, second) for second in _ASKED] for first in _ASKED], dtype=np.int8)
+_UNUSABLE, _EVEN = OUTCOMES.index("invalid"), OUTCOMES.index("no preference")
+_AHEAD = (1, -1, 0)  # which content each usable outcome puts ahead in the first order: u stands in slot 1
+# The outcome by content of a pair: 0 for u, 1 for v.
+_CONTENT = np.array(
+    [
+        [
+            max(a, b) if max(a, b) >= _UNUSABLE
+            else 0 if _AHEAD[a] > _AHEAD[b] else 1 if _AHEAD[a] < _AHEAD[b] else _EVEN
+            for b in _ASKED
+        ]
+        for a in _ASKED
+    ],
+    dtype=np.int8,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +400,12 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
     problems = list(_problems(calls))
     if problems:
         raise InputError("pair calls", problems)
+    digest = hashlib.sha256()
+    for line in sorted(
+        f"{c.judge}|{c.prompt}|{c.condition}|{c.variant}|{c.task}|{c.delta}|{c.better}|{key_of(c)}|{c.verdict}"
+        for c in calls
+    ):
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
     pairs = {pair: k for k, pair in enumerate(sorted({call.pair for call in calls}))}
     tasks = {task: k for k, task in enumerate(sorted({call.task for call in calls}))}
     order = np.array([call.order == "vu" for call in calls], dtype=np.int64)
@@ -408,19 +419,8 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
         calls[0].judge, tuple(tasks), np.array(task), np.array(pair), order, trial,
         np.array([CODES[call.verdict] for call in calls]), np.where(better < 0, -1, better ^ order),
         np.array([call.delta for call in calls], dtype=np.float64), condition, variant,
-        prompt, digest=digest_of(calls),
+        prompt, digest=digest.hexdigest()[:16],
     )  # fmt: skip
-
-
-def digest_of(calls: Iterable[PairCall]) -> str:
-    """A short hash of what was asked and answered, whatever the sequence of the calls."""
-    found = hashlib.sha256()
-    for line in sorted(
-        f"{c.judge}|{c.prompt}|{c.condition}|{c.variant}|{c.task}|{c.delta}|{c.better}|{key_of(c)}|{c.verdict}"
-        for c in calls
-    ):
-        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()[:16]
 
 
 def key_of(call: PairCall) -> str:
