@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import replace
 from itertools import combinations, permutations
@@ -15,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
+from slow_orders import unusable
 from statsmodels.stats import inter_rater
 
 from assaymark.claims import certificate, decide_claims, index, verify
@@ -668,9 +668,7 @@ def test_a_judge_that_reaches_the_gate_keeps_its_mean(make, study):
 def test_grades_of_incomplete_records_follow_the_gate(make, study):
     decisions, judgments = make(trials=3)
     gone = {(d.record_id, "reader") for d in decisions[:7]} | {(decisions[9].record_id, "auditor")}
-    broken = [
-        dataclasses.replace(j, status="invalid", scores={}) if (j.trajectory, j.judge) in gone else j for j in judgments
-    ]
+    broken = unusable(judgments, lambda j: (j.trajectory, j.judge) in gone)
     table = score_table(broken, decisions)
     found = gated(table, study(), {"auditor": False})
     assert found.grades.trajectories == table.grades.trajectories
@@ -707,10 +705,7 @@ def test_one_trial_is_nothing_to_average(make, study):
 
 def test_a_stability_that_cannot_be_measured_does_not_pass(make, study):
     decisions, judgments = make(trials=2)
-    broken = [
-        dataclasses.replace(j, status="invalid", scores={}) if (j.judge, j.trial) == ("auditor", 1) else j
-        for j in judgments
-    ]
+    broken = unusable(judgments, lambda j: (j.judge, j.trial) == ("auditor", 1))
     table = score_table(broken, decisions)
     assert averaging(table, study("gates = {repetition_stability = 0.0}")) == {"auditor": False}
     # The first usable trial is the second one; no trajectory is lost.

@@ -58,8 +58,10 @@ class _Findings:
         places = np.flatnonzero(bad)
         self.more += max(0, places.size - LISTED)
         for row in places[:LISTED].tolist():
-            value = "" if seen is None else f" (got {_shown(seen[row])})"
-            self.add(f"row {row + 1}, {column}", what + value)
+            value = seen[row] if seen is not None else None
+            value = value.as_py() if isinstance(value, pa.Scalar) else value
+            shown = "nothing" if value is None else f"{value!r:.60}"
+            self.add(f"row {row + 1}, {column}", what if seen is None else f"{what} (got {shown})")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +89,13 @@ class Columns:
         if not table.num_rows:
             header.append(Problem("", "no rows"))
         found = _Findings(list(header))
-        scores = [_scores(table, name, found, scale) for name in chosen]
+        scores = []
+        for name in chosen:
+            values, _ = _numbers(table, name, found, missing="scores")
+            off = (values < scale[0]) | (values > scale[1])
+            if off.any():
+                found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
+            scores.append(values)
         if header:
             raise InputError(source, found.problems, more=found.more)
         present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
@@ -361,14 +369,6 @@ def _numbers(table: pa.Table, name: str, found: _Findings, *, missing: str) -> t
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
 
 
-def _scores(table: pa.Table, name: str, found: _Findings, scale: Scale) -> Floats:
-    values, _ = _numbers(table, name, found, missing="scores")
-    off = (values < scale[0]) | (values > scale[1])
-    if off.any():
-        found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
-    return values
-
-
 def _whole(table: pa.Table, name: str, found: _Findings) -> Ints:
     """A column of whole numbers; ``replicate`` may be empty and is then 1."""
     values, readable = _numbers(table, name, found, missing="whole numbers")
@@ -388,11 +388,6 @@ def _mask(mask: pa.Array | pa.ChunkedArray) -> Bools:
     return np.asarray(
         mask.to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy(), dtype=bool
     )
-
-
-def _shown(value: Any) -> str:
-    plain = value.as_py() if isinstance(value, pa.Scalar) else value
-    return "nothing" if plain is None else f"{plain!r:.60}"
 
 
 MISSING_SCORE: Final = "a score is missing"

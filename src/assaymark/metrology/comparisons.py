@@ -191,21 +191,12 @@ class Comparisons:
         records = None
         if np.isnan(values).any() and np.unique(place).size < place.size:
             records = values, np.searchsorted(present, grades.cycle), grades.agent
+        kept = ("names", "agents", "judges", "families", "agent_families", "clusters", "families_known")
         return cls(
-            names=table.names,
-            agents=table.agents,
-            judges=table.judges,
-            families=table.families,
-            agent_families=table.agent_families,
-            clusters=table.clusters,
-            cluster=cluster[present],
-            weight=np.ones(present.size, dtype=np.int64),
-            cells=cells[present],
-            lengths=None if lengths is None else lengths[present],
-            families_known=table.families_known,
-            records=records,
-            cycles=tuple(table.cycles[k] for k in present),
-        )._in_order(study)
+            **{name: getattr(table, name) for name in kept}, cluster=cluster[present],
+            weight=np.ones(present.size, dtype=np.int64), cells=cells[present], records=records,
+            lengths=None if lengths is None else lengths[present], cycles=tuple(table.cycles[k] for k in present),
+        )._in_order(study)  # fmt: skip
 
     @classmethod
     def of_sums(cls, sums: ScoreSums, study: Study) -> Comparisons:
@@ -213,19 +204,11 @@ class Comparisons:
         counts = sums.decisions.astype(np.float64)[:, :, None, None]
         scores = sums.scores / np.where(counts > 0, counts, np.nan)
         layout = sums.layout
+        cells = np.concatenate([(scores @ layout.share)[..., None], scores], axis=3)
         return cls(
-            names=("aggregate", *layout.dimensions),
-            agents=sums.agents,
-            judges=layout.judges,
-            families=layout.families,
-            agent_families=sums.agent_families,
-            clusters=sums.clusters,
-            cluster=sums.places,
-            weight=sums.cycles,
-            cells=np.concatenate([(scores @ layout.share)[..., None], scores], axis=3),
-            lengths=None,
-            in_parts=True,
-        )._in_order(study)
+            ("aggregate", *layout.dimensions), sums.agents, layout.judges, layout.families, sums.agent_families,
+            sums.clusters, sums.places, sums.cycles, cells, None, in_parts=True,
+        )._in_order(study)  # fmt: skip
 
     def _in_order(self, study: Study) -> Comparisons:
         """The same with the plan's order of clusters; in time order where they follow each other."""

@@ -21,7 +21,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import cluster_t, settle
+from assaymark.metrology.contrasts import Contrast, cluster_t, settle
 from assaymark.metrology.controls import measured
 from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
@@ -234,17 +234,6 @@ def probe_measurements(
                        n=len(common), n_of="common cycles", detail=about)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference between two sets of clusters. ``low`` and ``high`` are None where no interval can be given."""
-
-    difference: float
-    low: float | None
-    high: float | None
-    p: float
-    method: str
-
-
 def contamination_measurements(
     table: ScoreTable, study: Study, instruments: Mapping[str, frozenset[str]]
 ) -> Iterator[Measurement]:
@@ -269,7 +258,7 @@ def contamination_measurements(
         yield _gap(table, study, f"instrument:{name}", within[name], post, [name] if name in absent else [])
 
 
-def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level: float = 0.95) -> Gap:
+def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level: float = 0.95) -> Contrast:
     """Difference between two sets of clusters within agents, tested between clusters.
 
     Scores are freed of the agents' levels, and the variance of cluster means is pooled over both sides, with G-2
@@ -290,20 +279,21 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]
     difference = float(weight @ scores)
     difference = 0.0 if abs(difference) <= _ZERO else difference
-    counts = [share.size for share, _ in sides]
+    counts, n = [share.size for share, _ in sides], scores.size
     if max(counts) < 2:
-        return Gap(difference, None, None, 1.0, "one cluster on each side cannot be tested, p = 1")
+        return Contrast(difference, None, None, 1.0, n, 2, "one cluster on each side cannot be tested, p = 1")
     df = sum(counts) - 2
     pooled = sum(float(np.square(mean - mean.mean()).sum()) for _, mean in sides) / df
     variance = pooled * sum(float(share @ share) for share, _ in sides)
     if variance <= _ZERO**2:
         p = 1.0 if difference == 0 else 1 / math.comb(sum(counts), counts[0])
-        return Gap(difference, None, None, p, "clusters do not vary: share of the ways to choose the later ones")
+        said = "clusters do not vary: share of the ways to choose the later ones"
+        return Contrast(difference, None, None, p, n, sum(counts), said)
     error = math.sqrt(variance)
     half = t_quantile(0.5 + level / 2, df) * error
     p = 2 * float(special.stdtr(df, -abs(difference) / error))
     method = f"two-sample t over cluster means, pooled, t({df}), {counts[0]} against {counts[1]} clusters"
-    return Gap(difference, difference - half, difference + half, p, method)
+    return Contrast(difference, difference - half, difference + half, p, n, sum(counts), method)
 
 
 def _gap(

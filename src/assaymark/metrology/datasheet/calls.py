@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, get_args
@@ -210,10 +210,9 @@ def decompose_arrays(
     task_codes: ArrayLike, *, tasks: int | None = None,
 ) -> VerdictCounts:  # fmt: skip
     """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
-    judge, pair, order, verdict, task = _codes(
-        "decompose_arrays", judge_codes=judge_codes, pair_codes=pair_codes, order_codes=order_codes,
-        verdict_codes=verdict_codes, task_codes=task_codes,
-    )  # fmt: skip
+    columns = zip(("judge", "pair", "order", "verdict", "task"),
+                  (judge_codes, pair_codes, order_codes, verdict_codes, task_codes), strict=True)  # fmt: skip
+    judge, pair, order, verdict, task = _codes("decompose_arrays", dict(columns))
     judges, groups = _size(judge), max(_size(task), tasks or 0)
     # A number for each (judge, pair) in each row, and how many numbers there are.
     unit, units = judge * _size(pair) + pair, _size(judge) * _size(pair)
@@ -243,10 +242,10 @@ def agreement_arrays(
     tasks: int | None = None, content: bool = False,
 ) -> tuple[Agreement, ...]:  # fmt: skip
     """How every two judges answered the calls they have in common, by task."""
-    judge, call, verdict, task = _codes(
-        "agreement_arrays", judge_codes=judge_codes, call_codes=call_codes, verdict_codes=verdict_codes,
-        task_codes=task_codes,
-    )  # fmt: skip
+    columns = zip(
+        ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
+    )
+    judge, call, verdict, task = _codes("agreement_arrays", dict(columns))
     judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
         _, unit = np.unique(call // 2, return_inverse=True)
@@ -268,25 +267,25 @@ def agreement_arrays(
     return tuple(found)
 
 
-def _codes(source: str, **columns: ArrayLike) -> list[Ints]:
+def _codes(source: str, columns: Mapping[str, ArrayLike]) -> list[Ints]:
     """The columns as equally long arrays of codes within their ranges."""
-    top = {"order_codes": 1, "verdict_codes": _NONE - 1}
-    found, problems = [], []
+    top, found, problems = {"order": 1, "verdict": _NONE - 1}, [], []
     for name, values in columns.items():
-        column = checks.array(source, name, values)
+        column = checks.array(source, f"{name}_codes", values)
         if column.ndim != 1 or not column.size or column.dtype.kind not in "iub":
-            checks.fail(source, name, f"must be one axis of whole numbers (got shape {column.shape}, {column.dtype})")
+            shape = f"got shape {column.shape}, {column.dtype}"
+            checks.fail(source, f"{name}_codes", f"must be one axis of whole numbers ({shape})")
         low, high = int(column.min()), int(column.max())
         if low < 0 or high > top.get(name, high):
             limit = f"0..{top[name]}" if name in top else "at least 0"
-            rows = np.flatnonzero((column < 0) | (column > top.get(name, high)))
-            problems.append(
-                Problem(name, f"codes must be {limit} (first that is not: {column[rows[0]]}, row {rows[0]})")
-            )
+            row = np.flatnonzero((column < 0) | (column > top.get(name, high)))[0]
+            said = f"codes must be {limit} (first that is not: {column[row]}, row {row})"
+            problems.append(Problem(f"{name}_codes", said))
         found.append(column.astype(np.int64, copy=False))
     sizes = sorted({column.size for column in found})
     if len(sizes) > 1:
-        problems.append(Problem(", ".join(columns), f"must be equally long (got {', '.join(map(str, sizes))})"))
+        names = ", ".join(f"{name}_codes" for name in columns)
+        problems.append(Problem(names, f"must be equally long (got {', '.join(map(str, sizes))})"))
     if problems:
         raise InputError(source, problems)
     return found
