@@ -128,7 +128,7 @@ class Human(Frozen):
         return {("pass" if name == "pass_mark" else name): value for name, value in handler(self).items()}
 
 
-def read_toml(text: str, *, source: str) -> dict[str, Any]:
+def read_toml(text: str, source: str) -> dict[str, Any]:
     """The table in a TOML file that a person wrote."""
     try:
         return tomllib.loads(text)

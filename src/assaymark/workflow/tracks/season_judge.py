@@ -280,7 +280,7 @@ class SeasonJudged(Told):
     lines: tuple[str, ...]
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
+def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
