@@ -16,8 +16,9 @@ from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report.blocks import Figure, Group, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.board import board
-from assaymark.report.datasheet.pages import PEERS, plain, profile_of, quiet_plots, seeing_plots
+from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import comparable, opened
+from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.datasheet.wording import Missing
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TAGS, TALLY, WithheldGroup, level_views
@@ -180,11 +181,11 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         others = [one for one in sheets if one.judge != sheet.judge and comparable(sheet, one)]
         this, peers = opened([sheet])[0], opened(others)[:PEERS]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
-        profile = profile_of(this)
-        yield Note(" ".join(plain(sentence) for sentence in profile.sentences))
-        chips = " · ".join(chip.text for chip in profile.chips)
-        yield from (Note(words) for words in (chips or profile.no_chips, profile.flips) if words)
-        if rules := tuple((chip.text, chip.rule) for chip in profile.chips if chip.rule):
+        yield Note(" ".join(map(in_words, sentences(this))))
+        sketch = chips(this)
+        said = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
+        yield from (Note(one) for one in (said, flip_note(this)) if one)
+        if rules := tuple((word, rule) for word, rule in sketch if rule):
             yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
