@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
 from assaymark.judging import (
+    GradedPart,
     Horizon,
     HorizonGrades,
     HorizonScore,
+    OutcomeGrade,
     horizon_ledger,
     horizon_of,
     judge_score,
@@ -24,7 +26,6 @@ from assaymark.judging import (
 from assaymark.judging.season.calls import CappedPart
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import NO_MARKET, HorizonStep
-from assaymark.judging.season.scoring import GradedPart, OutcomeGrade
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
@@ -47,9 +48,8 @@ def played(tmp_path_factory) -> SeasonMaterial:
     path: Path = tmp_path_factory.mktemp("views")
     said = {
         "2024-03-01": orders((A, "buy", 10.0), why="Bought 10 units."),
-        "2024-03-04": orders((B, "sell", 5.0), why="Sold 5 units."),
-        "2024-03-05": "I do not know.",
-    }
+        "2024-03-04": orders((B, "sell", 5.0), why="Sold 5 units."), "2024-03-05": "I do not know.",
+    }  # fmt: skip
     one = Scripted(lambda day: said.get(day, orders()))
     head = f"universe = {IDS}\nmarket = {{source = '{stored(path / 'market', market())}'}}"
     text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08")

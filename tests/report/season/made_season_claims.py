@@ -9,7 +9,7 @@ from itertools import combinations
 
 from assaymark.claims import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, said
-from assaymark.judging.season.table import SeasonTable
+from assaymark.judging import SeasonTable
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
 from assaymark.report.season import SeasonAgent
 
