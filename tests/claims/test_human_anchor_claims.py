@@ -13,9 +13,7 @@ import pytest
 from assaymark.claims import Rules, certificates, decide_claims, index, verify
 from assaymark.claims.human_anchor import PUT
 from assaymark.claims.verdicts import ask_people
-from assaymark.metrology import analyse
-from assaymark.metrology.columns import Columns, score_table_of
-from assaymark.metrology.measure_people import Labels
+from assaymark.metrology import Columns, Labels, analyse, score_table_of
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
 

@@ -18,7 +18,7 @@ from season_worlds import World, measured, played
 from assaymark.claims import SeasonGates, decide_season, season_certificates, verify
 from assaymark.claims.messages import said
 from assaymark.errors import InputError
-from assaymark.metrology.measure_people import Labels
+from assaymark.metrology import Labels
 from assaymark.records import Measurement, canonical_json
 
 EXCESS = [
