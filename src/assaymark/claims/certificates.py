@@ -123,7 +123,13 @@ def _certificate(
     rules = Rules.of(study, preregistered=verdict.preregistered)
     ask_people(study, known, rules)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
-    kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
+    leader, on_all = verdict.claim.subjects[0], verdict.claim.dimension == AGGREGATE and known.tested(AGGREGATE)
+    if kind_of(verdict.claim) in ("pair", "within") and on_all:
+        # What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair.
+        led = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
+        for row in led if all(row.high == leader and row.testable for row in led) else ():
+            drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
+            kept |= {item.id: (item, True) for item in drops if item is not None and item.id not in kept}
     # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
     claim, kind, scales = verdict.claim, kind_of(verdict.claim), dict[str, JSON]()
     tests = [] if kind in ("within", "cell") else sorted(rejecting(known, rules).intersection(OTHER_TESTS))
@@ -184,21 +190,8 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
 
     names = ("terse.share", "length_matched.contrast", *sorted(on_dimension), *always, "panel.families")
     kept = rests | {item.id for name in names for item in known.named(name) if looked_at(item)}
-    if "places" not in known.memo:  # where each measurement stands among all
-        known.memo["places"] = {name: at for at, name in enumerate(known.by_id)}
-    return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=known.memo["places"].__getitem__)]
-
-
-def _other_drops(claim: Claim, known: Index) -> Iterator[Measurement]:
-    """What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair."""
-    if kind_of(claim) not in ("pair", "within") or claim.dimension != AGGREGATE or not known.tested(AGGREGATE):
-        return
-    leader = claim.subjects[0]
-    mine = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
-    if all(row.high == leader and row.testable for row in mine):
-        for row in mine:
-            drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
-            yield from (item for item in drops if item is not None)
+    places = known.once("places", lambda: {name: at for at, name in enumerate(known.by_id)})
+    return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=places.__getitem__)]
 
 
 def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], *, apart: bool) -> Mapping[str, JSON]:
@@ -223,25 +216,25 @@ def _stated_rows(
     known: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
-    if ("columns", scale) not in known.memo:
-        # What certificates say of every pair on one scale, with as many digits as comparisons look at
-        def short(p: float | None) -> float | None:
-            return None if p is None else float(f"{p:.12g}")
 
+    def short(p: float | None) -> float | None:
+        return None if p is None else float(f"{p:.12g}")
+
+    def whole() -> dict[str, list[Any]]:
+        # What certificates say of every pair on one scale, with as many digits as comparisons look at
         pairs = list(combinations(known.agents, 2))
-        known.memo["columns", scale] = {
+        numbers = ("floor", "length", "others", "equivalence")
+        return {
             "pair": pairs,
             "order": [">" if row.high == one else "<" for (one, _), row in zip(pairs, rows, strict=True)],
             "near": [{margin: short(p) for margin, p in row.near.items()} for row in rows],
             "untested": [not row.testable for row in rows],
             "interested": [not row.disinterested for row in rows],
-            **{
-                name: [short(getattr(row, name)) for row in rows]
-                for name in ("floor", "length", "others", "equivalence")
-            },
+            **{name: [short(getattr(row, name)) for row in rows] for name in numbers},
             **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in dict.fromkeys(("p", *tests))},
         }
-    every: Mapping[str, list[Any]] = known.memo["columns", scale]
+
+    every = known.once(("columns", scale), whole)
     mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
     names = ["floor", "length", *(["others"] if rules.any_judges else [])]
     near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2

@@ -18,7 +18,6 @@ from assaymark.errors import InputError, Problem
 from assaymark.records import (
     AGGREGATE,
     JSON,
-    Claim,
     Measurement,
     Scope,
     Verdict,
@@ -223,7 +222,8 @@ def read_certificate(certificate: Mapping[str, JSON]) -> tuple[Certificate, tupl
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*_wrong_claim(found.verdict.claim, found.rules, certificate["rules"])]
+    problems = [*_wrong(found, certificate["rules"])]
+    named = not any(one.where.startswith(("claim.", "study.")) for one in problems)
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(found, section)):
@@ -232,7 +232,7 @@ def read_certificate(certificate: Mapping[str, JSON]) -> tuple[Certificate, tupl
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += [*_wrong_study(found)] or [*_wrong_pairs(found, measurements)]
+    problems += _wrong_pairs(found, measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
     return found, tuple(measurements)
@@ -250,9 +250,10 @@ def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     return raw | {"verdict": verdict} | stated
 
 
-def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-    """A claim of another kind than its subjects can bear, numbers that no plan can have, and rules that are not a
-    plan's but entries of the fragility table."""
+def _wrong(found: Certificate, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    """A claim of another kind than its subjects can bear or about others, numbers that no plan can have, rules that are
+    not a plan's but entries of the fragility table, and names that are there twice."""
+    claim, rules = found.verdict.claim, found.rules
     head, count = claim.id.partition("[")[0], len(set(claim.subjects))
     wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
     if wanted is None:
@@ -263,21 +264,16 @@ def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iter
     for name in ("alpha", "cell_alpha", "share"):
         if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
             yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
-    if not (rules.margin > 0 and math.isfinite(rules.margin)):
-        yield Problem("rules.margin", f"must be above 0 (got {rules.margin!r})")
-    if not (rules.span > 0 and math.isfinite(rules.span)):
-        yield Problem("rules.span", f"must be above 0 (got {rules.span!r})")
+    for name in ("margin", "span"):
+        if not 0 < getattr(rules, name) < math.inf:
+            yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
     known = Rules.__dataclass_fields__
     for name in ("kappa", "test", "source"):
         if getattr(rules, name) != known[name].default:
             yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
     for name in sorted(set(stated) ^ set(known)):
         yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
-
-
-def _wrong_study(found: Certificate) -> Iterator[Problem]:
-    """Names that are there twice, and a claim about others."""
-    study, claim = found.study, found.verdict.claim
+    study = found.study
     for name in ("agents", "dimensions", "families"):
         names = getattr(study, name)
         if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -331,7 +327,16 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
     for key, kind in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
         if key in detail:
-            problems += _wrong_detail(key, kind, detail[key], f"{where}.{key}")
+            place = f"{where}.{key}"
+            try:
+                kind.validate_json(canonical_json(detail[key]), strict=True)
+            except ValidationError as exc:
+                found = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
+            else:
+                tables = detail[key].items() if key == "tables" else ()
+                found = [(f"{place}.{one}", "must be a square of counts") for one, cells in tables
+                         if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
+            problems += [Problem(*one) for one in found]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
@@ -351,14 +356,3 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     if (item.value is None) == (item.state == "ok"):
         problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
-
-
-def _wrong_detail(key: str, kind: TypeAdapter[Any], value: JSON, where: str) -> list[Problem]:
-    try:
-        kind.validate_json(canonical_json(value), strict=True)
-    except ValidationError as exc:
-        return [Problem(".".join(part for part in (where, p.where) if part), p.what) for p in problems_of(exc)]
-    if key != "tables":
-        return []
-    square = {name: bool(cells) and all(len(row) == len(cells) for row in cells) for name, cells in value.items()}
-    return [Problem(f"{where}.{name}", "must be a square of counts") for name, fine in square.items() if not fine]
