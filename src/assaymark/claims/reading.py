@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from assaymark.claims.certificates import FORMAT, OTHER_TESTS, PARTS, PLACES, SECTIONS
+from assaymark.claims.certificates import FORMAT, KEPT, OTHER_TESTS, PLACES, SECTIONS
 from assaymark.claims.levels import Rules, Test
 from assaymark.claims.orders import Row
 from assaymark.errors import InputError, Problem
@@ -158,40 +158,7 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 
 _DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
-_PAIR: Final = frozenset({"dimension", "high", "low"})
-_LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
-    "kappa.mean_pairwise": (frozenset({"dimension"}), frozenset({"dimension", "format"})),
-    "kappa.other_ddof": (frozenset({"dimension"}), frozenset({"dimension", "format"})),
-    "cell.kappa": (frozenset({"cell", "dimension"}),),
-    "panel.families": (frozenset(),),
-    **dict.fromkeys(("order.autocorrelation", "dimension.distinct"), (frozenset({"dimension"}),)),
-    **dict.fromkeys(("contrast", "probe.contrast", "length_matched.contrast"), (_PAIR,)),
-    **dict.fromkeys(("recusal.contrast", "length.contrast", "judges.contrast"), (_PAIR,)),
-    "lofo.contrast": (_PAIR | {"dropped"},),
-    "score.effect": (frozenset({"dimension", "agent"}),),
-    "lofo.effect": (frozenset({"dimension", "dropped", "agent"}),),
-    **dict.fromkeys(("cell.gate", "cell.halo", "cell.agreement"), (frozenset({"cell"}),)),
-    "cell.drop": (frozenset({"cell", "dropped"}),),
-    "terse.share": (frozenset({"agent"}),),
-    **dict.fromkeys(("datasheet.gate", "missing.share"), (frozenset({"judge"}),)),
-    "agent.flagged_texts": (frozenset({"agent"}),),
-    **dict.fromkeys(("human.sample", "human.agreement", "human.labels"), (frozenset({"dimension"}),)),
-    "human.contrast": (_PAIR,),
-}
 _DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
-_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("contrast", "recusal.contrast", "length.contrast"), ("p", "clusters")),
-    **dict.fromkeys(("lofo.contrast", "judges.contrast"), ("p",)),
-    "cell.agreement": ("unanimous", "leave_one_out"),
-    "panel.families": ("own",),
-    "missing.share": ("records", "lacking", "p_more"),
-    "agent.flagged_texts": ("count",),
-    "human.sample": ("graders", "drawn", "graded"),
-    "human.labels": ("agents", "of", "pi", "judged", "people"),
-    "human.contrast": ("p", "rest"),
-}
-"""Parts without which nothing could be decided on a measurement that has a value."""
-
 _FIXED: Final = ("value", "low", "high", "level", "n", "state")
 _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
 _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
@@ -319,9 +286,9 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {stated!r:.80})")]
     labels = {key: value for key, _, value in (pair.partition("=") for pair in match[2].split(",") if pair)}
     detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
-    parts = PARTS.get(name, ())
+    parts = KEPT[name].parts
     problems = [Problem(f"{where}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
-    needed = _NEEDED.get(name, ()) if "value" in entry or name == "length.contrast" else ()
+    needed = KEPT[name].needed if "value" in entry or name == "length.contrast" else ()
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
     problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
@@ -346,7 +313,7 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         item = parse(Measurement, canonical_json(raw), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
-    wanted = _LABELS[name]
+    wanted = [frozenset(one.split()) for one in KEPT[name].labels]
     if frozenset(item.labels) not in wanted:
         listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
         got = ", ".join(sorted(item.labels)) or "none"
