@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, decide_benchmark
+from assaymark.claims import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, decide_benchmark
 from assaymark.metrology.measure_orders import ScoredItems, board_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import OrderRules
