@@ -19,9 +19,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
-from assaymark.benchmark.episode import EpisodeState, MarketWindow, baseline_weights, run_baselines
-from assaymark.benchmark.market import BenchMarket, choose_universe, windows_of
-from assaymark.benchmark.profiles import BALANCED
+from assaymark.benchmark import (
+    BALANCED,
+    BenchMarket,
+    EpisodeState,
+    MarketWindow,
+    baseline_weights,
+    choose_universe,
+    run_baselines,
+    windows_of,
+)
 from assaymark.benchmark.questions import answer_text, generate_questions, score_answer
 from assaymark.engine.calls import Reply
 from assaymark.market import History, synthetic_history

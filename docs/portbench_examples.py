@@ -17,30 +17,30 @@ from assaymark.benchmark import (
     BALANCED,
     CONSERVATIVE,
     CONVENTIONS,
+    THRESHOLD,
+    BenchMarket,
     Convention,
-    exposures,
-    inter_class_score,
-    profile_alignment,
-    s1_score,
-    weight_accuracy,
-)
-from assaymark.benchmark.episode import (
+    Known,
     MarketWindow,
     Risk,
     Scene,
     ahead_of,
+    choose_universe,
     equal_start,
+    exposures,
     hold,
+    inter_class_score,
     oracle_weights,
+    profile_alignment,
     risk_of,
+    s1_score,
     scene_on,
     signals_of,
     truths_of,
+    weight_accuracy,
+    windows_of,
 )
-from assaymark.benchmark.market import BenchMarket, Known, choose_universe, windows_of
-from assaymark.benchmark.questions import Context, Question, score_answer
-from assaymark.benchmark.questions.payloads import PairAllocation, Weights
-from assaymark.benchmark.replies import THRESHOLD
+from assaymark.benchmark.questions import Context, PairAllocation, Question, Weights, score_answer
 from assaymark.market import synthetic_history
 
 DAY = date(2024, 3, 1)

@@ -14,9 +14,17 @@ from pathlib import Path
 import numpy as np
 from scipy.special import stdtrit
 
-from assaymark.benchmark import CONVENTIONS, PROFILES, STAGES, Convention, DateResult, EpisodeResult
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.replies import reply_text
+from assaymark.benchmark import (
+    CONVENTIONS,
+    PROFILES,
+    STAGES,
+    Convention,
+    DateResult,
+    EpisodeResult,
+    EpisodeRules,
+    EpisodeState,
+    reply_text,
+)
 from assaymark.engine import Reply
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.measure_orders import ScoredItems, level_measurements
@@ -25,9 +33,8 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, VERDICTS, Store
-from assaymark.workflow.tracks.benchmark_ask import Episode, stored_episodes
 from assaymark.workflow.tracks.benchmark_measure import ceps_items
-from assaymark.workflow.tracks.benchmark_plan import LockedBench, open_bench
+from assaymark.workflow.tracks.benchmark_plan import Episode, LockedBench, open_bench, stored_episodes
 
 DOCS = Path(__file__).resolve().parent
 PAGE, DECISION = DOCS / "portbench.md", DOCS / "decisions" / "0003-clusters-of-a-benchmark.md"

@@ -20,8 +20,8 @@ import pytest
 from agent_servers import agent_call, context
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
-from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
-from assaymark.benchmark.questions.payloads import (
+from assaymark.benchmark.questions import (
+    TEMPLATES,
     PairAllocation,
     PositionSize,
     Rebalancing,
@@ -29,6 +29,8 @@ from assaymark.benchmark.questions.payloads import (
     ReturnDirection,
     SharpeAllocation,
     TailRisk,
+    generate_questions,
+    write_questions,
 )
 from assaymark.cli import models
 from assaymark.engine.providers.http_agent import (

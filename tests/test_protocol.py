@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assaymark.benchmark.plan import parse_plan
+from assaymark.benchmark import parse_plan
 from assaymark.errors import InputError
 from assaymark.protocol import parse_study, plan_hash
 from assaymark.workflow.score_files import study_toml

@@ -62,6 +62,13 @@ def record(kind: type[T]) -> type[T]:
     return dataclass(frozen=True, slots=True, kw_only=True, repr=kind.__repr__ is object.__repr__)(kind)
 
 
+@dataclass_transform(frozen_default=True)
+def row(kind: type[T]) -> type[T]:
+    """As `record`, for rows of wide tables: their fields may be given by position."""
+    kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
+    return dataclass(frozen=True, slots=True)(kind)
+
+
 IDENTICAL: Literal["identical repetitions"] = "identical repetitions"
 """The state of a noise floor where every repetition came out the same."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, Pace, choose_universe, window_named, windows_of
+from assaymark.benchmark import BenchMarket, MarketWindow, Pace, choose_universe, window_named, windows_of
 from assaymark.market import synthetic_history
 from assaymark.protocol import AgentSpec
 

@@ -13,9 +13,19 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import SEED_WINDOWS, BenchMarket, choose_universe, window_named, windows_of
-from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
+from assaymark.benchmark import (
+    SEED_WINDOWS,
+    BenchMarket,
+    BenchPlan,
+    Market,
+    MarketWindow,
+    Pipeline,
+    Questions,
+    choose_universe,
+    parse_plan,
+    window_named,
+    windows_of,
+)
 from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays
 from assaymark.plan import BiasRules, Missing, OrderRules

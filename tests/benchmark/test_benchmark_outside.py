@@ -14,10 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from assaymark.benchmark import BALANCED
-from assaymark.benchmark.episode import Position, equal_start, hold, trade, turnover_between
+from assaymark.benchmark import (
+    ANSWER_SCHEMA,
+    BALANCED,
+    Position,
+    equal_start,
+    hold,
+    outside_call,
+    trade,
+    turnover_between,
+)
 from assaymark.benchmark.questions import generate_questions, solve, write_questions
-from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call
 from assaymark.engine import Ledger, load_prices
 from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
 from assaymark.engine.providers.registry import Models

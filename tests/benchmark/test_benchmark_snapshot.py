@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import (
+from assaymark.benchmark import (
     BenchMarket,
     Known,
+    MarketWindow,
     choose_universe,
     class_means,
+    market_numbers,
     own_regimes,
     window_named,
     windows_of,
 )
-from assaymark.benchmark.replies import market_numbers
 from assaymark.errors import InputError
 from assaymark.market import (
     CLASS_NAMES,

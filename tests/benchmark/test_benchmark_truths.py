@@ -16,14 +16,22 @@ from assaymark.benchmark import (
     BALANCED,
     CONSERVATIVE,
     PROFILES,
+    BenchMarket,
+    MarketWindow,
+    ahead_of,
+    choose_universe,
+    oracle_weights,
+    risk_of,
     s1_score,
     s2_score,
     s4_score,
     s5_score,
+    signals_of,
+    views_of,
     weight_accuracy,
+    window_named,
+    windows_of,
 )
-from assaymark.benchmark.episode import MarketWindow, ahead_of, oracle_weights, risk_of, signals_of, views_of
-from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import max_drawdown, max_sharpe, value_at_risk

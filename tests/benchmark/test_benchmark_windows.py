@@ -10,15 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark import PROFILES, RISK_SAFE, risk_safe, stress_gate, stress_score
-from assaymark.benchmark.market import (
+from assaymark.benchmark import (
     HORIZONS,
+    PROFILES,
+    RISK_SAFE,
     SEED_WINDOWS,
     BenchMarket,
     Window,
     choose_universe,
     decision_rows,
     is_index,
+    risk_safe,
+    stress_gate,
+    stress_score,
     window_named,
     windows_of,
 )

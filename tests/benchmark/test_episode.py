@@ -10,18 +10,26 @@ import numpy as np
 import pytest
 from bench_worlds import AGENT, world
 
-from assaymark.benchmark import BALANCED, CONSERVATIVE, CONVENTIONS, PROFILES, STAGES, EpisodeResult
-from assaymark.benchmark.episode import (
+from assaymark.benchmark import (
+    BALANCED,
     BASELINES,
+    CONSERVATIVE,
+    CONVENTIONS,
+    PROFILES,
+    STAGES,
+    BenchMarket,
+    EpisodeResult,
     EpisodeRules,
     EpisodeState,
     MarketWindow,
     baseline_weights,
+    choose_universe,
+    reference_benchmark_models,
+    reply_text,
     run_baselines,
+    window_named,
+    windows_of,
 )
-from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
-from assaymark.benchmark.reference import reference_benchmark_models
-from assaymark.benchmark.replies import reply_text
 from assaymark.engine import Finish, Ledger, Reply, run_calls
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.market import synthetic_history

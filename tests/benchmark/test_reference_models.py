@@ -14,8 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assaymark.benchmark.reference
-from assaymark.benchmark import BALANCED, CONSERVATIVE, PROFILES, EpisodeResult
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState
+from assaymark.benchmark import (
+    BALANCED,
+    CONSERVATIVE,
+    PROFILES,
+    EpisodeResult,
+    EpisodeRules,
+    EpisodeState,
+    market_text,
+    parse_signals,
+    parse_views,
+    parse_weights,
+    rationale_of,
+)
 from assaymark.benchmark.questions import guess, solve
 from assaymark.benchmark.reference import (
     FAULTS,
@@ -30,7 +41,6 @@ from assaymark.benchmark.reference import (
     sheet_of,
     within,
 )
-from assaymark.benchmark.replies import market_text, parse_signals, parse_views, parse_weights, rationale_of
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.metrology import wilson

@@ -14,13 +14,15 @@ from bench_worlds import AGENT, world
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark import PROFILES
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
-from assaymark.benchmark.market import BenchMarket
-from assaymark.benchmark.replies import (
+from assaymark.benchmark import (
     ASKED,
     COLUMNS,
     MOST_CHARACTERS,
+    PROFILES,
+    BenchMarket,
+    EpisodeRules,
+    EpisodeState,
+    MarketWindow,
     parse_signals,
     parse_views,
     parse_weights,

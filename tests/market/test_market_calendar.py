@@ -181,7 +181,7 @@ def test_a_file_that_lists_actions_gets_factors_and_keeps_what_was_traded(tmp_pa
     assert view.prices(4).values[:, 0] == pytest.approx(wanted)
     day = Clock(history, ["A", "B"], date(2024, 3, 8), date(2024, 3, 13)).day(EX)
     assert (day.quotes["A"].open, day.quotes["A"].close) == (10.1, 10.0)
-    assert day.closes[:, 0] == pytest.approx([10.0, 10.2, 10.0])
+    assert day.bars["close"][:, 0] == pytest.approx([10.0, 10.2, 10.0])
     assert day.bars["volume"][:, 0].tolist() == [50.0, 50.0, 50.0]
     assert not history.unstated
 
@@ -191,7 +191,7 @@ def test_an_action_is_known_from_its_ex_date_on(tmp_path):
     assert history.as_of(datetime(2024, 3, 11, 22, tzinfo=UTC)).actions() == {}
     assert [one.ex_date for one in history.as_of(datetime(2024, 3, 12, 22, tzinfo=UTC)).actions()["A"]] == [EX]
     day = Clock(history, ["A"], date(2024, 3, 8), date(2024, 3, 13)).day(date(2024, 3, 11))
-    assert (day.quotes["A"].close, day.closes[-1, 0]) == (102.0, pytest.approx(102.0))
+    assert (day.quotes["A"].close, day.bars["close"][-1, 0]) == (102.0, pytest.approx(102.0))
 
 
 def test_actions_and_traded_prices_go_through_disk_and_a_cache(tmp_path):

@@ -557,7 +557,7 @@ def test_the_overview_counts_what_is_there():
     (found,) = class_overviews(history)
     assert (found.asset_class, found.instruments, found.missing, found.long_gaps) == ("EQ", 4, 9, 1)
     assert found.bars == DAYS.size * 4 - 9
-    assert [(str(gap.first), gap.days) for gap in gaps_of(history, "TWO")] == [(str(DAYS[30]), 7)]
+    assert [(str(first), days) for first, days in gaps_of(history, "TWO")] == [(str(DAYS[30]), 7)]
     assert [one.asset_class for one in class_overviews(synthetic_history(0))] == list(CLASSES)
 
 

@@ -391,7 +391,7 @@ def test_the_bar_of_a_day_is_the_one_in_the_store_and_the_last_close():
     row = int(np.flatnonzero(history.days == np.datetime64("2024-03-14"))[0])
     for place, name in enumerate(IDS):
         assert day.quotes[name].open == history.bars["open"][row, place]
-        assert day.quotes[name].close == history.bars["close"][row, place] == day.closes[-1, place]
+        assert day.quotes[name].close == history.bars["close"][row, place] == day.bars["close"][-1, place]
     assert str(day.days[-1]) == "2024-03-14"
 
 
@@ -402,7 +402,7 @@ def test_nothing_that_became_known_later_changes_a_day():
     one, other = (Clock(h, IDS, FIRST, LAST).day(date(2024, 3, 14)) for h in (history, History(
         history.listings, history.days, bars, history.known_at, history.macro, history.news)))  # fmt: skip
     assert one.quotes == other.quotes
-    assert np.array_equal(one.closes, other.closes, equal_nan=True)
+    assert np.array_equal(one.bars["close"], other.bars["close"], equal_nan=True)
 
 
 def test_a_bar_that_comes_after_the_hour_of_decision_is_no_bar_of_that_day():
@@ -418,7 +418,7 @@ def test_a_bar_that_comes_after_the_hour_of_decision_is_no_bar_of_that_day():
         .day(date(2024, 3, 14))
         .quotes
     )
-    assert np.isfinite(clock.day(date(2024, 3, 15)).closes[-2, 0])
+    assert np.isfinite(clock.day(date(2024, 3, 15)).bars["close"][-2, 0])
 
 
 def test_a_weekday_without_data_is_due_and_says_so_and_the_store_is_waited_for():

@@ -15,7 +15,7 @@ from assaymark.workflow.tracks.season_context import SeasonMaterial, season_mate
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_measures import season_findings, written
-from assaymark.workflow.tracks.season_view import SeasonJudgments
+from assaymark.workflow.tracks.season_records import SeasonJudgments
 
 STYLES = ("alder", "birch", "cedar", "dogwood", "alder")
 FAMILIES = ("north", "north-east", "north-west", "far", "north")

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from small_benchmarks import small_plan
 
-from assaymark.benchmark.questions import generate_questions, read_questions, write_questions
-from assaymark.benchmark.questions.payloads import REGIME_NAMES
+from assaymark.benchmark.questions import REGIME_NAMES, generate_questions, read_questions, write_questions
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply

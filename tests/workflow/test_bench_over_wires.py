@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from assaymark.benchmark import ReferenceBenchmarkModel
 from assaymark.benchmark.questions import generate_questions, write_questions
-from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.cli import main
 from assaymark.market import synthetic_history
 from assaymark.workflow.run_folder import RunFolder

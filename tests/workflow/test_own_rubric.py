@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assaymark.benchmark.plan import parse_plan
+from assaymark.benchmark import parse_plan
 from assaymark.cli import main
 from assaymark.judging import find_rubric
 from assaymark.protocol import parse_study

@@ -23,7 +23,7 @@ from assaymark.workflow.tracks.season_lock import LockedSeason, lock_season, ope
 from assaymark.workflow.tracks.season_measure import agent_measurements
 from assaymark.workflow.tracks.season_publish import gates_of
 from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES, stated_book
-from assaymark.workflow.tracks.season_view_rules import record_notes
+from assaymark.workflow.tracks.season_view import record_notes
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_view_rules import record_notes
+from assaymark.workflow.tracks.season_view import record_notes
 
 pytestmark = pytest.mark.shared
 

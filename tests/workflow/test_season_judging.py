@@ -28,7 +28,6 @@ from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
 from assaymark.workflow.tracks.season_judge import (
-    asked_judges,
     expect_season_judging,
     judge_season,
     season_parts,
@@ -198,12 +197,12 @@ def test_a_long_record_is_graded_in_parts(tmp_path):
 
 def test_whose_record_it_is_is_asked_where_all_agents_decided(unjudged):
     parts = season_parts(season_material(unjudged))
-    judges = asked_judges(stored_season(unjudged).season)
-    probes = season_probes(parts, judges, budget=120_000)
-    assert Counter(one.period for one in probes) == {"": 6, "2024-W09": 6, "2024-W10": 6, "2024-W11": 6}
+    season = stored_season(unjudged).season
+    probes = season_probes(parts, season)
+    assert Counter(period for _, period in probes) == {"": 6, "2024-W09": 6, "2024-W10": 6, "2024-W11": 6}
     fewer = [one for one in parts if (one.agent, one.period) != ("two", "2024-W10")]
-    assert {one.period for one in season_probes(fewer, judges, budget=120_000)} == {"", "2024-W09", "2024-W11"}
-    assert {one.planned.options for one in probes} == {("one", "two")}
+    assert {period for _, period in season_probes(fewer, season)} == {"", "2024-W09", "2024-W11"}
+    assert {one.options for one, _ in probes} == {("one", "two")}
 
 
 def test_a_season_of_one_week_is_asked_about_once(tmp_path):

@@ -31,9 +31,8 @@ from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_measure import SeasonScores
 from assaymark.workflow.tracks.season_measures import kappa_measurement, season_findings
 from assaymark.workflow.tracks.season_plan import parse_season
-from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonNav
-from assaymark.workflow.tracks.season_view import SeasonJudgments
-from assaymark.workflow.tracks.season_view_rules import season_notes
+from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonJudgments, SeasonNav
+from assaymark.workflow.tracks.season_view import season_notes
 
 JUDGES = ("auditor", "reader", "allocator")
 PANEL = "".join(

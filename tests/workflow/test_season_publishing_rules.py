@@ -12,7 +12,7 @@ from assaymark.claims import catalogue, languages
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
 from assaymark.workflow.tracks.season_plan import Season, parse_season
-from assaymark.workflow.tracks.season_view_rules import OWN, season_rules
+from assaymark.workflow.tracks.season_view import OWN, season_rules
 
 PANEL = """
 [[panel]]

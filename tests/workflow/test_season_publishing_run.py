@@ -17,8 +17,8 @@ from assaymark.workflow.tracks.season_context import SeasonMaterial, season_mate
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
-from assaymark.workflow.tracks.season_view_rules import season_notes
+from assaymark.workflow.tracks.season_records import SeasonJudgments, SeasonReplaced
+from assaymark.workflow.tracks.season_view import season_notes, season_run
 
 PANEL = "".join(
     f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\n'
@@ -50,8 +50,9 @@ def run(folder: RunFolder, material: SeasonMaterial) -> SeasonRun:
         for name in material.steps
     }
     table = season_table([Contestant(name, ones) for name, ones in points.items()])
-    found = SeasonFindings((), table, SeasonVerdicts((), (), ()))
-    return season_run(stored_season(folder), material, judged, found, sheets=["reader"])
+    replaced = [("two", "Acme", "replaced", 1), ("one", "NVX", "kept", 2), ("one", "QAD", "kept", 5)]
+    judged = replace(judged, replaced=tuple(SeasonReplaced(*one, "because") for one in replaced))
+    return season_run(stored_season(folder), material, judged, (), table, SeasonVerdicts((), (), ()), ["reader"])
 
 
 def test_what_is_shown_is_what_the_tables_hold(run, material):
@@ -62,7 +63,18 @@ def test_what_is_shown_is_what_the_tables_hold(run, material):
     assert {(one.agent, one.judge, one.state) for one in run.grades} == {
         (agent, judge, "ok") for agent in ("one", "two") for judge in ("auditor", "reader")
     }
-    assert {one.name for one in run.paths} >= {"one", "two"}
+    paths = {one.name: one for one in run.paths}
+    assert [(name, one.baseline) for name, one in paths.items()][:3] == [
+        ("one", False), ("two", False), ("60/40", True),
+    ]  # fmt: skip
+    assert {one.start for one in paths.values()} == {100_000.0}
+    assert paths["two"].nav == tuple(one.nav for one in material.navs["two"])
+    assert [(one.name, one.family, one.reference) for one in run.agents] == [
+        ("one", "reference", True), ("two", "reference", True),
+    ]  # fmt: skip
+    assert {who: [(one.name, one.state, one.count) for one in lines] for who, lines in run.blinding.items()} == {
+        "one": [("QAD", "kept", 5), ("NVX", "kept", 2)], "two": [("Acme", "replaced", 1)],
+    }  # fmt: skip
     assert run.prompt == material.season.prompt
     assert {one.group for one in run.rules} >= {"season", "agents", "panel", "rules", "judging"}
 

@@ -28,17 +28,14 @@ from assaymark.judging.season.scoring import GradedPart, OutcomeGrade
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_plan import parse_season
-from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonReplaced
+from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade
 from assaymark.workflow.tracks.season_view import (
-    blinding_of,
+    MISQUOTED,
+    claims_by_judge,
     grade_views,
-    season_agents,
-    season_judges,
-    season_paths,
+    ledger_view,
     season_steps,
 )
-from assaymark.workflow.tracks.season_view_rules import MISQUOTED, claims_by_judge, ledger_view
 
 A, B = IDS[0], IDS[1]
 PLAN = load_scoring("v0.4")
@@ -96,31 +93,6 @@ def test_records_show_the_book_of_the_day_itself(played):
     steps = season_steps(replace(played, season=season))["one"]
     navs = {one.day: one.nav for one in played.navs["one"]}
     assert [one.nav for one in steps] == [navs[one.day] for one in steps]
-
-
-def test_paths_begin_with_the_capital_and_name_baselines(played):
-    cash = tuple(replace(one, agent="cash", nav=100_000.0) for one in played.navs["one"])
-    paths = season_paths(replace(played, baselines={"cash": cash}))
-    assert [(one.name, one.baseline) for one in paths] == [("one", False), ("two", False), ("cash", True)]
-    assert {one.start for one in paths} == {100_000.0}
-    assert paths[1].nav == tuple(one.nav for one in played.navs["two"])
-
-
-def test_agents_and_judges_are_those_of_the_file():
-    panel = "\n".join(
-        f"[[panel]]\nname = '{name}'\nfamily = '{family}'\nmodel = '{model}'"
-        for name, family, model in (("a", "north", "reference/reader"), ("b", "human", "human/table"))
-    )
-    season = parse_season(season_text() + panel)
-    assert [(one.name, one.family, one.reference) for one in season_agents(season)] == [
-        ("one", "reference", True),
-        ("two", "reference", True),
-    ]
-    found = season_judges(season, {"a"})
-    assert [(one.name, one.datasheet, one.human) for one in found] == [
-        ("a", "datasheet/a.html", False),
-        ("b", None, True),
-    ]
 
 
 TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
@@ -314,13 +286,3 @@ def test_without_a_usable_reply_there_are_no_points_but_a_reason():
 def test_an_outcome_call_that_failed_is_named():
     (found,) = grade_views([grade(60.0, outcome=OutcomeGrade(state="invalid", reason="is no JSON"))])
     assert (found.outcome, found.outcome_state) == (None, "invalid")
-
-
-def test_blinding_is_told_by_agent():
-    def row(agent: str, name: str, state: str, count: int) -> SeasonReplaced:
-        return SeasonReplaced(agent=agent, name=name, state=state, count=count, why="because")
-
-    rows = [row("two", "Acme", "replaced", 1), row("one", "NVX", "kept", 2), row("one", "QAD", "kept", 5)]
-    found = blinding_of(rows)
-    assert [(one.name, one.state, one.count) for one in found["one"]] == [("QAD", "kept", 5), ("NVX", "kept", 2)]
-    assert set(found) == {"one", "two"}

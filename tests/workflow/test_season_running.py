@@ -40,7 +40,7 @@ from assaymark.workflow.tracks.season_context import (
 from assaymark.workflow.tracks.season_day import Journal, journal_path, read_journal, run_season, step_season
 from assaymark.workflow.tracks.season_lock import lock_season, open_season
 from assaymark.workflow.tracks.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
-from assaymark.workflow.tracks.season_view_rules import season_notes
+from assaymark.workflow.tracks.season_view import season_notes
 
 A, B = IDS[0], IDS[1]
 TABLES = ("contexts", "decisions", "fills", "rejections", "navs", "outcomes", "baselines", "checks")

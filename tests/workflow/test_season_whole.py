@@ -23,15 +23,7 @@ from assaymark.workflow.claim import verify_run
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, Store
 from assaymark.workflow.tracks.season_day import read_journal, times_of
-from assaymark.workflow.tracks.season_records import (
-    BASELINES,
-    CHECKS,
-    GRADES,
-    GUESSES,
-    REPLACED,
-    TIMES,
-    SeasonTime,
-)
+from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}

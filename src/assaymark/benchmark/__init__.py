@@ -7,6 +7,43 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
+    from assaymark.benchmark.episode import (
+        BASELINES,
+        EpisodeRules,
+        EpisodeState,
+        MarketWindow,
+        Risk,
+        Scene,
+        ahead_of,
+        baseline_weights,
+        equal_start,
+        hold,
+        oracle_weights,
+        risk_of,
+        run_baselines,
+        scene_on,
+        signals_of,
+        trade,
+        truths_of,
+        turnover_between,
+        views_of,
+    )
+    from assaymark.benchmark.market import (
+        HORIZONS,
+        SEED_WINDOWS,
+        BenchMarket,
+        Known,
+        Pace,
+        Window,
+        choose_universe,
+        class_means,
+        decision_rows,
+        is_index,
+        own_regimes,
+        window_named,
+        windows_of,
+    )
+    from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
     from assaymark.benchmark.profiles import (
         AGGRESSIVE,
         BALANCED,
@@ -25,6 +62,25 @@ if TYPE_CHECKING:
         stress_gate,
         stress_score,
     )
+    from assaymark.benchmark.reference import ReferenceBenchmarkModel, reference_benchmark_models
+    from assaymark.benchmark.replies import (
+        ANSWER_SCHEMA,
+        ASKED,
+        COLUMNS,
+        MOST_CHARACTERS,
+        THRESHOLD,
+        market_numbers,
+        market_text,
+        outside_call,
+        parse_signals,
+        parse_views,
+        parse_weights,
+        rationale_of,
+        reply_schema,
+        reply_text,
+        stage_template,
+        stage_texts,
+    )
     from assaymark.benchmark.scores import (
         CONVENTIONS,
         SIGNALS,
@@ -33,6 +89,7 @@ if TYPE_CHECKING:
         Convention,
         DateResult,
         EpisodeResult,
+        Position,
         Signal,
         Stage,
         StageState,
@@ -49,11 +106,19 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AGGRESSIVE", "BALANCED", "CLASS_NAMES", "CONSERVATIVE", "CONVENTIONS", "PROFILES", "RISK_SAFE", "SIGNALS",
-    "STAGES", "STRESS_SCENARIOS", "Answers", "ClassName", "Convention", "DateResult", "EpisodeResult", "Profile",
-    "Signal", "Stage", "StageState", "Truths", "adaptation_score", "ceps", "exposures", "inter_class_score",
-    "intra_class_score", "profile_alignment", "profile_named", "risk_safe", "s1_score", "s2_score", "s3_score",
-    "s4_score", "s5_score", "stress_gate", "stress_score", "weight_accuracy",
+    "AGGRESSIVE", "ANSWER_SCHEMA", "ASKED", "BALANCED", "BASELINES", "CLASS_NAMES", "COLUMNS", "CONSERVATIVE",
+    "CONVENTIONS", "HORIZONS", "MOST_CHARACTERS", "PROFILES", "RISK_SAFE", "SEED_WINDOWS", "SIGNALS", "STAGES",
+    "STRESS_SCENARIOS", "THRESHOLD", "Answers", "BenchMarket", "BenchPlan", "ClassName", "Convention", "DateResult",
+    "EpisodeResult", "EpisodeRules", "EpisodeState", "Known", "Market", "MarketWindow", "Pace", "Pipeline",
+    "Position", "Profile", "Questions", "ReferenceBenchmarkModel", "Risk", "Scene", "Signal", "Stage", "StageState",
+    "Truths", "Window", "adaptation_score", "ahead_of", "baseline_weights", "ceps", "choose_universe", "class_means",
+    "decision_rows", "equal_start", "exposures", "hold", "inter_class_score", "intra_class_score", "is_index",
+    "market_numbers", "market_text", "oracle_weights", "outside_call", "own_regimes", "parse_plan", "parse_signals",
+    "parse_views", "parse_weights", "profile_alignment", "profile_named", "rationale_of",
+    "reference_benchmark_models", "reply_schema", "reply_text", "risk_of", "risk_safe", "run_baselines", "s1_score",
+    "s2_score", "s3_score", "s4_score", "s5_score", "scene_on", "signals_of", "stage_template", "stage_texts",
+    "stress_gate", "stress_score", "trade", "truths_of", "turnover_between", "views_of", "weight_accuracy",
+    "window_named", "windows_of",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

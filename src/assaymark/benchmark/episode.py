@@ -170,37 +170,34 @@ def oracle_weights(
     if not allowed.any():
         return spread(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
-        return _slsqp(mean, covariance, np.flatnonzero(allowed))
+        # Largest ratio of mean to volatility by SLSQP from equal weights, as the authors' code does it.
+        places: np.ndarray = np.flatnonzero(allowed)
+        count = places.size
+        drift, matrix = mean[places], covariance[np.ix_(places, places)]
+
+        def size(w: Floats) -> float:
+            return max(float(np.sqrt(max(w @ matrix @ w, 0.0))), 1e-10)
+
+        def minus_ratio(w: Floats) -> float:
+            return -float(w @ drift) / size(w)
+
+        def slope(w: Floats) -> Floats:
+            return np.asarray(-drift / size(w) + float(w @ drift) * (matrix @ w) / size(w) ** 3)
+
+        solution = scipy.optimize.minimize(
+            minus_ratio, np.full(count, 1.0 / count), jac=slope, method="SLSQP", bounds=[(0.0, 1.0)] * count,
+            constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0), options={"maxiter": 500},
+        )  # fmt: skip
+        weights = np.zeros(mean.size)
+        chosen = np.clip(solution.x, 0.0, None)
+        solved = bool(solution.success) and np.isfinite(chosen).all() and float(chosen.sum()) > 0
+        weights[places] = chosen / chosen.sum() if solved else 1.0 / count
+        return weights, "slsqp" if solved else NOT_SOLVED
     try:
         found = max_sharpe(mean, covariance, rf=RISK_FREE, allowed=allowed)
     except NotMeasurableError:
         return spread(mean.size, allowed), NOT_SOLVED
     return found.weights, found.status
-
-
-def _slsqp(mean: Floats, covariance: Floats, allowed: np.ndarray) -> tuple[Floats, str]:
-    """Largest ratio of mean to volatility by SLSQP from equal weights, as the authors' code does it."""
-    count = allowed.size
-    drift, matrix = mean[allowed], covariance[np.ix_(allowed, allowed)]
-
-    def size(w: Floats) -> float:
-        return max(float(np.sqrt(max(w @ matrix @ w, 0.0))), 1e-10)
-
-    def minus_ratio(w: Floats) -> float:
-        return -float(w @ drift) / size(w)
-
-    def slope(w: Floats) -> Floats:
-        return np.asarray(-drift / size(w) + float(w @ drift) * (matrix @ w) / size(w) ** 3)
-
-    found = scipy.optimize.minimize(
-        minus_ratio, np.full(count, 1.0 / count), jac=slope, method="SLSQP", bounds=[(0.0, 1.0)] * count,
-        constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0), options={"maxiter": 500},
-    )  # fmt: skip
-    weights = np.zeros(mean.size)
-    chosen = np.clip(found.x, 0.0, None)
-    solved = bool(found.success) and np.isfinite(chosen).all() and float(chosen.sum()) > 0
-    weights[allowed] = chosen / chosen.sum() if solved else 1.0 / count
-    return weights, "slsqp" if solved else NOT_SOLVED
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,18 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
     listings, problems = history.listings, []
     if isinstance(instruments, int):
         tradable = [one for one in listings if not is_index(one)]
-        chosen = _dealt(tradable, instruments)
+        # The first `count` of all, dealt from the classes in turn, and within a class from its kinds in turn.
+        decks: dict[str, list[Listing]] = {}
+        for kind in CLASSES:
+            subs: dict[str, list[Listing]] = defaultdict(list)
+            for one in tradable:
+                if CLASS_NAMES[one.asset_class] == kind:
+                    subs[one.sub].append(one)
+            # sorted is stable: of two listed on one day the first in the store comes first
+            ordered = [sorted(members, key=lambda one: one.listed) for members in subs.values()]
+            decks[kind] = [one for turn in zip_longest(*ordered) for one in turn if one is not None]
+        turns = (one for turn in zip_longest(*decks.values()) for one in turn if one is not None)
+        chosen = [one for one, _ in zip(turns, range(instruments), strict=False)]
     else:
         known = {one.id: one for one in listings}
         for name in instruments:
@@ -173,21 +184,6 @@ def is_index(listing: Listing) -> bool:
     """Whether it is an index such as VIX rather than something that can be bought."""
     bare = listing.id.upper().lstrip("^")
     return listing.id.startswith("^") or bare in _INDEX_NAMES or listing.sub == "index"
-
-
-def _dealt(listings: Iterable[Listing], count: int) -> list[Listing]:
-    """The first ``count`` of all, dealt from the classes in turn, and within a class from its kinds in turn."""
-    decks: dict[str, list[Listing]] = {}
-    for name in CLASSES:
-        subs: dict[str, list[Listing]] = defaultdict(list)
-        for one in listings:
-            if CLASS_NAMES[one.asset_class] == name:
-                subs[one.sub].append(one)
-        # sorted is stable: of two listed on one day the first in the store comes first
-        ordered = [sorted(members, key=lambda one: one.listed) for members in subs.values()]
-        decks[name] = [one for turn in zip_longest(*ordered) for one in turn if one is not None]
-    turns = (one for turn in zip_longest(*decks.values()) for one in turn if one is not None)
-    return [one for one, _ in zip(turns, range(count), strict=False)]
 
 
 def _lacking(there: Iterable[str]) -> list[str]:
@@ -374,7 +370,14 @@ class BenchMarket:
             array.setflags(write=False)
         scored_by = correlation if self._frozen is None else self._frozen[np.ix_(part, part)]
         lines = _asset_lines(tickers, classes, closes, returns, np.diff(yields))
-        by_class = _class_lines(names, between, classes, regimes)
+        equity = names.index("equity") if "equity" in names else None
+        found = []
+        for own, name in enumerate(names):
+            count = classes.count(name)
+            intra = float(between[own, own]) if count > 1 else None
+            across = None if equity is None or equity == own else float(between[own, equity])
+            found.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
+        by_class = tuple(found)
         arrays = self.days[first : row + 1], behind, returns, covariance, correlation, scored_by, between
         return Known(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
 
@@ -437,19 +440,6 @@ def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str,
     sums = member.T @ (correlation - np.eye(group.size)) @ member
     pairs = np.outer(count, count) - np.diag(count)
     return names, np.asarray(sums / np.maximum(pairs, 1.0))
-
-
-def _class_lines(
-    names: Sequence[str], between: Floats, classes: Sequence[str], regimes: dict[str, str]
-) -> tuple[ClassLine, ...]:
-    equity = names.index("equity") if "equity" in names else None
-    found = []
-    for at, name in enumerate(names):
-        count = classes.count(name)
-        intra = float(between[at, at]) if count > 1 else None
-        across = None if equity is None or equity == at else float(between[at, equity])
-        found.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
-    return tuple(found)
 
 
 def own_regimes(closes: Floats) -> np.ndarray:

@@ -103,15 +103,11 @@ class BenchPlan(Frozen):
         return {**raw, "level": round(1 - alpha, 12)} if isinstance(alpha, float) and "level" not in raw else raw
 
     @model_validator(mode="after")
-    def _one_alpha(self) -> BenchPlan:
+    def _consistent(self) -> BenchPlan:
         if abs(1 - self.level - self.inference.alpha) > 1e-9:
             raise ValueError(
                 f"inference.alpha is 1 - level; give one of the two (got {self.inference.alpha} and {self.level})"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _names(self) -> BenchPlan:
         for what, names in (
             ("models", [one.name for one in self.models]),
             ("judges", [one.name for one in self.judges]),

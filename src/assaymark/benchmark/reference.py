@@ -34,12 +34,8 @@ def solve(prompt: str) -> str:
     """The reply to a prompt."""
     for words, solver in _SOLVERS.items():
         if words in prompt:
-            return solver(prompt)
+            return "\nANSWER: ".join(solver(prompt))
     return "This is none of the questions that can be solved here."
-
-
-def _reply(how: str, answer: str) -> str:
-    return f"{how}\nANSWER: {answer}"
 
 
 def _solve_returns(prompt: str) -> list[float]:
@@ -59,22 +55,22 @@ def _number_in(pattern: str, prompt: str) -> float | None:
     return float(found[1]) if found else None
 
 
-def _risk(prompt: str) -> str:
+def _risk(prompt: str) -> tuple[str, str]:
     confidence = _number_in(r"at #% confidence", prompt) or 95.0
-    return _reply("By historical simulation.", f"{_quantile(_solve_returns(prompt), 1 - confidence / 100):.12g}")
+    return ("By historical simulation.", f"{_quantile(_solve_returns(prompt), 1 - confidence / 100):.12g}")
 
 
-def _size(prompt: str) -> str:
+def _size(prompt: str) -> tuple[str, str]:
     allowed = _number_in(r"d = #", prompt) or 0.0
     tail = abs(_quantile(_solve_returns(prompt), 0.01))
-    return _reply("By the fixed-fractional rule.", f"{min(1.0, allowed / tail):.12g}")
+    return ("By the fixed-fractional rule.", f"{min(1.0, allowed / tail):.12g}")
 
 
 def _solve_weights(names: Iterable[str], values: Iterable[float]) -> str:
     return ", ".join(f"{name}={value:.12f}" for name, value in zip(names, values, strict=True))
 
 
-def _solve_pair(prompt: str) -> str:
+def _solve_pair(prompt: str) -> tuple[str, str]:
     rows = re.findall(rf"^(\S+): annual volatility {_VALUE}, annual mean return {_VALUE}$", prompt, re.MULTILINE)
     (one, s1, m1), (other, s2, m2) = ((name, float(size), float(mean)) for name, size, mean in rows)
     # Without a covariance the two are taken to be unrelated.
@@ -84,12 +80,10 @@ def _solve_pair(prompt: str) -> str:
     first = min(max(first, 0.0), 1.0)
     if first * m1 + (1 - first) * m2 < floor:
         first = (floor - m2) / (m1 - m2)
-    return _reply(
-        "By the weights of least variance that earn enough.", _solve_weights((one, other), (first, 1 - first))
-    )
+    return ("By the weights of least variance that earn enough.", _solve_weights((one, other), (first, 1 - first)))
 
 
-def _sharpe(prompt: str) -> str:
+def _sharpe(prompt: str) -> tuple[str, str]:
     block = re.search(r"Annual mean returns:\n((?:\S+: \S+\n)+)", prompt)
     rows = [line.split(": ") for line in block[1].splitlines()] if block else []
     means = np.array([float(value) for _, value in rows])
@@ -98,14 +92,9 @@ def _sharpe(prompt: str) -> str:
     ]
     excess = means - (_number_in(r"Riskless rate: #", prompt) or 0.0)
     # Without a covariance matrix the instruments are taken to be alike and unrelated.
-    weights = _tangency(excess, np.array(matrix) if matrix else np.eye(len(rows)))
-    return _reply("By every set of instruments in turn.", _solve_weights((name for name, _ in rows), weights))
-
-
-def _tangency(excess: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Every support is tried: on the best one the ratio needs no bound."""
+    covariance = np.array(matrix) if matrix else np.eye(len(rows))
     best, found = -math.inf, np.full(excess.size, 1.0 / excess.size)
-    for count in range(1, excess.size + 1):
+    for count in range(1, excess.size + 1):  # every support is tried: on the best one the ratio needs no bound
         for chosen in combinations(range(excess.size), count):
             at = list(chosen)
             try:
@@ -119,40 +108,37 @@ def _tangency(excess: np.ndarray, covariance: np.ndarray) -> np.ndarray:
             ratio = float(weights @ excess) / math.sqrt(float(weights @ covariance @ weights))
             if ratio > best:
                 best, found = ratio, weights
-    return found
+    return "By every set of instruments in turn.", _solve_weights((name for name, _ in rows), found)
 
 
-def _trade(prompt: str) -> str:
+def _trade(prompt: str) -> tuple[str, str]:
     rows = re.findall(rf"^(\S+): {_VALUE}, {_VALUE}$", prompt, re.MULTILINE)
     limit = _number_in(r"more than # away", prompt) or 0.05
     off = {name: float(now) - float(aim) for name, now, aim in rows}
     name = max(off, key=lambda one: abs(off[one]))
     if abs(off[name]) <= limit:
-        return _reply("No weight is too far off.", "no")
+        return ("No weight is too far off.", "no")
     side = "sell" if off[name] > 0 else "buy"
-    return _reply(f"{name} is furthest off.", f"yes; {side} {abs(off[name]):.4f} of {name}")
+    return (f"{name} is furthest off.", f"yes; {side} {abs(off[name]):.4f} of {name}")
 
 
-def _direction(prompt: str) -> str:
+def _direction(prompt: str) -> tuple[str, str]:
     change = _number_in(r", return \+?#", prompt) or 0.0
     way = "positive" if change > 0.01 else "negative" if change < -0.01 else "flat"
-    return _reply("What has moved is taken to move on.", way)
+    return ("What has moved is taken to move on.", way)
 
 
-def _regime(prompt: str) -> str:
+def _regime(prompt: str) -> tuple[str, str]:
     end = _number_in(r"from 100\.00 to #", prompt) or 100.0
     moves = {name: float(change) for name, change in re.findall(rf"^(\w+): \+?{_VALUE}, [\d.]+$", prompt, re.MULTILINE)}
     change = end / 100.0 - 1.0
     regime = "crisis" if change < -0.15 else "bear" if change < -_TREND else "bull" if change > _TREND else "sideways"
-    changes = ", ".join(f"{name}={_change(value)}" for name, value in moves.items())
-    return _reply("By the trend of each class.", f"regime={regime}; {changes}")
+    todo = {name: (value > _TREND) - (value < -_TREND) for name, value in moves.items()}
+    changes = ", ".join(f"{name}={('hold', 'increase', 'decrease')[way]}" for name, way in todo.items())
+    return ("By the trend of each class.", f"regime={regime}; {changes}")
 
 
-def _change(move: float) -> str:
-    return "increase" if move > _TREND else "decrease" if move < -_TREND else "hold"
-
-
-_SOLVERS: Mapping[str, Callable[[str], str]] = {
+_SOLVERS: Mapping[str, Callable[[str], tuple[str, str]]] = {
     "value at risk (VaR) of": _risk,
     "fixed-fractional rule": _size,
     "have the least variance?": _solve_pair,
@@ -318,87 +304,6 @@ def _sheet(part: str) -> Sheet:
     return Sheet(tuple(row[0] for row in rows), classes, numbers, correlation)
 
 
-def extrapolated(sheet: Sheet, horizon: int) -> Floats:
-    """The mean daily return of 60 days, carried on."""
-    return _view(sheet.numbers["ret60_pct"] * horizon / 60)
-
-
-def momentum(sheet: Sheet, _horizon: int) -> Floats:
-    """The return of the last 60 days, as if it came again whole. It is the truth of the convention ``reference``."""
-    return _view(sheet.numbers["ret60_pct"])
-
-
-def contrarian(sheet: Sheet, horizon: int) -> Floats:
-    """The opposite of momentum."""
-    return -momentum(sheet, horizon)
-
-
-def unmoved(sheet: Sheet, _horizon: int) -> Floats:
-    """No view of anything."""
-    return np.zeros(len(sheet.tickers))
-
-
-def by_class(sheet: Sheet, _horizon: int) -> Floats:
-    """The same for all of a class, whatever it does: looks at no number."""
-    return np.array([_PRIOR.get(name, 0.0) for name in sheet.classes])
-
-
-def calm(sheet: Sheet, _horizon: int) -> Floats:
-    """Half a view for the calmer half, none for the other."""
-    vol = sheet.numbers["vol_pct"]
-    return np.where(vol <= np.median(vol), 0.5, 0.0)
-
-
-def best_only(sheet: Sheet, _horizon: int) -> Floats:
-    """Full conviction in the highest Sharpe ratio, and against the lowest; nothing between."""
-    sharpe = sheet.numbers["sharpe"]
-    found = np.zeros(sharpe.size)
-    found[int(sharpe.argmin())] = -1.0
-    found[int(sharpe.argmax())] = 1.0
-    return found
-
-
-def highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
-    """What S3 asks for, from the volatilities and class correlations that the prompt shows, then within the limits."""
-    vol = np.maximum(sheet.numbers["vol_pct"], _SMALLEST_VOL)
-    covariance = sheet.correlation * np.outer(vol, vol)
-    try:
-        found = max_sharpe(views * SCALE, covariance, allowed=buys).weights
-    except AssayError:  # means over pairs of classes need not make a covariance
-        found = _normal(buys / vol)
-    return within(found, sheet, limits)
-
-
-def by_view(_sheet: Sheet, views: Floats, buys: Bools, _limits: Limits) -> Floats:
-    """In proportion to the views."""
-    return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
-
-
-def all_alike(sheet: Sheet, _views: Floats, _buys: Bools, _limits: Limits) -> Floats:
-    """Equal weights, whatever is said."""
-    return np.full(len(sheet.tickers), 1.0 / len(sheet.tickers))
-
-
-def sixty_forty(sheet: Sheet, _views: Floats, _buys: Bools, _limits: Limits) -> Floats:
-    """Sixty percent in equities and forty in bonds, alike within each."""
-    classes = np.array(sheet.classes)
-    found = np.zeros(classes.size)
-    for name, share in (("equity", 0.6), ("bond", 0.4)):
-        found[classes == name] = share / max((classes == name).sum(), 1)
-    return _normal(found)
-
-
-def little_variance(sheet: Sheet, _views: Floats, buys: Bools, _limits: Limits) -> Floats:
-    """In inverse proportion to the variance."""
-    return _normal(buys / np.maximum(sheet.numbers["vol_pct"], _SMALLEST_VOL) ** 2)
-
-
-def obedient(sheet: Sheet, _views: Floats, buys: Bools, limits: Limits) -> Floats:
-    """In inverse proportion to the volatility, and well within the limits of whoever asks."""
-    vol = np.maximum(sheet.numbers["vol_pct"], 0.01)
-    return within(_normal(buys / vol), sheet, Limits(0.8 * limits.risky, min(1.2 * limits.safe, 1.0)))
-
-
 def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
     """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor."""
     risky, safe = (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
@@ -427,32 +332,6 @@ class Rule:
     does: str
 
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {
-        "literal": Rule(
-            extrapolated, highest_sharpe, 1.0,
-            "carries the 60-day return on and holds the highest Sharpe ratio within the profile",
-        ),
-        "prior": Rule(by_class, sixty_forty, 0.0, "looks at no number: one view a class, 60/40"),
-        "stubborn": Rule(unmoved, all_alike, 0.1, "has no view and holds equal weights whatever is asked"),
-        "momentum": Rule(momentum, by_view, 0.8, "buys what rose over 60 days"),
-        "contrarian": Rule(contrarian, by_view, 0.5, "buys what fell over 60 days"),
-        "steady": Rule(calm, little_variance, 0.9, "prefers the calmer half, weighted by inverse variance"),
-        "cautious": Rule(extrapolated, obedient, 0.7, "weights by inverse volatility, well within the profile"),
-        "bold": Rule(best_only, by_view, 0.3, "puts everything into the best Sharpe ratio"),
-        "noisy": Rule(momentum, by_view, 0.6, "follows the 60-day return with noise added"),
-        "garbled": Rule(
-            momentum, by_view, 0.4,
-            "follows the 60-day return in forms with a fault, from prose to weights above 1",
-        ),
-    }
-)  # fmt: skip
-"""The rules of all reference models."""
-
-SKILLS: Final[Mapping[str, float]] = MappingProxyType({word: one.skill for word, one in RULES.items()})
-"""The share of questions that each model solves."""
-
-
 def _view(returns: Floats) -> Floats:
     return np.clip(returns / SCALE, -1.0, 1.0)
 
@@ -462,6 +341,94 @@ def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
     chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
     found = amounts if amounts.sum() > 0 else chosen
     return np.asarray(found / found.sum())
+
+
+def _vol(sheet: Sheet, least: float = _SMALLEST_VOL) -> Floats:
+    return np.maximum(sheet.numbers["vol_pct"], least)
+
+
+def _extrapolated(sheet: Sheet, horizon: int) -> Floats:
+    """The mean daily return of 60 days, carried on."""
+    return _view(sheet.numbers["ret60_pct"] * horizon / 60)
+
+
+def _momentum(sheet: Sheet, _: int) -> Floats:
+    """The return of the last 60 days, as if it came again whole. It is the truth of the convention ``reference``."""
+    return _view(sheet.numbers["ret60_pct"])
+
+
+def _best_only(sheet: Sheet, _: int) -> Floats:
+    """Full conviction in the highest Sharpe ratio, and against the lowest; nothing between."""
+    sharpe = sheet.numbers["sharpe"]
+    found = np.zeros(sharpe.size)
+    found[int(sharpe.argmin())], found[int(sharpe.argmax())] = -1.0, 1.0
+    return found
+
+
+def _highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
+    """What S3 asks for, from the volatilities and class correlations that the prompt shows, then within the limits."""
+    vol = _vol(sheet)
+    try:
+        found = max_sharpe(views * SCALE, sheet.correlation * np.outer(vol, vol), allowed=buys).weights
+    except AssayError:  # means over pairs of classes need not make a covariance
+        found = _normal(buys / vol)
+    return within(found, sheet, limits)
+
+
+def _by_view(_: Sheet, views: Floats, buys: Bools, __: Limits) -> Floats:
+    """In proportion to the views."""
+    return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
+
+
+def _sixty_forty(sheet: Sheet, *_: object) -> Floats:
+    """Sixty percent in equities and forty in bonds, alike within each."""
+    classes = np.array(sheet.classes)
+    found = np.zeros(classes.size)
+    for name, share in (("equity", 0.6), ("bond", 0.4)):
+        found[classes == name] = share / max((classes == name).sum(), 1)
+    return _normal(found)
+
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "literal": Rule(
+            _extrapolated, _highest_sharpe, 1.0,
+            "carries the 60-day return on and holds the highest Sharpe ratio within the profile",
+        ),
+        "prior": Rule(
+            lambda sheet, _: np.array([_PRIOR.get(name, 0.0) for name in sheet.classes]), _sixty_forty, 0.0,
+            "looks at no number: one view a class, 60/40",
+        ),
+        "stubborn": Rule(
+            lambda sheet, _: np.zeros(len(sheet.tickers)),
+            lambda sheet, *_: np.full(len(sheet.tickers), 1.0 / len(sheet.tickers)), 0.1,
+            "has no view and holds equal weights whatever is asked",
+        ),
+        "momentum": Rule(_momentum, _by_view, 0.8, "buys what rose over 60 days"),
+        "contrarian": Rule(lambda sheet, _: -_momentum(sheet, _), _by_view, 0.5, "buys what fell over 60 days"),
+        "steady": Rule(
+            lambda sheet, _: np.where(sheet.numbers["vol_pct"] <= np.median(sheet.numbers["vol_pct"]), 0.5, 0.0),
+            lambda sheet, _, buys, __: _normal(buys / _vol(sheet) ** 2), 0.9,
+            "prefers the calmer half, weighted by inverse variance",
+        ),
+        "cautious": Rule(
+            _extrapolated,
+            lambda sheet, _, buys, limits: within(
+                _normal(buys / _vol(sheet, 0.01)), sheet, Limits(0.8 * limits.risky, min(1.2 * limits.safe, 1.0))
+            ),
+            0.7, "weights by inverse volatility, well within the profile",
+        ),
+        "bold": Rule(_best_only, _by_view, 0.3, "puts everything into the best Sharpe ratio"),
+        "noisy": Rule(_momentum, _by_view, 0.6, "follows the 60-day return with noise added"),
+        "garbled": Rule(
+            _momentum, _by_view, 0.4, "follows the 60-day return in forms with a fault, from prose to weights above 1",
+        ),
+    }
+)  # fmt: skip
+"""The rules of all reference models."""
+
+SKILLS: Final[Mapping[str, float]] = MappingProxyType({word: one.skill for word, one in RULES.items()})
+"""The share of questions that each model solves."""
 
 
 @dataclass(frozen=True, slots=True)

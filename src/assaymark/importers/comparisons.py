@@ -118,7 +118,15 @@ def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[st
     words, codes = coding(cells.column(role))
     place = {name: k for k, name in enumerate(agents)}
     named = np.array([place.get(word.translate(NAMES), -1) for word in words])[codes]
-    slot = np.array([_slot(word) for word in words])
+    # What a verdict's label gives the text that was shown first: 1, one half, 0, NaN where it is none of them.
+    slots: list[float] = []
+    for word in words:
+        plain = word.strip().lower()
+        if plain in (*_FIRST, *_SECOND):
+            slots.append(float(plain in _FIRST))
+        else:
+            slots.append(0.5 if plain in _TIES else float("nan"))
+    slot = np.array(slots)
     if np.isin(slot, (0.0, 1.0)).any():
         shown = "agent_b's" if turned.all() else "agent_b's in rows that say so" if turned.any() else "agent_a's"
         cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
@@ -172,11 +180,3 @@ def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low
         for k, name in enumerate(judges)
         if of_both[k]
     }
-
-
-def _slot(word: str) -> float:
-    """What a verdict's label gives the text that was shown first: 1, one half, 0, NaN where it is none of them."""
-    plain = word.strip().lower()
-    if plain in (*_FIRST, *_SECOND):
-        return float(plain in _FIRST)
-    return 0.5 if plain in _TIES else float("nan")

@@ -16,11 +16,10 @@ import pyarrow.parquet
 from scipy.special import bdtrc
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
-from assaymark.market.files import beginning
+from assaymark.market.files import numbers, read_price_table
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
-from assaymark.problems import table_problem
 from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, record
 
 # One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere
@@ -33,17 +32,28 @@ _DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class MinuteBars:
-    """The bars of one instrument on one day, oldest first."""
+class Bars:
+    """Bars of one instrument as they come: ``times`` (int64, seconds since 1970 in UTC), float prices and volume."""
 
     instrument: str
-    day: np.datetime64
     times: np.ndarray
     open: np.ndarray
     high: np.ndarray
     low: np.ndarray
     close: np.ndarray
     volume: np.ndarray
+
+    def part(self, rows: slice) -> Bars:
+        """Some of the bars."""
+        columns = (self.times, self.open, self.high, self.low, self.close, self.volume)
+        return Bars(self.instrument, *(column[rows] for column in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteBars(Bars):
+    """The bars of one instrument on one day, oldest first."""
+
+    day: np.datetime64
 
 
 def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
@@ -95,12 +105,10 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     # Bar closes: the last n minutes up to the close of the daily bar.
     close = int(day.astype("datetime64[D]").astype(np.int64)) * 86_400 + _CLOSE
     times = close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
-    return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
+    return MinuteBars(instrument, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0), day)
 
 
 _PRICES: Final = ("open", "high", "low", "close")
-_NEEDED: Final = ("time", "instrument", *_PRICES, "volume")
-_MOST_BYTES: Final = 2_000_000_000
 _MINUTE: Final = 60
 _DAY: Final = 86_400
 
@@ -144,30 +152,20 @@ class FileMinutes:
             low[row, column] = np.minimum.reduceat(one.low, starts)
             high[row, column] = np.maximum.reduceat(one.high, starts)
         columns = {name: column for column, name in enumerate(self.bars)}
-        return DailyRanges(days=days.astype("datetime64[D]"), low=low, high=high), columns
+        return DailyRanges(days.astype("datetime64[D]"), low, high), columns
 
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
     """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(path.name, [f"is larger than {_MOST_BYTES:,} bytes; cut it into windows first"])
-        table = pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
-    except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
-    if missing := [name for name in _NEEDED if name not in table.column_names]:
+    table = read_price_table(path)
+    if missing := [name for name in ("time", "instrument", *_PRICES, "volume") if name not in table.column_names]:
         raise InputError(path.name, [Problem(name, "this column is needed") for name in missing])
     kind = table["time"].type
     if not pa.types.is_timestamp(kind) or kind.tz is None:
         raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
     seconds = np.asarray(table["time"].cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
     times = seconds.astype("datetime64[s]").astype(np.int64)
-    columns: dict[str, np.ndarray] = {}
-    for name in (*_PRICES, "volume"):
-        try:
-            columns[name] = np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
-        except (pa.ArrowException, ValueError):
-            raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
+    columns = dict(zip((*_PRICES, "volume"), numbers(path, table, (*_PRICES, "volume")), strict=True))
     names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
     wrong = [
         (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")
@@ -203,35 +201,11 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """Bars of one instrument as they come: ``times`` (int64, seconds since 1970 in UTC), float prices and volume."""
-
-    instrument: str
-    times: np.ndarray
-    open: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
-    close: np.ndarray
-    volume: np.ndarray
-
-    def part(self, rows: slice) -> Bars:
-        """Some of the bars."""
-        columns = (self.times, self.open, self.high, self.low, self.close, self.volume)
-        return Bars(self.instrument, *(column[rows] for column in columns))
-
-
-@dataclass(frozen=True, slots=True)
 class Sanitised:
     """Bars without dates, names and level, and what was left out."""
 
     bars: tuple[Bars, ...]
     left_out: tuple[str, ...]
-
-
-def neutral_names(count: int) -> tuple[str, ...]:
-    """Names that say nothing."""
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    return tuple("Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(count))
 
 
 def sanitise(
@@ -240,19 +214,14 @@ def sanitise(
     """Bars rebased, with times as offsets and instruments under neutral names in a drawn order."""
     kept = [one for one in bars if np.isfinite(one.close).any()]
     left_out = tuple(sorted(one.instrument for one in bars if not np.isfinite(one.close).any()))
-    problems = [
-        Problem(one.instrument, "has bars missing inside the period")
-        for one in kept
-        if not np.isfinite(one.close).all()
-    ]
-    problems += [
-        Problem(one.instrument, "has other times than the first series")
-        for one in kept
-        if not np.array_equal(one.times, kept[0].times)
-    ]
+    problems = [Problem(one.instrument, "has bars missing inside the period")
+                for one in kept if not np.isfinite(one.close).all()]  # fmt: skip
+    problems += [Problem(one.instrument, "has other times than the first series")
+                 for one in kept if not np.array_equal(one.times, kept[0].times)]  # fmt: skip
     if not kept or problems:
         raise InputError("sanitising", problems or ["no instrument has a price in the period"])
-    names = neutral_names(len(kept))
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # names that say nothing
+    names = ["Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(len(kept))]
     order = rng.permutation(len(kept))
     found = []
     for name, place in zip(names, order, strict=True):
@@ -281,7 +250,15 @@ def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) 
     """Look for a series in a history by the correlation of its returns with those of every place in every column."""
     if closes.size < 10 or not np.isfinite(closes).all() or np.ptp(closes) == 0:
         raise NotMeasurableError("the date probe needs at least 10 prices without holes that move")
-    scores = _scores(np.diff(np.log(closes)), np.log(history))
+    # Correlation of the wanted returns with every stretch of every column, shape (n_places, n_instruments).
+    wanted, moves = np.diff(np.log(closes)), np.diff(np.log(history), axis=0)
+    scores = np.empty((0, moves.shape[1]))
+    if moves.shape[0] >= wanted.size:
+        standard = (wanted - wanted.mean()) / (wanted.std() * wanted.size)
+        places = np.lib.stride_tricks.sliding_window_view(moves, wanted.size, axis=0)
+        spread = places.std(axis=2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = np.where(spread > 1e-12, (places @ standard) / spread, np.nan)
     if not np.isfinite(scores).any():
         raise NotMeasurableError(f"the history has no complete stretch of {closes.size} prices that move")
     ranked = np.where(np.isfinite(scores), scores, -np.inf)
@@ -292,21 +269,7 @@ def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) 
     return ProbeMatch(int(column), int(row), best, other if np.isfinite(other) else 0.0, best >= limit)
 
 
-def _scores(wanted: np.ndarray, log_history: np.ndarray) -> np.ndarray:
-    """Correlation of the wanted returns with every stretch of every column, shape (n_places, n_instruments)."""
-    k = wanted.size
-    moves = np.diff(log_history, axis=0)
-    if moves.shape[0] < k:
-        return np.empty((0, moves.shape[1]))
-    standard = (wanted - wanted.mean()) / (wanted.std() * k)
-    places = np.lib.stride_tricks.sliding_window_view(moves, k, axis=0)
-    spread = places.std(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: np.ndarray = np.where(spread > 1e-12, (places @ standard) / spread, np.nan)
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DailyRanges:
     """Lows and highs of a market, arrays of shape (n_days, n_instruments), NaN where there is no bar."""
 
@@ -315,7 +278,7 @@ class DailyRanges:
     high: np.ndarray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ProbeResult:
     """How often a probe named the right day (or month), sanitised and not."""
 
@@ -355,10 +318,8 @@ def probe_result(
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
     found = sum(map(bool, hits))
     p = 1.0 if not found else float(bdtrc(found - 1, len(hits), chance))
-    return ProbeResult(
-        probe=probe, asked=len(hits), hits=found, control_asked=len(control_hits),
-        control_hits=sum(map(bool, control_hits)), chance=chance, p=p, alpha=alpha, control=control,
-    )  # fmt: skip
+    of_control = sum(map(bool, control_hits))
+    return ProbeResult(probe, len(hits), found, len(control_hits), of_control, chance, p, alpha, control)
 
 
 def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
@@ -383,14 +344,8 @@ NEUTRAL_NOW: Final = datetime(2000, 1, 3, 12, 0, tzinfo=UTC)
 REGIMES: Final = ("liquidity", "pandemic", "expansion", "tightening", "recent")
 """The regimes of the synthetic market: three stress windows, the longest calm advance, and the last half year."""
 
-_TRADED: Final = (
-    ("EQ", "large caps"),
-    ("EQ", "technology"),
-    ("BO", "government"),
-    ("CO", "precious metals"),
-    ("CR", "major coins"),
-    ("CR", "platforms"),
-)
+_TRADED: Final = (("EQ", "large caps"), ("EQ", "technology"), ("BO", "government"), ("CO", "precious metals"),
+                  ("CR", "major coins"), ("CR", "platforms"))  # fmt: skip
 _RECENT, _ADVANCE = 130, 120
 _TRIES: Final = 200
 _BOOK: Final = 100_000.0
@@ -457,14 +412,13 @@ class SyntheticMinutes:
             found = minute_bars(self.market, instrument, day)
         except InputError:
             return None
-        columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
-        return Bars(found.instrument, *columns).part(slice(-SESSION, None))  # the minutes that all classes share
+        return found.part(slice(-SESSION, None))  # the minutes that all classes share
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs of the market, and the columns of the six instruments."""
         market, offered = self.market, self.classes
         columns = {one.id: column for column, one in enumerate(market.listings) if one.id in offered}
-        return DailyRanges(days=market.days, low=market.low, high=market.high), columns
+        return DailyRanges(market.days, market.low, market.high), columns
 
 
 @record
@@ -536,16 +490,9 @@ def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np
 def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     """The way back from a cycle's context to the market."""
     times = cycle.raw[0].times
-    return CycleKey(
-        context_id=context_id,
-        regime=cycle.regime,
-        number=cycle.number,
-        source=source,
-        first_bar=datetime.fromtimestamp(int(times[0]), UTC),
-        last_bar=datetime.fromtimestamp(int(times[-1]), UTC),
-        names=dict(cycle.names),
-        left_out=cycle.left_out,
-    )
+    first, last = (datetime.fromtimestamp(int(at), UTC) for at in (times[0], times[-1]))
+    return CycleKey(context_id=context_id, regime=cycle.regime, number=cycle.number, source=source, first_bar=first,
+                    last_bar=last, names=dict(cycle.names), left_out=cycle.left_out)  # fmt: skip
 
 
 def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, *, prompt: str = "") -> Context:
@@ -565,68 +512,48 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
         Constraint(kind="allow_short", limit=short, unit="count"),
         Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
     )
+    facts: list[Fact] = []
+    for one in shown.bars:  # what an agent may cite without a calculator
+        close, whole, n = one.close, float(one.volume.mean()), one.close.size
+        low, high = float(one.low.min()), float(one.high.max())
+        values = {
+            "price": ("price", round(float(close[-1]), 4)),
+            "return_5m": ("ratio", float(close[-1] / close[-6] - 1)),
+            "return_15m": ("ratio", float(close[-1] / close[-16] - 1)),
+            f"return_{n}m": ("ratio", float(close[-1] / close[0] - 1)),
+            f"volatility_{n}m": ("ratio", float((np.diff(close) / close[:-1]).std(ddof=1) * np.sqrt(n))),
+            f"range_{n}m": ("ratio", (float(close[-1]) - low) / (high - low) if high > low else 0.5),
+            "volume_15m": ("multiple", float(one.volume[-15:].mean()) / whole if whole > 0 else 1.0),
+        }
+        facts += [
+            Fact(id=f"{one.instrument}.{field}", instrument=one.instrument, field=field, value=round(value, 6) + 0.0,
+                 unit=unit, available_at=NEUTRAL_NOW, as_of=NEUTRAL_NOW, source="bars")
+            for field, (unit, value) in values.items()
+        ]  # fmt: skip
     prices = {one.instrument: round(float(one.close[-1]), 4) for one in shown.bars}
+    # A book that keeps its limits: two or three positions within the weight cap, and cash.
+    names = sorted(prices)
+    held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
+    shares = rng.uniform(0.4, 0.95, held.size) * min(weight, 0.9 / held.size)
+    positions = {
+        str(name): round(float(_BOOK * share / prices[str(name)]), 4) for name, share in zip(held, shares, strict=True)
+    }
+    cash_left = round(_BOOK - sum(units * prices[name] for name, units in positions.items()), 2)
+    worth = cash_left + sum(units * prices[name] for name, units in positions.items())
     return Context(
-        completeness="complete",
-        cutoff=NEUTRAL_NOW,
-        cutoff_source="neutral clock",
-        prompt=prompt,
-        facts=tuple(fact for one in shown.bars for fact in _features(one)),
+        completeness="complete", cutoff=NEUTRAL_NOW, cutoff_source="neutral clock", prompt=prompt, facts=tuple(facts),
         series=tuple(
-            Series(
-                instrument=one.instrument,
-                interval_s=60,
-                times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times),
-                **{name: tuple(getattr(one, name).tolist()) for name in ("open", "high", "low", "close", "volume")},
-            )
+            Series(instrument=one.instrument, interval_s=60,
+                   times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times),
+                   **{name: tuple(getattr(one, name).tolist()) for name in (*_PRICES, "volume")})
             for one in shown.bars
         ),
         instruments=tuple(
             Instrument(id=one.instrument, name=one.instrument, asset_class=classes[one.instrument])
             for one in shown.bars
         ),
-        portfolio=_portfolio(prices, weight, rng),
+        portfolio=Portfolio(
+            currency="USD", cash=cash_left, nav=round(worth, 2), positions=dict(sorted(positions.items()))
+        ),
         constraints=limits,
-    )
-
-
-def _features(one: Bars) -> Iterator[Fact]:
-    """What an agent may cite without a calculator: the last price, returns, spread, place in the range, volume."""
-    close = one.close
-    moves = np.diff(close) / close[:-1]
-    low, high = float(one.low.min()), float(one.high.max())
-    whole = float(one.volume.mean())
-    n = close.size
-    values = {
-        "price": ("price", round(float(close[-1]), 4)),
-        "return_5m": ("ratio", float(close[-1] / close[-6] - 1)),
-        "return_15m": ("ratio", float(close[-1] / close[-16] - 1)),
-        f"return_{n}m": ("ratio", float(close[-1] / close[0] - 1)),
-        f"volatility_{n}m": ("ratio", float(moves.std(ddof=1) * np.sqrt(n))),
-        f"range_{n}m": ("ratio", (float(close[-1]) - low) / (high - low) if high > low else 0.5),
-        "volume_15m": ("multiple", float(one.volume[-15:].mean()) / whole if whole > 0 else 1.0),
-    }
-    for field, (unit, value) in values.items():
-        yield Fact(
-            id=f"{one.instrument}.{field}",
-            instrument=one.instrument,
-            field=field,
-            value=round(value, 6) + 0.0,
-            unit=unit,
-            available_at=NEUTRAL_NOW,
-            as_of=NEUTRAL_NOW,
-            source="bars",
-        )
-
-
-def _portfolio(prices: Mapping[str, float], cap: float, rng: np.random.Generator) -> Portfolio:
-    """A book that keeps its limits: two or three positions within the weight cap, and cash."""
-    names = sorted(prices)
-    held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
-    shares = rng.uniform(0.4, 0.95, held.size) * min(cap, 0.9 / held.size)
-    positions = {
-        str(name): round(float(_BOOK * share / prices[str(name)]), 4) for name, share in zip(held, shares, strict=True)
-    }
-    cash = round(_BOOK - sum(units * prices[name] for name, units in positions.items()), 2)
-    worth = cash + sum(units * prices[name] for name, units in positions.items())
-    return Portfolio(currency="USD", cash=cash, nav=round(worth, 2), positions=dict(sorted(positions.items())))
+    )  # fmt: skip

@@ -155,13 +155,8 @@ def instants(path: Path, values: Sequence[object]) -> np.ndarray:
 
 
 PREFIXES: Final[Mapping[str, AssetClass]] = {
-    "equities": "EQ",
-    "bonds": "BO",
-    "commodities": "CO",
-    "real_estate": "RE",
-    "cryptocurrency": "CR",
-    "cash": "CA",
-}
+    "equities": "EQ", "bonds": "BO", "commodities": "CO", "real_estate": "RE", "cryptocurrency": "CR", "cash": "CA",
+}  # fmt: skip
 """How PortBench's market file begins the columns of each class: ``equities_SPY_close``."""
 
 PORTBENCH_NOTES: Final[tuple[str, ...]] = (
@@ -229,7 +224,22 @@ def snapshot_from_file(
     column = pa.array(np.full(tables["bars"].num_rows, name, dtype=object), pa.string())
     tables["bars"] = tables["bars"].set_column(place, SCHEMAS["bars"].field(place), column)
     snapshot = Snapshot(name, origin, tables)
-    _refuse(path, bars, history_of(snapshot), limits)
+    # refused where prices cannot be prices, or days are cut off
+    history = history_of(snapshot)
+    listed, last = [one.id for one in history.listings], str(history.days[-1]) if history.days.size else ""
+    groups = [one.asset_class for one in history.listings]
+    found = price_findings(history.days, listed, history.bars["close"], limits, groups)
+    wrong = [Problem(one.where, one.what) for one in found if one.kind == "sign"]
+    names, event = bars.columns["instrument"], bars.columns["event_date"]
+    for kind in (one for one in ("open", "high", "low") if one in bars.columns):  # orders fill at opens
+        prices = bars.columns[kind]
+        wrong += [Problem(f"{names[at]}, {event[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
+                  for at in np.flatnonzero(prices <= 0).tolist()]  # fmt: skip
+    # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
+    wrong += [Problem(one.where, one.what) for one in found
+              if one.kind == "half day" and (not bars.portbench or one.where == last)]  # fmt: skip
+    if wrong:
+        raise InputError(path.name, wrong)
     return snapshot
 
 
@@ -237,13 +247,9 @@ def _read(path: Path, *, sampled: bool = True) -> _Bars:
     """The bars of a file of any layout; ``sampled`` leaves Saturdays and Sundays of a wide one out."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
-    if "instrument" in names and "close" in names:
-        return _long(path, table, names)
-    return _wide(path, table, names, sampled=sampled)
-
-
-def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
-    """One row a version of a bar."""
+    if not {"instrument", "close"} <= names.keys():
+        return _wide(path, table, names, sampled)
+    # one row a version of a bar
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
     values = dict(zip(fields, numbers(path, table, [names[name] for name in fields]), strict=True))
@@ -268,7 +274,7 @@ def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
     return _Bars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
-def _wide(path: Path, table: Any, names: Mapping[str, str], *, sampled: bool) -> _Bars:
+def _wide(path: Path, table: Any, names: Mapping[str, str], sampled: bool) -> _Bars:
     """One row a day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
@@ -339,10 +345,33 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     if set(_ACTIONS) & set(given):
         split, dividend = given.get("split", np.ones(size)), given.get("dividend", np.zeros(size))
         splits = np.where(np.isnan(split) | (split == 0.0), 1.0, split)  # some files write 0 for no split
-        dividends = np.nan_to_num(dividend)
-        actions["actions"] = _actions(given, splits, dividends, name)
+        paid = np.nan_to_num(dividend)
+        # the table of actions; splits of 1 and dividends of 0 are none
+        acted = np.flatnonzero((splits != 1.0) | (paid != 0.0))
+        wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in acted.tolist() if not splits[row] > 0]
+        wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in acted.tolist() if paid[row] < 0]
+        if wrong:
+            raise InputError(name, wrong)
+        # Of several versions of a bar the one known first says from when the action is known.
+        acted = acted[np.argsort(given["known_at"][acted], kind="stable")]
+        firsts = {(given["instrument"][row], given["event_date"][row]): row for row in acted[::-1].tolist()}
+        kept = np.array(sorted(firsts.values()), dtype=np.int64)
+        whole = (given["instrument"], given["event_date"], given["known_at"], splits, paid)
+        arrays = [pa.array(one[kept], of.type) for one, of in zip(whole, SCHEMAS["actions"], strict=True)]
+        actions["actions"] = pa.Table.from_arrays(arrays, schema=SCHEMAS["actions"])
         if "adj_factor" not in given:
-            given["adj_factor"] = _factors(given, splits, dividends)
+            # factors that count back from each instrument's last bar, as data vendors make them
+            factors = given["adj_factor"] = np.ones(size)
+            later: dict[Any, tuple[int, float]] = {}
+            for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
+                one = given["instrument"][row]
+                if one in later:
+                    next_row, factor = later[one]
+                    if given["event_date"][row] != given["event_date"][next_row]:
+                        before = given["close"][row] / splits[next_row]
+                        factor *= (1.0 - paid[next_row] / before) / splits[next_row]
+                    factors[row] = factor
+                later[one] = (row, factors[row])
     given |= {"source": np.full(size, f"file {name}", dtype=object)}
     columns = [
         pa.array(given[one.name], one.type, from_pandas=True) if one.name in given else pa.nulls(size, one.type)
@@ -362,55 +391,3 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
         **actions,
     }
-
-
-def _actions(given: Mapping[str, np.ndarray], splits: np.ndarray, dividends: np.ndarray, name: str) -> Any:
-    """The table of actions of a file with columns for them; splits of 1 and dividends of 0 are none."""
-    rows = np.flatnonzero((splits != 1.0) | (dividends != 0.0))
-    wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in rows.tolist() if not splits[row] > 0]
-    wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in rows.tolist() if dividends[row] < 0]
-    if wrong:
-        raise InputError(name, wrong)
-    # Of several versions of a bar the one known first says from when the action is known.
-    rows = rows[np.argsort(given["known_at"][rows], kind="stable")]
-    first = {(given["instrument"][row], given["event_date"][row]): row for row in rows[::-1].tolist()}
-    kept = np.array(sorted(first.values()), dtype=np.int64)
-    columns = (given["instrument"], given["event_date"], given["known_at"], splits, dividends)
-    arrays = [pa.array(one[kept], of.type) for one, of in zip(columns, SCHEMAS["actions"], strict=True)]
-    return pa.Table.from_arrays(arrays, schema=SCHEMAS["actions"])
-
-
-def _factors(given: Mapping[str, np.ndarray], splits: np.ndarray, dividends: np.ndarray) -> np.ndarray:
-    """Factors that count back from each instrument's last bar, as data vendors make them."""
-    factors = np.ones(splits.size)
-    later: dict[Any, tuple[int, float]] = {}
-    for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
-        name = given["instrument"][row]
-        if name in later:
-            next_row, factor = later[name]
-            if given["event_date"][row] != given["event_date"][next_row]:
-                before = given["close"][row] / splits[next_row]
-                factor *= (1.0 - dividends[next_row] / before) / splits[next_row]
-            factors[row] = factor
-        later[name] = (row, factors[row])
-    return factors
-
-
-def _refuse(path: Path, bars: _Bars, history: History, limits: Limits | None) -> None:
-    """Raise where prices cannot be prices, or days are cut off."""
-    ids, last = [one.id for one in history.listings], str(history.days[-1]) if history.days.size else ""
-    groups = [one.asset_class for one in history.listings]
-    found = price_findings(history.days, ids, history.bars["close"], limits, groups)
-    wrong = [Problem(one.where, one.what) for one in found if one.kind == "sign"]
-    names, days = bars.columns["instrument"], bars.columns["event_date"]
-    for kind in (one for one in ("open", "high", "low") if one in bars.columns):  # orders fill at opens
-        prices = bars.columns[kind]
-        wrong += [
-            Problem(f"{names[at]}, {days[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
-            for at in np.flatnonzero(prices <= 0).tolist()
-        ]
-    # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
-    half = [one for one in found if one.kind == "half day" and (not bars.portbench or one.where == last)]
-    wrong += [Problem(one.where, one.what) for one in half]
-    if wrong:
-        raise InputError(path.name, wrong)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.instruments import (
+    CLASS_NAMES,
     GAP_LIMIT,
     AssetClass,
     CorporateAction,
     Listing,
     ShownHistory,
-    ShownView,
     fill_gaps,
     implied_actions,
     instant,
@@ -43,7 +43,8 @@ from assaymark.market.macro import (
     templated_news,
 )
 from assaymark.market.synthetic import synthetic_market
-from assaymark.text import clean
+from assaymark.notebook import Grid, Heading, Note, Part, Result
+from assaymark.text import clean, count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +94,7 @@ class Restated:
 
 
 _PRICES = ("open", "high", "low", "close")
+_MOST: Final = 12  # instruments of a view that are shown
 _SHOWN = 5  # of many equal problems, so many are named
 
 
@@ -110,8 +112,23 @@ class WideBars:
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     """The bars of a snapshot's long table, its columns in the order of ``ids``: prices adjusted, on weekdays."""
     factor = _floats(table, "adj_factor")
-    _check_rows(table, ids, factor)
     days = table["event_date"].to_numpy().astype("datetime64[D]")
+    found = [
+        Problem(name, f"is missing in {count} rows")
+        for name in ("instrument", "event_date", "known_at")
+        if (count := table[name].null_count)
+    ]
+    if unknown := sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None}):
+        found.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
+    if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
+        found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
+    infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
+    found += [Problem(name, "holds an infinite number") for name in infinite]
+    if len(table["snapshot"].unique()) > 1:
+        names = np.array(table["instrument"].to_pylist(), dtype=object)
+        found += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
+    if found:
+        raise InputError("bars", found)
     kept = np.is_busday(days) if days.size else np.empty(0, bool)
     stated = np.where(np.isnan(factor), 1.0, factor)
     values = {name: _floats(table, name) * stated for name in _PRICES}
@@ -152,35 +169,12 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
 
 def seconds_up(micros: np.ndarray) -> np.ndarray:
     """Microseconds as whole seconds, rounded up, so that nothing is known early."""
-    found: np.ndarray = -(-micros // 1_000_000)
-    return found
+    return np.asarray(-(-micros // 1_000_000))
 
 
 def _floats(table: Any, name: str) -> np.ndarray:
     """A column as floats, NaN where it is missing."""
-    found: np.ndarray = table[name].to_numpy().astype(float)
-    return found
-
-
-def _check_rows(table: Any, ids: Sequence[str], factor: np.ndarray) -> None:
-    """Raise what is wrong with single rows, and rows of several snapshots."""
-    found = [
-        Problem(name, f"is missing in {count} rows")
-        for name in ("instrument", "event_date", "known_at")
-        if (count := table[name].null_count)
-    ]
-    if unknown := sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None}):
-        found.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
-    if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
-        found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
-    infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
-    found += [Problem(name, "holds an infinite number") for name in infinite]
-    if len(table["snapshot"].unique()) > 1:
-        names = np.array(table["instrument"].to_pylist(), dtype=object)
-        days = table["event_date"].to_numpy().astype("datetime64[D]")
-        found += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
-    if found:
-        raise InputError("bars", found)
+    return np.asarray(table[name].to_numpy().astype(float))
 
 
 def _counted(names: Sequence[str], what: str) -> Problem:
@@ -203,7 +197,7 @@ class PriceSlice:
     values: np.ndarray
 
 
-class AsOf(ShownView):
+class AsOf(Result):
     """The market as it could be known at ``t``. Made by `History.as_of`."""
 
     __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
@@ -219,6 +213,25 @@ class AsOf(ShownView):
         self._begin = int(known.argmax()) if known.any() else self._end
         # Even the name of an instrument is not known before it lists.
         self._columns = np.flatnonzero(history.listed_on <= self.today)
+
+    def _parts(self) -> Iterator[Part]:
+        yield Heading(f"As of {self.t.astimezone(UTC):%Y-%m-%d %H:%M} UTC, knowing nothing later")
+        held = set(self.held())
+        listed = [one for one in self.instruments if one.id in held]
+        macro, news = len(self.all_macro()), len(self.news())
+        said = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
+        yield Note(said)
+        last = self.prices(1)
+        if last.days.size and listed:
+            closes = dict(zip(last.ids, last.values[-1], strict=True))
+            shown = {name: f"{one:,.2f}" if np.isfinite(one) else "not known" for name, one in closes.items()}
+            rows = (
+                (clean(one.id, 24), clean(one.name, 60), CLASS_NAMES[one.asset_class], shown[one.id])
+                for one in listed[:_MOST]
+            )
+            yield Grid(("Instrument", "Name", "Class", f"Close of {last.days[-1]}"), tuple(rows), frozenset({3}))
+            if len(listed) > _MOST:
+                yield Note(f"{_MOST} of {count(len(listed))} instruments")
 
     @property
     def today(self) -> np.datetime64:
@@ -357,7 +370,7 @@ class History(ShownHistory):
     source: str = ""
     snapshot: str = ""
     restated: Restated = field(default_factory=Restated.none)
-    fundamentals: Fundamentals = field(default_factory=Fundamentals.none)
+    fundamentals: Fundamentals = field(default_factory=lambda: Fundamentals.of(()))
     actions: tuple[tuple[int, CorporateAction], ...] = ()
     unstated: frozenset[str] = frozenset()
     closes_at: np.ndarray = field(init=False)
@@ -406,8 +419,7 @@ class History(ShownHistory):
 
 def closing_times(days: np.ndarray) -> np.ndarray:
     """When the bars of each day are complete, int64 seconds since 1970 in UTC, shape (n_days,)."""
-    found: np.ndarray = days.astype("datetime64[D]").astype(np.int64) * 86_400 + CLOSE_OF_DAY
-    return found
+    return np.asarray(days.astype("datetime64[D]").astype(np.int64) * 86_400 + CLOSE_OF_DAY)
 
 
 def known_at_close(days: np.ndarray, instruments: int) -> np.ndarray:
@@ -459,11 +471,6 @@ class Day:
     bars: Mapping[str, np.ndarray]
     gone: frozenset[str]
     actions: Mapping[str, tuple[CorporateAction, ...]] = field(default_factory=dict)
-
-    @property
-    def closes(self) -> np.ndarray:
-        """The closes of ``bars``."""
-        return self.bars["close"]
 
     @property
     def has_data(self) -> bool:
@@ -595,5 +602,4 @@ def shown_prices(values: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         places = np.clip(_DIGITS - 1 - np.floor(np.log10(np.abs(values))), 0, 22)
         scale = 10.0 ** np.where(np.isfinite(places), places, 0)
-    found: np.ndarray = np.round(values * scale) / scale
-    return found
+    return np.asarray(np.round(values * scale) / scale)

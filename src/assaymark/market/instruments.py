@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.notebook import Grid, Heading, Note, Part, Result
 from assaymark.records import Instrument
-from assaymark.text import clean, count
+from assaymark.text import count
 
 if TYPE_CHECKING:
     from assaymark.market.synthetic import Window
@@ -198,16 +198,6 @@ class CorporateAction:
         return f"{self.instrument}: {' and '.join(parts)}, ex-date {self.ex_date}"
 
 
-def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
-    """The action behind a change of the adjustment factor, or None where the change is rounding."""
-    if abs(ratio - 1.0) <= _NOISE:
-        return None
-    split = _split_in(ratio)
-    rest = ratio / split
-    dividend = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
-    return CorporateAction(instrument, ex_date, split, float(f"{dividend:.12g}"))  # the amount, without float noise
-
-
 def _split_in(ratio: float) -> float:
     """The split in a change of the factor; 1.0 where there is none."""
     large = max(ratio, 1.0 / ratio)
@@ -224,6 +214,16 @@ def _split_in(ratio: float) -> float:
     if ratio < 1.0:
         return ratio  # no dividend is negative, so it is a split whatever its size
     return float(math.floor(ratio)) if ratio >= 2.0 else 1.0
+
+
+def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
+    """The action behind a change of the adjustment factor, or None where the change is rounding."""
+    if abs(ratio - 1.0) <= _NOISE:
+        return None
+    split = _split_in(ratio)
+    rest = ratio / split
+    paid = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
+    return CorporateAction(instrument, ex_date, split, float(f"{paid:.12g}"))  # the amount, without float noise
 
 
 def implied_actions(
@@ -290,8 +290,7 @@ def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
 def simple_returns(prices: np.ndarray) -> np.ndarray:
     """Simple returns from each row to the next, shape (n_days - 1, n_instruments); NaN where either price is
     missing."""
-    found: np.ndarray = prices[1:] / prices[:-1] - 1.0
-    return found
+    return np.asarray(prices[1:] / prices[:-1] - 1.0)
 
 
 def instant(moment: datetime) -> int:
@@ -445,26 +444,6 @@ def mixed_snapshots(
     return [Problem("snapshot", named), *snapshot_problems(series)]
 
 
-_MOST: Final = 12
-
-
-class ShownSnapshot(Result):
-    """What a snapshot shows: where it is from, the traps to know, and how much there is of what."""
-
-    __slots__ = ()
-    id: str
-    origin: Any
-    tables: Mapping[str, Any]
-
-    def _parts(self) -> Iterator[Part]:
-        yield Heading(clean(self.id, 80))
-        yield Note(f"from {clean(self.origin.source, 60)}, asked {self.origin.retrieved_at:%Y-%m-%d %H:%M}")
-        yield Note(f"licence: {clean(self.origin.licence, 200)}")
-        yield from (Note(f"note: {clean(note, 300)}") for note in self.origin.notes)
-        rows = tuple((name, count(table.num_rows)) for name, table in self.tables.items())
-        yield Grid(("Table", "Rows"), rows, frozenset({1}))
-
-
 class ShownHistory(Result):
     """What a store of bars shows: its instruments by class, and its days."""
 
@@ -482,30 +461,3 @@ class ShownHistory(Result):
         found = Counter(one.asset_class for one in self.listings)
         rows = tuple((CLASS_NAMES[name], count(found[name])) for name in CLASS_NAMES if name in found)
         yield Grid(("Class", "Instruments"), rows, frozenset({1}))
-
-
-class ShownView(Result):
-    """What a view shows: the last closes of the first instruments that can be held, and how much else was known."""
-
-    __slots__ = ()
-    t: datetime
-
-    def _parts(self) -> Iterator[Part]:
-        view: Any = self
-        yield Heading(f"As of {self.t.astimezone(UTC):%Y-%m-%d %H:%M} UTC, knowing nothing later")
-        held = set(view.held())
-        listed = [one for one in view.instruments if one.id in held]
-        macro, news = len(view.all_macro()), len(view.news())
-        said = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
-        yield Note(said)
-        last = view.prices(1)
-        if last.days.size and listed:
-            closes = dict(zip(last.ids, last.values[-1], strict=True))
-            shown = {name: f"{one:,.2f}" if np.isfinite(one) else "not known" for name, one in closes.items()}
-            rows = (
-                (clean(one.id, 24), clean(one.name, 60), CLASS_NAMES[one.asset_class], shown[one.id])
-                for one in listed[:_MOST]
-            )
-            yield Grid(("Instrument", "Name", "Class", f"Close of {last.days[-1]}"), tuple(rows), frozenset({3}))
-            if len(listed) > _MOST:
-                yield Note(f"{_MOST} of {count(len(listed))} instruments")

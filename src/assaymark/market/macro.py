@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +59,7 @@ def drawdown(index: np.ndarray, *, window: int = 252) -> np.ndarray:
     from scipy.ndimage import maximum_filter1d  # here, because it takes 50 ms and few need it
 
     peak = maximum_filter1d(index, window, origin=(window - 1) // 2, mode="nearest")
-    found: np.ndarray = np.round(1.0 - index / peak, 12)
-    return found
+    return np.asarray(np.round(1.0 - index / peak, 12))
 
 
 def regimes(
@@ -80,8 +79,7 @@ def regimes(
 def _average(index: np.ndarray, days: int) -> np.ndarray:
     """The mean of each ``days`` values in a row, shape (n - days + 1,)."""
     total = np.concatenate([[0.0], np.cumsum(index)])
-    found: np.ndarray = (total[days:] - total[:-days]) / days
-    return found
+    return np.asarray((total[days:] - total[:-days]) / days)
 
 
 # Pairwise-complete Pearson correlation by masked matrix products (PortBench section B.3).
@@ -102,7 +100,17 @@ class Correlations:
 def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correlations:
     """Pearson correlation of every pair of columns over the rows in which both are present."""
     mask = np.isfinite(returns)
-    x, flat = _standardised(returns, mask)
+    # Columns centred and scaled, zero where missing; and which columns never move.
+    count = np.maximum(mask.sum(axis=0), 1)
+    known = np.where(mask, returns, 0.0)
+    top = np.where(mask, returns, -np.inf).max(axis=0, initial=-np.inf)
+    bottom = np.where(mask, returns, np.inf).min(axis=0, initial=np.inf)
+    flat = ~(top > bottom)
+    scale = np.where(flat, 1.0, np.maximum(np.abs(known).max(axis=0, initial=0.0), np.finfo(float).tiny))
+    known = known / scale  # first by the largest, so that squares of tiny numbers do not vanish
+    centred = np.where(mask, known - known.sum(axis=0) / count, 0.0)
+    deviation = np.sqrt((centred * centred).sum(axis=0) / count)
+    x = centred / np.where(flat | (deviation == 0), 1.0, deviation)
     m = mask.astype(float)
     overlap = m.T @ m
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,37 +122,22 @@ def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correl
     defined = (overlap >= max(min_overlap, 2)) & ~(flat[:, None] | flat[None, :])
     for i, j in zip(*np.nonzero(np.triu((lost | lost.T) & defined)), strict=True):
         both = mask[:, i] & mask[:, j]
-        exact = _pearson(returns[both, i], returns[both, j])
+        # Two-pass correlation of one pair, None where one of the two does not move.
+        a = returns[both, i]
+        b = returns[both, j]
+        if np.ptp(a) == 0 or np.ptp(b) == 0:
+            exact = None
+        else:
+            a, b = a / np.abs(a).max(), b / np.abs(b).max()
+            a, b = a - a.mean(), b - b.mean()
+            norm = float(np.sqrt((a * a).sum())) * float(np.sqrt((b * b).sum()))
+            exact = float((a * b).sum()) / norm if norm > 0 else None
         values[i, j] = values[j, i] = np.nan if exact is None else exact
         defined[i, j] = defined[j, i] = exact is not None
     values = np.where(defined, np.clip(values, -1.0, 1.0), np.nan)
     own = np.arange(values.shape[0])
     values[own, own] = np.where(defined[own, own], 1.0, np.nan)
     return Correlations(values, overlap.astype(int), defined)
-
-
-def _standardised(returns: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns centred and scaled, zero where missing; and which columns never move."""
-    count = np.maximum(mask.sum(axis=0), 1)
-    known = np.where(mask, returns, 0.0)
-    top = np.where(mask, returns, -np.inf).max(axis=0, initial=-np.inf)
-    bottom = np.where(mask, returns, np.inf).min(axis=0, initial=np.inf)
-    flat = ~(top > bottom)
-    scale = np.where(flat, 1.0, np.maximum(np.abs(known).max(axis=0, initial=0.0), np.finfo(float).tiny))
-    known = known / scale  # first by the largest, so that squares of tiny numbers do not vanish
-    centred = np.where(mask, known - known.sum(axis=0) / count, 0.0)
-    deviation = np.sqrt((centred * centred).sum(axis=0) / count)
-    return centred / np.where(flat | (deviation == 0), 1.0, deviation), flat
-
-
-def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Two-pass correlation of one pair, None where one of the two does not move."""
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return None
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()
-    a, b = a - a.mean(), b - b.mean()
-    norm = float(np.sqrt((a * a).sum())) * float(np.sqrt((b * b).sum()))
-    return float((a * b).sum()) / norm if norm > 0 else None
 
 
 def class_correlations(found: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
@@ -209,7 +202,12 @@ def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
     closes = fill_gaps(market.close)
     returns, calm = simple_returns(closes), market.calm[1:]
     found: dict[tuple[str, str], float] = {}
-    means = calm_correlations(returns, market)
+    starts = [at for at in range(0, returns.shape[0] - WINDOW + 1, WINDOW) if calm[at : at + WINDOW].all()]
+    each = [
+        class_correlations(pairwise_correlation(returns[at : at + WINDOW], min_overlap=WINDOW // 2), market.listings)
+        for at in starts
+    ]
+    means = {pair: float(np.mean([one[pair] for one in each if pair in one])) for pair in each[-1]}
     for name in CLASSES:
         found["correlation within", name] = means[name, name]
         found["correlation with equities", name] = means[name, "EQ"]
@@ -223,19 +221,6 @@ def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:
     equal = np.nanmean(returns[calm], axis=1)
     found["equal-weight volatility", "all"] = float(equal.std(ddof=1) * np.sqrt(_YEAR))
     return found
-
-
-def calm_correlations(
-    returns: np.ndarray, market: SyntheticMarket, *, window: int = WINDOW
-) -> dict[tuple[AssetClass, AssetClass], float]:
-    """Mean correlations within and between classes, averaged over the windows in a row that hold calm days only."""
-    calm = market.calm[1:]
-    starts = [at for at in range(0, returns.shape[0] - window + 1, window) if calm[at : at + window].all()]
-    each = [
-        class_correlations(pairwise_correlation(returns[at : at + window], min_overlap=window // 2), market.listings)
-        for at in starts
-    ]
-    return {pair: float(np.mean([one[pair] for one in each if pair in one])) for pair in each[-1]}
 
 
 def calibration_table(seeds: Sequence[int] = (0, 1, 2)) -> str:
@@ -308,8 +293,7 @@ def read(series: MacroSeries, at: int) -> MacroReading:
 
 def released_after(periods: np.ndarray, lag_days: int) -> np.ndarray:
     """Noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970."""
-    found: np.ndarray = (periods.astype("datetime64[D]").astype(np.int64) + lag_days) * _DAY + _NOON
-    return found
+    return np.asarray((periods.astype("datetime64[D]").astype(np.int64) + lag_days) * _DAY + _NOON)
 
 
 def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
@@ -349,36 +333,30 @@ def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
         ("unemployment", "Unemployment rate", "percent", "month", 5, unemployment),
     )
     ends = {"interbank_spread": dead}
-    return tuple(
-        _series(name, title, unit, every, lag, path[: ends.get(name, n)], market.days[: ends.get(name, n)])
-        for name, title, unit, every, lag, path in specs
-    )
-
-
-def _series(name: str, title: str, unit: str, every: str, lag: int, path: np.ndarray, days: np.ndarray) -> MacroSeries:
-    """One series from its daily path, cut into its periods; a monthly value is the mean of the month."""
-    if every == "day":
-        periods, values = days, path
-    elif every == "week":
-        fridays = (days.astype(int) + 3) % 7 == 4
-        periods, values = days[fridays], path[fridays]
-    else:
-        months = days.astype("datetime64[M]")
-        kept, at = np.unique(months, return_inverse=True)
-        values = np.bincount(at, path) / np.bincount(at)
-        periods = (kept + 1).astype("datetime64[D]") - 1
-    stale = {"day": 10, "week": 21, "month": 75}[every]
-    found = periods.copy(), np.round(values, 2), released_after(periods, lag)
-    for array in found:
-        array.setflags(write=False)
-    return MacroSeries(name, title, unit, every, stale, *found)
+    # One series from its daily path, cut into its periods; a monthly value is the mean of the month.
+    series: list[MacroSeries] = []
+    for name, title, unit, every, lag, path in specs:
+        part = path[: ends.get(name, n)]
+        days = market.days[: ends.get(name, n)]
+        if every == "day":
+            periods, values = days, part
+        elif every == "week":
+            fridays = (days.astype(int) + 3) % 7 == 4
+            periods, values = days[fridays], part[fridays]
+        else:
+            months = days.astype("datetime64[M]")
+            kept, at = np.unique(months, return_inverse=True)
+            values = np.bincount(at, part) / np.bincount(at)
+            periods = (kept + 1).astype("datetime64[D]") - 1
+        stale = {"day": 10, "week": 21, "month": 75}[every]
+        found = periods.copy(), np.round(values, 2), released_after(periods, lag)
+        for array in found:
+            array.setflags(write=False)
+        series.append(MacroSeries(name, title, unit, every, stale, *found))
+    return tuple(series)
 
 
 _AFTER_CLOSE = 21 * 3600 + 1800
-
-
-class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,11 +381,6 @@ class Fundamentals:
     places: dict[str, list[int]]
 
     @staticmethod
-    def none() -> Fundamentals:
-        """Nothing was filed."""
-        return Fundamentals.of(())
-
-    @staticmethod
     def of(filings: Sequence[Filing]) -> Fundamentals:
         """The table of these filings, in any order."""
         ordered = tuple(sorted(filings, key=lambda one: one.filed_at))
@@ -427,7 +400,7 @@ class Fundamentals:
         newest = {(one.period, one.field): one for one in map(self.filings.__getitem__, places[:upto])}
         return tuple(newest[key] for key in sorted(newest))
 
-    def digest_into(self, whole: _Digest, at: int) -> None:
+    def digest_into(self, whole: Any, at: int) -> None:
         """Add everything that was filed by ``at`` to a running hash."""
         count = int(np.searchsorted(self.known_at, at, side="right"))
         whole.update(self.known_at[:count].tobytes())
@@ -502,17 +475,9 @@ class News:
 
 def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes_at: np.ndarray) -> tuple[News, ...]:
     """Large moves, class summaries at the end of each month and monthly releases, in order of publication."""
-    items = [*_moves(market, closes_at), *_summaries(market, closes_at), *_releases(macro)]
-    return tuple(sorted(items, key=lambda one: (one.published_at, one.text)))
-
-
-def _after_close(closes_at: np.ndarray, row: int) -> datetime:
-    """Fifteen minutes after the close of a day."""
-    return datetime.fromtimestamp(int(closes_at[row]) + 900, UTC)
-
-
-def _moves(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]:
-    """The largest move of each day, where it is large for the instrument."""
+    items: list[News] = []
+    after_close = [datetime.fromtimestamp(int(at) + 900, UTC) for at in closes_at]
+    # the largest move of each day, where it is large for the instrument
     close = market.close
     change = close[1:] / close[:-1] - 1.0
     known = np.nan_to_num(change)
@@ -528,38 +493,30 @@ def _moves(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]:
         by = NewsFact(one.id, "change", moved, day, f"{100 * abs(moved):.1f} %")
         way = "up" if moved > 0 else "down"
         text = f"{one.name} ({one.id}) closed at {closed.shown}, {way} {by.shown} on the day."
-        yield News(_after_close(closes_at, row), (one.id,), text, "market report", (closed, by))
-
-
-def _summaries(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]:
-    """How each class did, on the last weekday of each month."""
+        items.append(News(after_close[row], (one.id,), text, "market report", (closed, by)))
+    # how each class did, on the last weekday of each month
     months = market.days.astype("datetime64[M]")
     ends = np.flatnonzero(months[1:] != months[:-1])
-    for row in ends[ends >= SUMMARY_DAYS]:
+    for row in ends[ends >= SUMMARY_DAYS].tolist():
         for name, columns in class_members(market.listings).items():
-            moved = market.close[row, columns] / market.close[row - SUMMARY_DAYS, columns] - 1.0
-            there = np.isfinite(moved)
-            if not there.any():
-                continue
-            ids, moved, day = tuple(market.listings[i].id for i in columns[there]), moved[there], market.days[row]
-            mean, risers = float(moved.mean()), int((moved > 0).sum())
-            by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
-            up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
-            of = NewsFact(name, "counted", float(moved.size), day, f"{moved.size} instruments")
-            label = CLASS_NAMES[name].replace("_", " ").capitalize()
-            text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
-            yield News(_after_close(closes_at, int(row)), ids, text, "monthly review", (by, up, of))
-
-
-def _releases(macro: Sequence[MacroSeries]) -> Iterator[News]:
-    """The monthly series as they are published."""
-    for series in macro:
-        if series.every != "month":
-            continue
+            moves = close[row, columns] / close[row - SUMMARY_DAYS, columns] - 1.0
+            there = np.isfinite(moves)
+            if there.any():
+                ids, moves, day = tuple(market.listings[i].id for i in columns[there]), moves[there], market.days[row]
+                mean, risers = float(moves.mean()), int((moves > 0).sum())
+                by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
+                up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
+                of = NewsFact(name, "counted", float(moves.size), day, f"{moves.size} instruments")
+                label = CLASS_NAMES[name].replace("_", " ").capitalize()
+                text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
+                items.append(News(after_close[row], ids, text, "monthly review", (by, up, of)))
+    # the monthly series as they are published
+    for series in (one for one in macro if one.every == "month"):
         for now in range(1, series.values.size):
             value, before = float(series.values[now]), float(series.values[now - 1])
             new = NewsFact(series.id, "value", value, series.periods[now], f"{value:.2f} {series.unit}")
             old = NewsFact(series.id, "previous", before, series.periods[now], f"after {before:.2f}")
             text = f"{series.title}: {new.shown} {old.shown} in the month before."
             published = datetime.fromtimestamp(int(series.released[now]), UTC)
-            yield News(published, (), text, "statistics office", (new, old))
+            items.append(News(published, (), text, "statistics office", (new, old)))
+    return tuple(sorted(items, key=lambda one: (one.published_at, one.text)))

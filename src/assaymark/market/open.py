@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
 from pathlib import Path
@@ -109,14 +109,6 @@ class ClassOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
-    """A run of days without a close, between two closes."""
-
-    first: np.datetime64
-    days: int
-
-
-@dataclass(frozen=True, slots=True)
 class Quote:
     """One instrument at one time: its last close, the day of it, and its changes over 1, 20 and 60 days (or None)."""
 
@@ -136,22 +128,22 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
         there = np.isfinite(closes[:, columns])
         rows = np.flatnonzero(there.any(axis=1))
         if rows.size:
-            gaps = [gap for column in columns for gap in gaps_of(history, history.listings[column].id)]
+            gaps = [days for column in columns for _, days in gaps_of(history, history.listings[column].id)]
             first, last = history.days[rows[0]], history.days[rows[-1]]
-            missing, long = sum(gap.days for gap in gaps), sum(gap.days > GAP_LIMIT for gap in gaps)
+            missing, long = sum(gaps), sum(days > GAP_LIMIT for days in gaps)
             bars = int(there.sum())
             found.append(ClassOverview(name, columns.size, first, last, bars, missing, long, index[name]))
     return tuple(found)
 
 
-def gaps_of(history: History, instrument: str) -> tuple[Gap, ...]:
-    """The gaps of one instrument, oldest first."""
+def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int], ...]:
+    """The first day and the length in days of each run without a close between two closes, oldest first."""
     ids = [one.id for one in history.listings]
     if instrument not in ids:
         raise UnknownNameError("instrument", instrument, ids)
     there = np.flatnonzero(np.isfinite(history.bars["close"][:, ids.index(instrument)]))
     holes = np.diff(there) - 1
-    return tuple(Gap(history.days[there[at] + 1], int(holes[at])) for at in np.flatnonzero(holes))
+    return tuple((history.days[there[at] + 1], int(holes[at])) for at in np.flatnonzero(holes))
 
 
 def quotes(view: AsOf) -> tuple[Quote, ...]:
@@ -255,7 +247,14 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         for column in columns if table in tables else ():
             if count := tables[table][column].null_count:
                 problems.append(Problem(f"{table}, {column}", f"is missing in {count} rows"))
-    problems += [] if actions is None else _action_problems(actions, [row["id"] for row in rows])
+    if actions is not None:  # of strangers, or with an amount that is none
+        if strangers := sorted(set(actions["instrument"].to_pylist()) - {row["id"] for row in rows} - {None}):
+            problems.append(Problem(f"actions, {_some(strangers)}", "is in no table of instruments"))
+        for kind, what in (("split", "must be positive"), ("dividend", "must not be negative")):
+            values = actions[kind].to_numpy().astype(float)
+            bad = values <= 0 if kind == "split" else values < 0
+            if wrong := int((bad | np.isinf(values)).sum()):
+                problems.append(Problem(f"actions, {kind}", f"{what}, and finite ({wrong} rows are not)"))
     if problems:
         raise InputError(f"snapshot {name}", problems)
     macro = tables["macro"].filter(tables["macro"]["value"].is_valid())
@@ -296,17 +295,6 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         ),
         unstated=frozenset(one.id for one, missing in zip(listings, bars.unstated, strict=True) if missing),
     )
-
-
-def _action_problems(table: Any, ids: Sequence[str]) -> Iterator[Problem]:
-    """Actions of strangers, or with an amount that is none."""
-    if strangers := sorted(set(table["instrument"].to_pylist()) - set(ids) - {None}):
-        yield Problem(f"actions, {_some(strangers)}", "is in no table of instruments")
-    for name, what in (("split", "must be positive"), ("dividend", "must not be negative")):
-        values = table[name].to_numpy().astype(float)
-        bad = values <= 0 if name == "split" else values < 0
-        if wrong := int((bad | np.isinf(values)).sum()):
-            yield Problem(f"actions, {name}", f"{what}, and finite ({wrong} rows are not)")
 
 
 def _some(names: Sequence[str]) -> str:

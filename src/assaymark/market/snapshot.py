@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
-from assaymark.market.instruments import LAST_DAY, ShownSnapshot
-from assaymark.market.macro import MacroSeries
+from assaymark.market.instruments import LAST_DAY
+from assaymark.notebook import Grid, Heading, Note, Part, Result
 from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
+from assaymark.text import clean, count
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _TEXT, _DATE, _FLOAT = pa.string(), pa.date32(), pa.float64()
@@ -61,7 +62,7 @@ OPTIONAL = frozenset({"actions"})
 """Tables that a folder holds only where they have rows; see `assaymark.market.instruments.CorporateAction`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Origin:
     """Where a snapshot is from: the source, when it was asked, what it was asked for, and what may be done with it."""
 
@@ -73,7 +74,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Snapshot(ShownSnapshot):
+class Snapshot(Result):
     """The long tables of one answer of one source; a table that the source does not have is empty."""
 
     id: str
@@ -84,17 +85,23 @@ class Snapshot(ShownSnapshot):
         problems = [Problem(name, f"is no table of a snapshot; tables are {', '.join(SCHEMAS)}")
                     for name in self.tables if name not in SCHEMAS]  # fmt: skip
         problems += [
-            Problem(
-                name,
-                f"must have the columns {SCHEMAS[name].names}, in this order and of its types (got {table.schema})",
-            )
+            Problem(name, f"must have the columns {SCHEMAS[name].names}, in this order and of its types "
+                          f"(got {table.schema})")
             for name, table in self.tables.items()
             if name in SCHEMAS and not table.schema.equals(SCHEMAS[name])
-        ]
+        ]  # fmt: skip
         if problems:
             raise InputError(f"snapshot {self.id}", problems)
         whole = {name: self.tables.get(name, schema.empty_table()) for name, schema in SCHEMAS.items()}
         object.__setattr__(self, "tables", MappingProxyType(whole))
+
+    def _parts(self) -> Iterator[Part]:
+        yield Heading(clean(self.id, 80))
+        yield Note(f"from {clean(self.origin.source, 60)}, asked {self.origin.retrieved_at:%Y-%m-%d %H:%M}")
+        yield Note(f"licence: {clean(self.origin.licence, 200)}")
+        yield from (Note(f"note: {clean(note, 300)}") for note in self.origin.notes)
+        rows = tuple((name, count(table.num_rows)) for name, table in self.tables.items())
+        yield Grid(("Table", "Rows"), rows, frozenset({1}))
 
 
 _NEVER: Final = np.iinfo(np.int64).max
@@ -103,13 +110,9 @@ _NEVER: Final = np.iinfo(np.int64).max
 def synthetic_snapshot(seed: int = 0) -> Snapshot:
     """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one."""
     # Nobody was asked and no clock is read: the time is that of the last close, so a seed always gives one snapshot.
-    origin = Origin(
-        source="synthetic",
-        retrieved_at=datetime(LAST_DAY.year, LAST_DAY.month, LAST_DAY.day, 21, tzinfo=UTC),
-        query={"seed": seed},
-        licence="made here, free to use",
-        notes=("every instrument, price, number and text is invented", "gaps and delistings are deliberate"),
-    )
+    last = datetime(LAST_DAY.year, LAST_DAY.month, LAST_DAY.day, 21, tzinfo=UTC)
+    notes = ("every instrument, price, number and text is invented", "gaps and delistings are deliberate")
+    origin = Origin("synthetic", last, {"seed": seed}, "made here, free to use", notes)
     return snapshot_of(synthetic_history(seed), f"synthetic-{seed}", origin)
 
 
@@ -120,9 +123,28 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
         schema = SCHEMAS[name]
         return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
 
+    # All series, one after the other.
+    macro = history.macro
+    sizes = [one.values.size for one in macro]
+    ends = [np.full(one.values.size, _NEVER) if one.until is None else one.until for one in macro]
+
+    def text(values: Sequence[str]) -> Any:
+        return pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
+
+    series = _table(
+        "macro",
+        series=text([one.id for one in macro]),
+        ref_period=np.concatenate([np.empty(0, "datetime64[D]"), *(one.periods for one in macro)]),
+        value=_numbers(np.concatenate([np.empty(0), *(one.values for one in macro)])),
+        realtime_start=_instants(np.concatenate([np.empty(0, np.int64), *(one.released for one in macro)])),
+        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])),
+        unit=text([one.unit for one in macro]),
+        title=text([one.title for one in macro]),
+        stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
+    )
     tables = {
         "bars": _bars(history, id),
-        "macro": _macro(history.macro),
+        "macro": series,
         "instruments": listed("instruments", [tuple(one.as_row(currency).values()) for one in history.listings]),
         # An item of news is named by a digest of its time and text.
         "news": listed("news", [
@@ -198,27 +220,6 @@ def _bars(history: History, snapshot: str) -> Any:
         source=repeated(history.source),
         snapshot=repeated(snapshot),
         **values,
-    )
-
-
-def _macro(macro: Sequence[MacroSeries]) -> Any:
-    """All series, one after the other."""
-    sizes = [one.values.size for one in macro]
-    ends = [np.full(one.values.size, _NEVER) if one.until is None else one.until for one in macro]
-
-    def text(values: Sequence[str]) -> Any:
-        return pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
-
-    return _table(
-        "macro",
-        series=text([one.id for one in macro]),
-        ref_period=np.concatenate([np.empty(0, "datetime64[D]"), *(one.periods for one in macro)]),
-        value=_numbers(np.concatenate([np.empty(0), *(one.values for one in macro)])),
-        realtime_start=_instants(np.concatenate([np.empty(0, np.int64), *(one.released for one in macro)])),
-        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])),
-        unit=text([one.unit for one in macro]),
-        title=text([one.title for one in macro]),
-        stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
     )
 
 

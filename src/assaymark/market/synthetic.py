@@ -73,29 +73,25 @@ def multivariate_t(rng: np.random.Generator, n: int, correlation: np.ndarray, *,
     """Correlated t draws of unit variance, shape (n, k): one mixing variable a day, so bad days are bad for all."""
     normal = rng.standard_normal((n, correlation.shape[0])) @ np.linalg.cholesky(correlation).T
     mixing = np.sqrt((dof - 2) / rng.chisquare(dof, n))
-    found: np.ndarray = normal * mixing[:, None]
-    return found
+    return np.asarray(normal * mixing[:, None])
 
 
 def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: float = 4.5) -> np.ndarray:
     """Independent t draws of unit variance."""
-    found: np.ndarray = rng.standard_t(dof, shape) * np.sqrt((dof - 2) / dof)
-    return found
+    return np.asarray(rng.standard_t(dof, shape) * np.sqrt((dof - 2) / dof))
 
 
 def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
     """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``."""
     centred = draws - draws[calm].mean(axis=0)
     own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
-    found: np.ndarray = centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T)
-    return found
+    return np.asarray(centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T))
 
 
 def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
     """Columns of mean 0 and variance 1 on calm days."""
     kept = draws[calm]
-    found: np.ndarray = (draws - kept.mean(axis=0)) / kept.std(axis=0)
-    return found
+    return np.asarray((draws - kept.mean(axis=0)) / kept.std(axis=0))
 
 
 def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
@@ -108,8 +104,7 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
         found = np.minimum(found, top)
         pairs = (found.sum() ** 2 - (found**2).sum()) / (n * (n - 1))
         found = found * np.sqrt(wanted / pairs)
-    result: np.ndarray = np.minimum(found, top)
-    return result
+    return np.asarray(np.minimum(found, top))
 
 
 # What the market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4). What it does
@@ -248,14 +243,6 @@ def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ..
     return tuple(found)
 
 
-def calm_days(windows: Sequence[Window], n: int) -> np.ndarray:
-    """Which of n days lie in no window, bool array of shape (n,)."""
-    calm = np.ones(n, dtype=bool)
-    for window in windows:
-        calm[window.rows] = False
-    return calm
-
-
 def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
     """Class factors with the shared shock and the higher volatility of the windows, shape (n_days, 6)."""
     found = factors.copy()
@@ -264,14 +251,6 @@ def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Seque
         weight = np.abs(_TOGETHER) * _SHARE
         mixed = np.sqrt(1 - weight) * found[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
         found[window.rows] = mixed * _scaled(window.plan.common)
-    return found
-
-
-def stress_own(own: np.ndarray, class_of: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
-    """What instruments have alone, with the higher volatility of the windows, shape (n_days, n_instruments)."""
-    found = own.copy()
-    for window in windows:
-        found[window.rows] *= _scaled(window.plan.own)[class_of]
     return found
 
 
@@ -343,7 +322,10 @@ class SyntheticMarket(ShownHistory):
     @property
     def calm(self) -> np.ndarray:
         """Which days lie in no stress window, bool array of shape (n_days,)."""
-        return calm_days(self.windows, self.days.size)
+        found = np.ones(self.days.size, dtype=bool)
+        for window in self.windows:
+            found[window.rows] = False
+        return found
 
     def period(self, window: str) -> tuple[str, str]:
         """First and last day of a stress window, in ISO form."""
@@ -369,13 +351,15 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     days = weekdays(FIRST_DAY, LAST_DAY)
     windows = draw_windows(rng["windows"], days)
     members = class_members(listings)
-    calm, class_of = calm_days(windows, days.size), _class_of(listings)
+    calm, class_of = np.ones(days.size, dtype=bool), np.array([CLASSES.index(one.asset_class) for one in listings])
+    for window in windows:
+        calm[window.rows] = False
     begins = np.array([one.listed for one in listings], dtype="datetime64[D]")
     ends = np.array([one.delisted or LAST_DAY for one in listings], dtype="datetime64[D]")
     alive: np.ndarray = (days[:, None] >= begins) & (days[:, None] <= ends)
     sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[one.sub]) for one in listings])
 
-    shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm)
+    shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
     # Moves of unit variance over each instrument's own calm days, with mean zero there.
     moves, use = shared + own, alive & calm[:, None]
     days_used = use.sum(axis=0)
@@ -404,21 +388,16 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     return SyntheticMarket(seed, listings, days, *bars, windows, policy, equity_volatility, states, spot_days, spot)
 
 
-def _class_of(listings: tuple[Listing, ...]) -> np.ndarray:
-    """The place of each instrument's class in `CLASSES`."""
-    return np.array([CLASSES.index(one.asset_class) for one in listings])
-
-
 def _random_parts(
     rng: Mapping[str, np.random.Generator],
     days: np.ndarray,
     listings: tuple[Listing, ...],
     windows: tuple[Window, ...],
     calm: np.ndarray,
+    class_of: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What instruments share, what each has alone, the equity factor's volatility a year, and the class loadings."""
-    n, class_of = days.size, _class_of(listings)
-    members = class_members(listings)
+    n, members = days.size, class_members(listings)
     weight = np.empty(len(listings))
     for name, columns in members.items():
         # The share of pairs of one class that are in one sub-sector.
@@ -444,7 +423,8 @@ def _random_parts(
     level = speed[:, 0] / speed[calm, 0].mean()
     for window in windows:
         level[window.rows] *= window.plan.common
-    return class_factors[:, class_of] * weight, stress_own(beside, class_of, windows), level, weight
+        beside[window.rows] *= _scaled(window.plan.own)[class_of]
+    return class_factors[:, class_of] * weight, beside, level, weight
 
 
 def _bars(

@@ -22,7 +22,7 @@ ORDER_RULES: Final = ("max_weight", "min_cash", "max_leverage", "max_orders", "a
 """The kinds of constraint that `audit` decides; ``fee`` enters the settlement."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Settlement:
     """A book after its orders, at the prices given. Amounts are in the book's currency."""
 
@@ -83,8 +83,10 @@ def settle(
     bought = sold = 0.0
     orders = 0
     for action in actions:
-        change = signed_units(action, units[action.instrument]) if action.instrument else 0.0
-        if not change:
+        # the units that an action adds to a position; negative where it takes some away
+        change = SIDES.get(action.kind, 0) * (action.quantity or 0.0)
+        change = -units[action.instrument] if action.kind == "close" else change
+        if not action.instrument or not change:
             continue
         orders += 1
         value = abs(change) * prices[action.instrument]
@@ -94,18 +96,9 @@ def settle(
     residual = portfolio.cash - bought + sold - fees
     values = {name: held * prices[name] for name, held in units.items() if abs(held) > 1e-12}
     equity = residual + math.fsum(values.values())
-    return Settlement(
-        cash=portfolio.cash,
-        bought=bought,
-        sold=sold,
-        fees=fees,
-        residual=residual,
-        positions={name: units[name] for name in values},
-        exposure=math.fsum(map(abs, values.values())),
-        equity=equity,
-        weights={name: value / equity if equity > 0 else math.inf for name, value in values.items()},
-        orders=orders,
-    )
+    weights = {name: value / equity if equity > 0 else math.inf for name, value in values.items()}
+    exposure, positions = math.fsum(map(abs, values.values())), {name: units[name] for name in values}
+    return Settlement(portfolio.cash, bought, sold, fees, residual, positions, exposure, equity, weights, orders)
 
 
 def prices_of(context: Context) -> dict[str, float]:
@@ -115,13 +108,6 @@ def prices_of(context: Context) -> dict[str, float]:
         if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
             found[fact.instrument] = float(fact.value)
     return found
-
-
-def signed_units(action: Action, held: float) -> float:
-    """The units that an action adds to a position of ``held``; negative where it takes some away."""
-    if action.kind == "close":
-        return -held
-    return SIDES.get(action.kind, 0) * (action.quantity or 0.0)
 
 
 def fee_of(constraints: Iterable[Constraint]) -> float:

@@ -125,7 +125,7 @@ def _life(history: History, instrument: str) -> str:
     listing = next(one for one in history.listings if one.id == instrument)
     end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
     lines = [f"{clean(instrument, 40)}: {clean(listing.name, 80)}, listed {listing.listed}, {end}"]
-    long = [f"{gap.days} days from {gap.first}" for gap in gaps if gap.days > GAP_LIMIT]
+    long = [f"{days} days from {first}" for first, days in gaps if days > GAP_LIMIT]
     lines.append(f"{counted(len(gaps), 'gap')}; too long to be carried: {', '.join(long) or 'none'}")
     return "\n".join(lines)
 

@@ -14,9 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.benchmark.questions import (
+    CHANGES,
     TEMPLATES,
     Context,
+    Direction,
+    Number,
+    PairAllocation,
+    PositionSize,
+    Printed,
     Question,
+    Rebalancing,
+    RegimeCall,
+    RegimeView,
+    ReturnDirection,
+    SharpeAllocation,
+    TailRisk,
+    Trade,
+    Weights,
     answer_text,
     dataset_card,
     manifest,
@@ -27,22 +41,6 @@ from assaymark.benchmark.questions import (
     score_answer,
     write_questions,
 )
-from assaymark.benchmark.questions.payloads import (
-    Direction,
-    Number,
-    PairAllocation,
-    PositionSize,
-    Printed,
-    Rebalancing,
-    RegimeCall,
-    RegimeView,
-    ReturnDirection,
-    SharpeAllocation,
-    TailRisk,
-    Trade,
-    Weights,
-)
-from assaymark.benchmark.questions.templates import CHANGES
 from assaymark.errors import InputError
 
 RETURNS = (-0.02, 0.01, 0.03)

@@ -14,22 +14,31 @@ from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.benchmark.questions import (
+    CHANGES,
     COUNTS,
     TEMPLATES,
     Context,
+    Direction,
+    Number,
+    Printed,
     QAScore,
     Question,
+    RegimeView,
     Scored,
+    Trade,
+    Weights,
+    answer_of,
+    binds,
+    day_of,
     generate_questions,
     guess,
     score_answer,
+    shared_out,
     solve,
+    split_of,
     tabulate,
 )
 from assaymark.benchmark.questions import templates as draws
-from assaymark.benchmark.questions.payloads import Direction, Number, Printed, RegimeView, Trade, Weights
-from assaymark.benchmark.questions.published import shared_out, split_of
-from assaymark.benchmark.questions.templates import CHANGES, answer_of, binds, day_of
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History
 

@@ -18,15 +18,29 @@ from assaymark.benchmark.questions.payloads import (
     ABLATED,
     CONDITIONS,
     LEVELS,
+    REGIME_NAMES,
     SPLITS,
     TEMPLATES,
     Answer,
     Condition,
     Context,
+    Direction,
+    Number,
+    PairAllocation,
     Payload,
+    PositionSize,
+    Printed,
+    Rebalancing,
     Regime,
+    RegimeCall,
+    RegimeView,
+    ReturnDirection,
+    SharpeAllocation,
     Split,
+    TailRisk,
     Template,
+    Trade,
+    Weights,
 )
 from assaymark.benchmark.questions.published import (
     COUNTS,
@@ -38,16 +52,20 @@ from assaymark.benchmark.questions.published import (
     question_line,
     questions_digest,
     read_questions,
+    shared_out,
+    split_of,
     write_questions,
 )
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.questions.templates import CHANGES, Question, answer_of, binds, day_of
 from assaymark.benchmark.reference import guess, solve
 
 __all__ = [
-    "ABLATED", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "SPLITS", "TEMPLATES",
-    "Answer", "Cell", "Condition", "Context", "Payload", "QAScore", "QATable", "Question", "QuestionSet", "Read",
-    "Regime", "Scored", "Split", "Template", "answer_text", "dataset_card", "generate_questions", "guess", "manifest",
-    "question_line", "questions_digest", "read_answer", "read_questions", "score_answer", "solve", "tabulate",
-    "template_digest", "write_questions",
+    "ABLATED", "CHANGES", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "REGIME_NAMES",
+    "SPLITS", "TEMPLATES", "Answer", "Cell", "Condition", "Context", "Direction", "Number", "PairAllocation",
+    "Payload", "PositionSize", "Printed", "QAScore", "QATable", "Question", "QuestionSet", "Read", "Rebalancing",
+    "Regime", "RegimeCall", "RegimeView", "ReturnDirection", "Scored", "SharpeAllocation", "Split", "TailRisk",
+    "Template", "Trade", "Weights", "answer_of", "answer_text", "binds", "dataset_card", "day_of",
+    "generate_questions", "guess", "manifest", "question_line", "questions_digest", "read_answer", "read_questions",
+    "score_answer", "shared_out", "solve", "split_of", "tabulate", "template_digest", "write_questions",
 ]  # fmt: skip

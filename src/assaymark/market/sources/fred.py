@@ -212,8 +212,7 @@ def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
     """The last day of each period: the service names months, quarters and years by their first day."""
     if every not in _MONTHS:
         return dates
-    found: np.ndarray = (dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1
-    return found
+    return np.asarray((dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1)
 
 
 def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
@@ -235,11 +234,7 @@ def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
     checked_size(len(body), manners)
     checked_status(status, headers)
     checked_data(body)
-    return _root(body, status, key)
-
-
-def _root(body: bytes, status: int, key: str) -> ElementTree.Element:
-    """The root of an answer; an error that the service names becomes ours."""
+    # The root of an answer; an error that the service names becomes ours.
     # A zero byte is a wider encoding, in which the words looked for here would be spelled otherwise.
     if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:
         raise Stopped(

@@ -267,8 +267,7 @@ class DailySeries:
     @property
     def known_at(self) -> np.ndarray:
         """When each bar became known, int64 seconds since 1970 in UTC."""
-        found: np.ndarray = self.days.astype("datetime64[D]").astype(np.int64) * 86_400 + self.complete_at
-        return found
+        return np.asarray(self.days.astype("datetime64[D]").astype(np.int64) * 86_400 + self.complete_at)
 
     def within(self, first: date, last: date, now: datetime) -> DailySeries:
         """The bars of these days, without those whose day is not over yet at ``now``."""

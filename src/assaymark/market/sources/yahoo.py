@@ -123,7 +123,37 @@ def _series(client: Any, session: Any, symbol: str, request: Request, asking: As
             said = ticker.get_history_metadata(repair=False)
             # One by one: some keys of it are a question of their own to the service.
             meta = {name: said.get(name) for name in _SAID}
-        return _from_frame(symbol, frame, meta, request)
+        # One symbol from the client's table and what it says about the instrument.
+        kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
+        chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
+        if chosen is None:
+            what = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here"
+            raise InputError(symbol, [Problem(symbol, f"{what} (say class.{symbol}=...)")])
+        if not currency:
+            raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
+        days = np.array([one.date() for one in frame.index], dtype="datetime64[D]")
+        bars = {name: frame[column].to_numpy(dtype=float) for name, column in _FIELDS.items()}
+        adjusted = frame["Adj Close"].to_numpy(dtype=float)
+        splits = frame["Stock Splits"].to_numpy(dtype=float)
+        splits = np.where(splits > 0.0, splits, 1.0)
+        # The service states earlier days in units of today; later splits make them those of their day again.
+        since = np.append(np.cumprod(splits[::-1])[::-1][1:], 1.0) if days.size else splits
+        bars = {name: one / since if name == "volume" else one * since for name, one in bars.items()}
+        paid = np.nan_to_num(frame["Dividends"].to_numpy(dtype=float)) * since
+        factor = np.divide(adjusted, bars["close"], out=np.full(days.size, np.nan), where=bars["close"] != 0)
+        actions = tuple(
+            CorporateAction(symbol, days[at].astype(object), float(splits[at]), float(paid[at]))
+            for at in np.flatnonzero((splits != 1.0) | (paid > 0.0)).tolist()
+        )
+        # The client hands over a time; no day where the service does not say it.
+        first = meta.get("firstTradeDate")
+        listed = first.date() if isinstance(first, datetime) and first == first else None
+        late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
+        return DailySeries(
+            id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
+            name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
+            bars=bars, adj_factor=factor, actions=actions, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
+        )  # fmt: skip
     except (Stopped, InputError):
         raise
     except exceptions.YFRateLimitError:
@@ -140,40 +170,6 @@ def _series(client: Any, session: Any, symbol: str, request: Request, asking: As
         raise InputError(symbol, [Problem(symbol, what)]) from None
 
 
-def _from_frame(symbol: str, frame: Any, meta: Mapping[str, Any], request: Request) -> DailySeries:
-    """One symbol from the client's table and what it says about the instrument."""
-    kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
-    chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
-    if chosen is None:
-        what = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here (say class.{symbol}=...)"
-        raise InputError(symbol, [Problem(symbol, what)])
-    if not currency:
-        raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
-    days = np.array([one.date() for one in frame.index], dtype="datetime64[D]")
-    bars = {name: frame[column].to_numpy(dtype=float) for name, column in _FIELDS.items()}
-    adjusted = frame["Adj Close"].to_numpy(dtype=float)
-    splits = frame["Stock Splits"].to_numpy(dtype=float)
-    splits = np.where(splits > 0.0, splits, 1.0)
-    # The service states earlier days in units of today; later splits make them those of their day again.
-    since = np.append(np.cumprod(splits[::-1])[::-1][1:], 1.0) if days.size else splits
-    bars = {name: one / since if name == "volume" else one * since for name, one in bars.items()}
-    paid = np.nan_to_num(frame["Dividends"].to_numpy(dtype=float)) * since
-    factor = np.divide(adjusted, bars["close"], out=np.full(days.size, np.nan), where=bars["close"] != 0)
-    actions = tuple(
-        CorporateAction(symbol, days[at].astype(object), float(splits[at]), float(paid[at]))
-        for at in np.flatnonzero((splits != 1.0) | (paid > 0.0)).tolist()
-    )
-    # The client hands over a time; no day where the service does not say it.
-    first = meta.get("firstTradeDate")
-    listed = first.date() if isinstance(first, datetime) and first == first else None
-    late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
-    return DailySeries(
-        id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
-        name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
-        bars=bars, adj_factor=factor, actions=actions, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
-    )  # fmt: skip
-
-
 @contextmanager
 def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
     """A session of the client's own transport that asks with manners; the client is as it was before, afterwards."""
@@ -182,21 +178,7 @@ def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
     session = transport.requests.Session(
         impersonate="chrome", curl_options={transport.CurlOpt.MAXFILESIZE_LARGE: manners.most_bytes}
     )
-    session.request = _polite(session.request, transport.CurlError, manners, endpoint)
-    hidden = config.debug.hide_exceptions
-    data.YfData.cache_get.cache_clear()
-    config.debug.hide_exceptions = False
-    try:
-        yield session
-    finally:
-        config.debug.hide_exceptions = hidden
-        data.YfData.cache_get.cache_clear()
-        data.YfData(session=data.new_session())
-        session.close()
-
-
-def _polite(plain: Any, failure: type[Exception], manners: Manners, endpoint: str | None) -> Any:
-    """The session's way to ask, with attempts, limits and checks around it."""
+    plain = session.request
 
     def request(method: str, url: str, **rest: Any) -> Any:
         parts = urlsplit(url)
@@ -207,7 +189,7 @@ def _polite(plain: Any, failure: type[Exception], manners: Manners, endpoint: st
         def once() -> Any:
             try:
                 answer = plain(method, target, **rest)
-            except failure as exc:
+            except transport.CurlError as exc:
                 if getattr(exc, "code", None) == _TOO_LARGE:
                     checked_size(manners.most_bytes + 1, manners)
                 raise Busy(f"the service does not answer ({one_line(exc)})") from None
@@ -226,7 +208,17 @@ def _polite(plain: Any, failure: type[Exception], manners: Manners, endpoint: st
         except Busy as exc:
             raise ConnectionError(str(exc)) from None
 
-    return request
+    session.request = request
+    hidden = config.debug.hide_exceptions
+    data.YfData.cache_get.cache_clear()
+    config.debug.hide_exceptions = False
+    try:
+        yield session
+    finally:
+        config.debug.hide_exceptions = hidden
+        data.YfData.cache_get.cache_clear()
+        data.YfData(session=data.new_session())
+        session.close()
 
 
 _TOO_LARGE = 63

@@ -214,7 +214,22 @@ class _Day:
 
     def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
         self.bars, self.rules, self.universe = bars, rules, universe
-        self.marks = _marks(book, bars, rules)
+        # The price of every held symbol at the moment orders fill; all problems of the book at once.
+        problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
+        marks: dict[str, float] = {}
+        for symbol, units in book.positions.items():
+            if not abs(units) < math.inf:
+                problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
+            bar = bars.get(symbol)
+            price = None if bar is None else bar.at(rules.fill)
+            if price is None:
+                what = "is held and has no price; give its last one with its age"
+                problems.append(Problem(f"bars.{symbol}", what))
+            else:
+                marks[symbol] = price
+        if problems:
+            raise InputError("broker", problems)
+        self.marks = marks
         self.cash = book.cash
         self.units = {symbol: units for symbol, units in book.positions.items() if units}
         self.nav_before = book.nav(self.marks)
@@ -383,25 +398,6 @@ class _Day:
         self.rejections.append(
             Rejection(order=number, symbol=order.symbol, reason=reason, text=what, quantity=quantity)
         )
-
-
-def _marks(book: Book, bars: Mapping[str, Bar], rules: Rules) -> dict[str, float]:
-    """The price of every held symbol at the moment orders fill; all problems of the book at once."""
-    problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
-    marks: dict[str, float] = {}
-    for symbol, units in book.positions.items():
-        if not abs(units) < math.inf:
-            problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
-        bar = bars.get(symbol)
-        price = None if bar is None else bar.at(rules.fill)
-        if price is None:
-            what = "is held and has no price; give its last one with its age"
-            problems.append(Problem(f"bars.{symbol}", what))
-        else:
-            marks[symbol] = price
-    if problems:
-        raise InputError("broker", problems)
-    return marks
 
 
 # Whether a record of trading agrees with itself: fills against positions, fills against bars, cash against both

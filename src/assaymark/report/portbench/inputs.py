@@ -51,7 +51,7 @@ QUESTIONS: Final = "questions"
 """The leaderboard of the questions; every other one bears the name of its profile."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BenchModel:
     """A model that was put through the benchmark; ``words`` say what a reference model does."""
 
@@ -66,7 +66,7 @@ class BenchModel:
         return self.model.startswith("reference/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ProfileView:
     """One investor profile with its limits (Table 7): shares, VaR negative."""
 
@@ -77,7 +77,7 @@ class ProfileView:
     var_limit: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WindowView:
     """One window: first and last day as ISO dates, how many decisions fall into it."""
 
@@ -89,7 +89,7 @@ class WindowView:
     decisions: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class NavPath:
     """One history: net asset value on each trading day, 1.0 on the first. A baseline has no profile."""
 
@@ -101,7 +101,7 @@ class NavPath:
     baseline: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StageTrace:
     """One stage on one date: what was asked and said (S1 to S3), what was true, and how the score came about.
 
@@ -122,7 +122,7 @@ class StageTrace:
     arithmetic: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DateTrace:
     """One decision date of an episode."""
 
@@ -132,7 +132,7 @@ class DateTrace:
     stages: tuple[StageTrace, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EpisodeTrace:
     """One model under one profile through one window, in the manner of figures 28 to 30."""
 
@@ -142,7 +142,7 @@ class EpisodeTrace:
     dates: tuple[DateTrace, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class QuestionTrace:
     """One question as it was asked, answered and scored; some of each template are shown."""
 
@@ -158,7 +158,7 @@ class QuestionTrace:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AskedQuestion:
     """One answer to one question: its score, how it could be read, and the key of its call.
 
@@ -176,7 +176,7 @@ class AskedQuestion:
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassView:
     """One asset class of the market.
 
@@ -193,7 +193,7 @@ class ClassView:
     index: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SnapshotView:
     """What a model is shown on one date. ``layers`` are name, heads and rows of the tables, as prompts print them.
 
@@ -208,7 +208,7 @@ class SnapshotView:
     between: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class MarketView:
     """The market of a run: its classes over the sampled ``days``, correlations, and snapshots of some dates.
 
@@ -225,7 +225,7 @@ class MarketView:
     snapshots: tuple[SnapshotView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TemplateView:
     """The questions of one template: the whole set by ``splits``, and those of the ``split`` that was asked.
 

@@ -14,7 +14,7 @@ from assaymark.judging.season.table import SeasonTable
 from assaymark.records import EvidenceState, Measurement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonAgent:
     """One agent: its name, who makes its model, the model, and what it alone was told (empty with a shared prompt)."""
 
@@ -29,7 +29,7 @@ class SeasonAgent:
         return self.model.startswith("reference/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonJudge:
     """One judge. ``datasheet`` is where its datasheet lies seen from the site's folder, None without one."""
 
@@ -46,7 +46,7 @@ class SeasonJudge:
         return self.model.startswith("reference/")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonPath:
     """Net asset value day by day, in currency; ``start`` is what it began with."""
 
@@ -57,7 +57,7 @@ class SeasonPath:
     nav: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonTrade:
     """A fill. ``price`` is None where the record has none; ``kind`` as in `SeasonFill`."""
 
@@ -68,7 +68,7 @@ class SeasonTrade:
     kind: str = "order"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonRefusal:
     """An order that was not carried out: the word for why, and the sentence that its agent was shown."""
 
@@ -77,7 +77,7 @@ class SeasonRefusal:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonStep:
     """One decision and what came of it.
 
@@ -101,7 +101,7 @@ class SeasonStep:
     mismatches: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonClaimLine:
     """One checkable statement of a record, in both layers.
 
@@ -130,7 +130,7 @@ class SeasonClaimLine:
         return len(layers) > 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonGradeView:
     """What one judge gave one agent's whole record: axes and parts in points, by name.
 
@@ -157,7 +157,7 @@ class SeasonGradeView:
     parts: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SeasonRule:
     """One line of the rules page: the field of the season file, its value, and what it means."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,7 @@ from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baseli
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.published import dataset_card, generate_questions, manifest, write_questions
-from assaymark.benchmark.reference import PREFIX, reference_benchmark_models, words_of
+from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.benchmark.scores import STAGES
 from assaymark.claims.boards import (
     FORMULAS,
@@ -35,12 +34,11 @@ from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
 from assaymark.judging import find_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
-from assaymark.metrology.measure_orders import level_measurements
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
 from assaymark.report.notebook import bench_parts
-from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
+from assaymark.report.portbench import BenchRun, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.workflow.ask import say_raised
@@ -50,34 +48,31 @@ from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, 
 from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 from assaymark.workflow.track import bench_text, unknown_model
-from assaymark.workflow.tracks.benchmark_ask import (
-    Answered,
-    Episode,
-    ask_questions,
-    asked_questions,
-    planned_questions,
+from assaymark.workflow.tracks.benchmark_measure import (
+    NO_CHOICE,
+    boards_of,
+    ceiling_measurements,
+    grade_rationales,
+    pipeline_measurements,
     question_measurements,
     question_scores,
-    question_traces,
     rank_measurements,
+    without_choice,
+)
+from assaymark.workflow.tracks.benchmark_plan import (
+    Episode,
+    LockedBench,
+    ask_questions,
+    lock_bench,
+    open_bench,
+    planned_questions,
     rules_of,
     run_episodes,
     stored_answers,
     stored_episodes,
     true_episodes,
 )
-from assaymark.workflow.tracks.benchmark_measure import (
-    NO_CHOICE,
-    boards_of,
-    ceiling_measurements,
-    ceps_items,
-    grade_rationales,
-    pipeline_measurements,
-    unscored_models,
-    without_choice,
-)
-from assaymark.workflow.tracks.benchmark_plan import LockedBench, lock_bench, open_bench
-from assaymark.workflow.tracks.benchmark_view import episode_trace, market_view, template_views
+from assaymark.workflow.tracks.benchmark_view import BenchParts, bench_run
 from assaymark.workflow.verdict_file import Panel, decided_file, tally_of
 
 
@@ -239,15 +234,6 @@ class Benched(Result):
         yield Note(f"page: {self.page}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
-    """What a run folder has: the pipeline, the questions, or both."""
-
-    episodes: tuple[Episode, ...] | None
-    baselines: tuple[BaselineResult, ...]
-    answers: tuple[Answered, ...] | None
-
-
 def bench_pipeline(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
     progress: Progress = silent,
@@ -258,7 +244,7 @@ def bench_pipeline(
     say_raised(models, progress)
     if locked.plan.judges:
         grade_rationales(folder, locked, episodes, models, now=now, progress=progress)
-    return _publish(folder, locked, _Parts(episodes, _baselines(locked), stored_answers(folder, locked)))
+    return _publish(folder, locked, BenchParts(episodes, _baselines(locked), stored_answers(folder, locked)))
 
 
 def bench_qa(
@@ -271,7 +257,7 @@ def bench_qa(
     answers = ask_questions(folder, locked, models, progress=progress)
     say_raised(models, progress)
     episodes = stored_episodes(folder, locked, progress=progress)
-    return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
+    return _publish(folder, locked, BenchParts(episodes, _baselines(locked) if episodes else (), answers))
 
 
 def bench_report(folder: RunFolder, *, calls: Calls = "all", progress: Progress = silent) -> Benched:
@@ -286,9 +272,9 @@ def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
     return _decided(folder, locked, _stored(folder, locked, progress))[0]
 
 
-def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> _Parts:
+def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> BenchParts:
     episodes = stored_episodes(folder, locked, progress=progress)
-    return _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
+    return BenchParts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
 
 
 def _lock(
@@ -342,7 +328,7 @@ def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
     )
 
 
-def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all") -> Benched:
+def _publish(folder: RunFolder, locked: LockedBench, parts: BenchParts, calls: Calls = "all") -> Benched:
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
@@ -389,7 +375,7 @@ def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterato
                 )  # fmt: skip
 
 
-def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
+def _decided(folder: RunFolder, locked: LockedBench, parts: BenchParts) -> tuple[BenchRun, BenchVerdicts]:
     plan, episodes, answers = locked.plan, parts.episodes, parts.answers
     measurements: list[Measurement] = []
     scores: list[Score] = []
@@ -428,75 +414,8 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
     )  # fmt: skip
     write_json(folder.verdicts, file)
     write_sums(folder)
-    return _run_of(folder, locked, parts, measurements, decided), decided
-
-
-def _run_of(
-    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
-) -> BenchRun:
-    """What the pages of a run show."""
-    plan, data, episodes, answers = locked.plan, locked.data, parts.episodes or (), parts.answers or ()
-    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
-    known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
-    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
-    dates = [date for one in episodes for date in one.result.dates]
-    models = tuple(
-        BenchModel(name=one.name, model=one.model, family=one.family, words=words_of(one.model)) for one in plan.models
-    )
-    profiles = [profile_named(name) for name in plan.pipeline.profiles]
-    limits = ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
-    windows = tuple(
-        WindowView(
-            name=one.window, title=one.spec.title or one.window, first=str(one.spec.first), last=str(one.spec.last),
-            stress=one.spec.kind == "stress", decisions=len(one.decisions),
-        )
-        for one in data.windows
-    )  # fmt: skip
-    results = [one.result for one in episodes if one.agent.name not in gone]
-    paths = [
-        NavPath(model=one.model, profile=one.profile, window=one.window, days=tuple(map(str, one.days)), nav=one.nav)
-        for one in results
-    ]
-    paths += [
-        NavPath(
-            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
-        )
-        for one in parts.baselines
-    ]
-    asked = {one.question.id: one.question for answered in answers for one in answered.items}
-    turned = ceps_items(episodes, unscored_models(locked, episodes) if episodes else {}, other=True)
-    others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, level=plan.level)
-    return BenchRun(
-        name=plan.name,
-        title=plan.title or "PortBench",
-        plan_hash=locked.plan_hash,
-        locked_at=locked.locked_at,
-        convention=plan.convention,
-        market=f"{where}, snapshot {data.history.snapshot}",
-        instruments=data.universe.size,
-        frequency=plan.pipeline.frequency,
-        cost_bps=plan.pipeline.cost_bps,
-        level=plan.level,
-        models=models,
-        profiles=tuple(
-            ProfileView(name=one.name, **{limit: getattr(one, limit) for limit in limits}) for one in profiles
-        ),
-        windows=windows,
-        leaderboards=decided.leaderboards,
-        verdicts=decided.verdicts,
-        measurements=tuple(measurements),
-        paths=tuple(paths),
-        episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
-        questions=question_traces(answers),
-        asked=asked_questions(answers),
-        replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
-        notes=tuple(_notes(plan, episodes, measurements)),
-        panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        answers=Counter(one.scored.state for answered in answers for one in answered.items),
-        data=market_view(locked, snapshots=parts.episodes is not None),
-        templates=tuple(template_views(locked, asked.values())),
-        others={one.labels["model"]: one for one in others},
-    )
+    notes = _notes(plan, episodes or (), measurements)
+    return bench_run(folder, locked, parts, measurements, decided, notes, _left_out(measurements)), decided
 
 
 def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
+from functools import partial
 from itertools import product
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 
 from assaymark.benchmark.episode import BaselineResult
-from assaymark.benchmark.market import Window
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import (
     RISK_SAFE,
@@ -24,15 +24,24 @@ from assaymark.benchmark.profiles import (
     risk_safe,
     stress_score,
 )
+from assaymark.benchmark.questions.answers import Cell, tabulate
+from assaymark.benchmark.questions.payloads import Condition
 from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.scores import STAGES, Convention, DateResult, EpisodeResult
-from assaymark.claims.boards import DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
+from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, SHARPE_CONTRAST
 from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements
+from assaymark.metrology.estimates import number
+from assaymark.metrology.measure_orders import (
+    RESAMPLES,
+    ScoredItems,
+    board_measurements,
+    level_measurements,
+    rank_agreement,
+)
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies
 from assaymark.plan import toml_text
@@ -50,18 +59,17 @@ from assaymark.records import (
     Measurement,
     Provenance,
     Rationale,
+    Score,
 )
-from assaymark.report.portbench.inputs import ALL
+from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
 from assaymark.workflow.verbs import finish
 
-if TYPE_CHECKING:
-    from assaymark.workflow.tracks.benchmark_ask import Episode
-    from assaymark.workflow.tracks.benchmark_plan import LockedBench
-
+measured = partial(number, Measurement)
 
 _COLUMNS: Final[Mapping[str, str]] = {
     "close": "price",
@@ -215,7 +223,6 @@ def pipeline_measurements(
 ) -> list[Measurement]:
     """Every measurement of the pipeline of a run."""
     rng = np.random.default_rng([locked.plan.seed, 1])
-    specs = {one.name: one for one in locked.data.specs}
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
     gone = left_out(locked, replies)
     mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
@@ -229,12 +236,9 @@ def pipeline_measurements(
     found = [
         *family_measurements(locked, boards, others),
         *_stage_means(locked, [one.result for one in episodes], unscored),
-        *_alignment(locked, episodes),
-        *_falls(episodes, specs),
-        *_ratios(locked, episodes, baselines, specs, rng),
-        *_performances(episodes),
-        *_baseline_figures(baselines, specs, locked.plan.level, rng),
-        *_risk_safe(episodes, specs, unscored),
+        *_by_history(locked, episodes, unscored),
+        *_ratios(locked, episodes, baselines, rng),
+        *_baseline_figures(locked, baselines, rng),
     ]
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
 
@@ -243,7 +247,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
     found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for one in episodes:
-        found[one.agent.name] |= {heard.key: heard.missing for heard in one.notes.heard.values()}
+        found[one.agent.name] |= {heard.key: heard.missing for heard in one.heard.values()}
     return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
 
 
@@ -258,19 +262,13 @@ def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     return found
 
 
-def _measured(
-    name: str, labels: Mapping[str, str], value: float | None, n: int, n_of: str, method: str, **more: Any
-) -> Measurement:
-    return Measurement(name=name, labels=labels, value=value, n=n, n_of=n_of, method=method, **more)
-
-
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
     """``missing.share`` of each model that lacks replies; ``left_out`` is why it was left out, empty if it was not."""
     for model, (lost, asked) in replies.items():
         if lost:
             labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
             method = "share without a reply"
-            yield _measured(MISSING, labels, lost / asked, asked, "replies asked for", method, detail=detail)
+            yield measured(MISSING, labels, lost / asked, (asked, "replies asked for"), method, detail=detail)
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -280,8 +278,8 @@ def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]
             yield item
         else:
             kept = {name: value for name, value in item.detail.items() if name in _RULES}
-            gone_too = dataclasses.replace(item, value=None, low=None, high=None, level=None)
-            yield dataclasses.replace(gone_too, state=f"no score: {why}", detail=kept)
+            gone_too = replace(item, value=None, low=None, high=None, level=None)
+            yield replace(gone_too, state=f"no score: {why}", detail=kept)
 
 
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
@@ -338,7 +336,7 @@ def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
     """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
-    stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
+    stressed = {one.window for one in locked.data.windows if one.spec.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
         "CEPS": lambda date: date.ceps,
@@ -363,53 +361,60 @@ def _stage_means(
 def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
     """What the answers themselves score: the ceiling of every stage."""
     return [
-        dataclasses.replace(item, name="bench.ceiling", labels={key: item.labels[key] for key in ("profile", "stage")})
+        replace(item, name="bench.ceiling", labels={key: item.labels[key] for key in ("profile", "stage")})
         for item in _stage_means(locked, results)
         if item.labels["windows"] == "all"
     ]
 
 
-def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
-    """Adaptation: how far the mean alignments of a model's profiles lie apart (eq. 8)."""
-    profiles = locked.plan.pipeline.profiles
-    for agent in locked.plan.models:
-        seen = {
-            profile: [
-                date.pas
-                for one in episodes
-                if (one.agent.name, one.result.profile) == (agent.name, profile)
-                for date in one.result.dates
-            ]
-            for profile in profiles
-        }
+def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapping[str, str]) -> Iterator[Measurement]:
+    """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
+    specs, profiles = {one.window: one.spec for one in locked.data.windows}, locked.plan.pipeline.profiles
+    for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
+        seen = {profile: list[float]() for profile in profiles}
+        for result in (one.result for one in episodes if one.agent.name == agent.name):
+            seen[result.profile] += [date.pas for date in result.dates]  # type: ignore[index]
         means = {str(profile): float(np.mean(values)) for profile, values in seen.items()}
-        several = len(profiles) > 1
-        yield _measured(
-            "bench.adaptation", {"model": agent.name}, adaptation_score(means) if several else None,
-            sum(map(len, seen.values())), "dates",
+        yield measured(
+            "bench.adaptation", {"model": agent.name}, adaptation_score(means) if len(profiles) > 1 else None,
+            (sum(map(len, seen.values())), "dates"),
             "population standard deviation of the mean alignment of each profile",
-            state="ok" if several else "not defined: one profile, needs two", detail={"profiles": means},
+            state="not defined: one profile, needs two", detail={"profiles": means},
         )  # fmt: skip
-
-
-def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
-    """The maximum drawdown of every history, by both conventions, and the stress score of each profile."""
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for one in episodes:
         result, tolerance = one.result, profile_named(one.result.profile).drawdown_tolerance
         stress, depth = specs[result.window].kind == "stress", _depth(result.nav)
-        detail = {"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav)}
-        method = f"maximum drawdown, {ONE_HISTORY}"
-        yield _measured(
-            DRAWDOWN, _labels(result), depth, result.nav.size, "days", method,
-            detail={**detail, "wanted": list(STRESS_SCENARIOS)},
+        yield measured(
+            DRAWDOWN, _labels(result), depth, (result.nav.size, "days"), f"maximum drawdown, {ONE_HISTORY}",
+            detail={
+                "tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav),
+                "wanted": list(STRESS_SCENARIOS),
+            },
         )  # fmt: skip
         if stress:
             scores[result.model, result.profile].append(stress_score(depth, tolerance))
     for (model, profile), found in scores.items():
-        labels, method = {"model": model, "profile": profile}, "mean of 1 - drawdown / tolerance, at least 0, "
-        mean = float(np.mean(found))
-        yield _measured("bench.stress", labels, mean, len(found), "windows", method + ONE_HISTORY)
+        method = f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}"
+        count, mean = (len(found), "windows"), float(np.mean(found))
+        yield measured("bench.stress", {"model": model, "profile": profile}, mean, count, method)
+    for result in (one.result for one in episodes):
+        name, labels, dates = "bench.performance", _labels(result), result.dates
+        turnover = np.array([date.turnover for date in dates])
+        yield from _figures(name, labels, result.nav, np.stack([date.executed for date in dates]), turnover)
+        bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in dates]
+        method = "mean share of instruments with the signal buy, of which alone the oracle may hold"
+        yield measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), (len(dates), "dates"), method)
+        if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
+            continue
+        why, mean = unscored.get(result.model), float(np.mean([date.ceps for date in dates]))
+        detail: dict[str, JSON] = {"threshold": RISK_SAFE[result.window]}
+        detail |= {"safe": risk_safe(result.window, mean)} if why is None else {}
+        yield measured(
+            "bench.risk_safe", {"model": result.model, "profile": result.profile, "scenario": result.window},
+            mean if why is None else None, (len(dates), "dates"), "mean CEPS of the decisions of one window",
+            state=f"no score: {why}", detail=detail,
+        )  # fmt: skip
 
 
 def _depth(nav: Floats) -> float:
@@ -417,14 +422,17 @@ def _depth(nav: Floats) -> float:
 
 
 def _ratios(
-    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult],
-    specs: Mapping[str, Window], rng: np.random.Generator,
-) -> Iterator[Measurement]:  # fmt: skip
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult], rng: np.random.Generator
+) -> Iterator[Measurement]:
     """Sharpe ratios in the calm windows, and their differences from equal weight.
 
     A history that cannot be resampled has a state in words.
     """
-    level = locked.plan.level
+    level, specs = locked.plan.level, {one.window: one.spec for one in locked.data.windows}
+
+    def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
+        return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state=state)
+
     evens = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
     calm = [name for name, one in specs.items() if one.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
@@ -433,7 +441,7 @@ def _ratios(
         for one in mine:
             if one not in moving:
                 for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
-                    yield _no_ratio(name, one.result, "not defined: the history does not vary")
+                    yield no_ratio(name, one.result, "not defined: the history does not vary")
         if not moving:
             continue
         pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
@@ -441,7 +449,7 @@ def _ratios(
         try:
             ratios, gaps = sharpe_ratios(np.stack(list(map(_returns, navs))), pairs, rng=rng, level=level)
         except NotMeasurableError as exc:
-            yield from (_no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
+            yield from (no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
             continue
         for at, one in enumerate(moving):
             yield _ratio("bench.sharpe", _labels(one.result), ratios[at], level, {})
@@ -466,82 +474,129 @@ def _labels(result: EpisodeResult) -> dict[str, str]:
 def _ratio(
     name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
 ) -> Measurement:
-    return _measured(
-        name, dict(labels), found.value, found.n, "days", found.method, low=found.low, high=found.high, level=level,
+    return measured(
+        name, dict(labels), found.value, (found.n, "days"), found.method, ends=(found.low, found.high), level=level,
         detail={"block": found.block, **detail},
     )  # fmt: skip
 
 
-def _no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
-    return _measured(name, _labels(result), None, result.nav.size, "days", "Sharpe ratio", state=state)
-
-
-def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
-    for one in episodes:
-        name, labels, dates = "bench.performance", _labels(one.result), one.result.dates
-        yield from _figures(name, labels, one.result.nav)
-        turnover = np.array([date.turnover for date in dates])
-        yield from _book_figures(name, labels, np.stack([date.executed for date in dates]), turnover)
-        bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in dates]
-        method = "mean share of instruments with the signal buy, of which alone the oracle may hold"
-        yield _measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), len(dates), "dates", method)
-
-
 def _baseline_figures(
-    baselines: Sequence[BaselineResult], specs: Mapping[str, Window], level: float, rng: np.random.Generator
+    locked: LockedBench, baselines: Sequence[BaselineResult], rng: np.random.Generator
 ) -> Iterator[Measurement]:
+    specs = {one.window: one.spec for one in locked.data.windows}
     for one in baselines:
         name, labels = "bench.baseline", {"baseline": one.name, "window": one.window}
-        yield from _figures(name, labels, one.nav)
-        yield from _book_figures(name, labels, one.weights, one.turnover)
-        yield _figure(name, {**labels, "figure": "drawdown"}, _depth(one.nav), one.nav, {})
-        labels["figure"] = "sharpe"
+        yield from _figures(name, labels, one.nav, one.weights, one.turnover)
+        yield _figure(name, labels, "drawdown", _depth(one.nav), one.nav, {})
         if specs[one.window].kind == "normal" and _moves(one.nav):
-            ((ratio,), _) = sharpe_ratios([_returns(one.nav)], rng=rng, level=level)
-            yield _ratio(name, labels, ratio, level, {})
+            ((ratio,), _) = sharpe_ratios([_returns(one.nav)], rng=rng, level=locked.plan.level)
+            yield _ratio(name, {**labels, "figure": "sharpe"}, ratio, locked.plan.level, {})
         else:
             found = performance(one.nav)
-            yield _figure(name, labels, found.sharpe, one.nav, found.undefined)
+            yield _figure(name, labels, "sharpe", found.sharpe, one.nav, found.undefined)
 
 
-def _figures(name: str, labels: Mapping[str, str], nav: Floats) -> Iterator[Measurement]:
+def _figures(
+    name: str, labels: Mapping[str, str], nav: Floats, weights: Floats, turnover: Floats
+) -> Iterator[Measurement]:
+    """Figures of a history, and means over its decisions: turnover, number of holdings and largest weight."""
     found = performance(nav)
     for figure in FIGURES:
-        yield _figure(name, {**labels, "figure": figure}, getattr(found, figure), nav, found.undefined)
+        yield _figure(name, labels, figure, getattr(found, figure), nav, found.undefined)
+    figures = {
+        "turnover": float(turnover.mean()), "holdings": float((weights > _HELD).sum(axis=1).mean()),
+        "largest_weight": float(weights.max(axis=1).mean()),
+    }  # fmt: skip
+    method = "mean over the decisions of one history"
+    for figure, value in figures.items():
+        yield measured(name, {**labels, "figure": figure}, value, (turnover.size, "dates"), method)
 
 
 def _figure(
-    name: str, labels: Mapping[str, str], value: float | None, nav: Floats, undefined: Mapping[str, str]
+    name: str, labels: Mapping[str, str], figure: str, value: float | None, nav: Floats, undefined: Mapping[str, str]
 ) -> Measurement:
-    state = "ok" if value is not None else f"not defined: {undefined.get(labels['figure'], 'too few days')}"
-    method = f"{labels['figure'].replace('_', ' ')} of daily values, {ONE_HISTORY}"
-    return _measured(name, labels, value, nav.size, "days", method, state=state)
+    state = f"not defined: {undefined.get(figure, 'too few days')}"
+    method = f"{figure.replace('_', ' ')} of daily values, {ONE_HISTORY}"
+    return measured(name, {**labels, "figure": figure}, value, (nav.size, "days"), method, state=state)
 
 
-def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnover: Floats) -> Iterator[Measurement]:
-    """Turnover, number of holdings and largest weight: means over the decisions."""
-    figures = {
-        "turnover": float(turnover.mean()),
-        "holdings": float((weights > _HELD).sum(axis=1).mean()),
-        "largest_weight": float(weights.max(axis=1).mean()),
-    }
-    method = "mean over the decisions of one history"
-    for figure, value in figures.items():
-        yield _measured(name, {**labels, "figure": figure}, value, turnover.size, "dates", method)
+def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
+    """Rows of the table of scores, by both conventions."""
+    for model, items in answers.items():
+        for item in items:
+            one = item.question
+            labels = {"template": one.template, "condition": item.condition, "regime": one.regime, "split": one.split}
+            for convention, scored in ((locked.plan.convention, item.score), (locked.other, item.other)):
+                yield Score(
+                    about=one.id, agent=model, cluster=str(one.day), name="QA", value=float(scored.score),
+                    convention=convention, state=scored.state, labels=labels,
+                )  # fmt: skip
 
 
-def _risk_safe(
-    episodes: Sequence[Episode], specs: Mapping[str, Window], unscored: Mapping[str, str]
-) -> Iterator[Measurement]:
-    for result in (one.result for one in episodes):
-        if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
-            continue
-        why, n = unscored.get(result.model), len(result.dates)
-        mean = float(np.mean([date.ceps for date in result.dates]))
-        least: dict[str, JSON] = {"threshold": RISK_SAFE[result.window]}
-        yield _measured(
-            "bench.risk_safe", {"model": result.model, "profile": result.profile, "scenario": result.window},
-            mean if why is None else None, n, "dates", "mean CEPS of the decisions of one window",
-            state="ok" if why is None else f"no score: {why}",
-            detail=least | {"safe": risk_safe(result.window, mean)} if why is None else least,
-        )  # fmt: skip
+def question_items(
+    answers: Answers, condition: Condition, unscored: Mapping[str, str], *, other: bool = False
+) -> ScoredItems:
+    """Scores of every model on every question under one condition; questions of one day are one cluster."""
+    rows = [[one for one in items if one.condition == condition] for items in answers.values()]
+    values = np.array([[(one.other if other else one.score).score for one in row] for row in rows])
+    values[[name in unscored for name in answers]] = np.nan
+    return ScoredItems(
+        tuple(answers), values, tuple(str(one.question.day) for one in rows[0]),
+        tuple(one.question.template for one in rows[0]), unscored,
+    )  # fmt: skip
+
+
+def question_replies(answers: Answers) -> Lacking:
+    """How many questions each model gave no reply to, of how many."""
+    return {model: (sum(item.missing for item in items), len(items)) for model, items in answers.items()}
+
+
+def question_measurements(locked: LockedBench, answers: Answers) -> list[Measurement]:
+    """The leaderboard of questions, and means by template, kind and regime under each condition."""
+    level = locked.plan.level
+    first = locked.plan.questions.conditions[0]
+    replies = question_replies(answers)
+    gone = left_out(locked, replies)
+    boards, others = ({QUESTIONS: question_items(answers, first, gone, other=other)} for other in (False, True))
+    found = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
+    for at, (model, items) in enumerate(answers.items()):
+        table = tabulate(items, rng=np.random.default_rng([locked.plan.seed, 3, at]), level=level)
+        cells: list[tuple[Cell | None, str, dict[str, str]]] = []
+        for condition, of in ((first, table.templates), ("restricted", table.restricted)):
+            cells += [(cell, condition, {"template": template}) for template, cell in of.items()]
+        cells += [(cell, "full less restricted", {"template": template}) for template, cell in table.ablation.items()]
+        cells += [(cell, first, {"regime": regime}) for regime, cell in table.regimes.items()]
+        cells += [(table.formula, first, {"kind": "formula"}), (table.judgment, first, {"kind": "judgment"})]
+        rows = [
+            measured(
+                "bench.question", {"model": model, "condition": asked, **labels}, cell.value, (cell.n, "questions"),
+                cell.method, ends=(cell.low, cell.high), level=level,
+            )
+            for cell, asked, labels in (*cells, (table.mean, first, {}))
+            if cell is not None
+        ]  # fmt: skip
+        found += without_numbers(rows, gone)
+    return found
+
+
+def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers: Answers) -> list[Measurement]:
+    """Whether models rank alike on questions and in the pipeline; nothing for fewer than three models."""
+    if len(locked.plan.models) < 3:
+        return []
+    board = boards_of(locked)[0]
+    mine = [one for one in episodes if board in (ALL, one.result.profile)]
+    first = locked.plan.questions.conditions[0]
+
+    unscored, gone = unscored_models(locked, episodes), left_out(locked, question_replies(answers))
+
+    def measured(resamples: int, *, other: bool) -> Measurement:
+        rest = unscored_models(locked, episodes, other=True) if other else {}
+        two = question_items(answers, first, gone, other=other), ceps_items(mine, unscored | rest, other=other)
+        rng = np.random.default_rng([locked.plan.seed, 2])
+        return rank_agreement(
+            DISSOCIATION, *two, {"board": board}, rng=rng, level=locked.plan.level, resamples=resamples
+        )
+
+    found, turned = measured(RESAMPLES, other=False), measured(2, other=True).value
+    detail = found.detail if turned is None else {**found.detail, "other": turned}
+    return [replace(found, detail=detail)]

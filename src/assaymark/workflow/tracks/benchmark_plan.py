@@ -1,34 +1,40 @@
-"""What a benchmark would ask and cost, before anything is sent."""
+"""The plan of a benchmark in its run folder, what it would cost, and every call that it makes, with the replies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from assaymark.benchmark.episode import EpisodeState, MarketWindow
-from assaymark.benchmark.market import BenchMarket, Universe, Window, choose_universe, window_named, windows_of
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
+from assaymark.benchmark.market import BenchMarket, Universe, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.published import generate_questions, read_questions
+from assaymark.benchmark.questions.answers import QAScore, Scored, score_answer
+from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition
+from assaymark.benchmark.questions.published import generate_questions, read_questions, write_questions
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
-from assaymark.benchmark.replies import model_call, stage_texts
-from assaymark.benchmark.scores import Convention
+from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call, stage_texts
+from assaymark.benchmark.scores import Convention, EpisodeResult, Stage
 from assaymark.encoding import write_atomic
-from assaymark.engine import CallSpec, Reply
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.prices import Prices
-from assaymark.engine.providers.http_agent import is_outside
-from assaymark.errors import PlanError
+from assaymark.engine.providers.http_agent import is_outside, no_reply
+from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import History, open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
-from assaymark.workflow.forecast import Stage, forecast
+from assaymark.report.portbench.inputs import QUESTIONS
+from assaymark.workflow.ask import hold_ledger, require_all, run_all
+from assaymark.workflow.forecast import Forecast, forecast
+from assaymark.workflow.forecast import Stage as Asking
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
     Amendment,
     RunFolder,
@@ -38,12 +44,9 @@ from assaymark.workflow.run_folder import (
     read_text,
     require_version_2,
     write_lock,
+    write_sums,
 )
-from assaymark.workflow.tracks.benchmark_ask import planned_questions, rules_of
-
-if TYPE_CHECKING:
-    from assaymark.workflow.forecast import Forecast
-
+from assaymark.workflow.track import Within
 
 BENCHMARK: Final = Track(
     format="assaymark benchmark lock 2",
@@ -63,11 +66,6 @@ class BenchData:
     universe: Universe
     market: BenchMarket
     windows: tuple[MarketWindow, ...]
-
-    @property
-    def specs(self) -> tuple[Window, ...]:
-        """The windows as they are defined."""
-        return tuple(one.spec for one in self.windows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ class LockedBench:
     @property
     def families(self) -> int:
         """How many families of tests share the error rate of the plan, whether or not they were run yet."""
-        return 2 + any(one.kind == "normal" for one in self.data.specs)
+        return 2 + any(one.spec.kind == "normal" for one in self.data.windows)
 
 
 def is_benchmark(folder: RunFolder) -> bool:
@@ -112,22 +110,26 @@ def lock_bench(
     if folder.lock.is_file():
         BENCHMARK.stored(folder)
     plan = parse_plan(text, source=source)
+    data = open_data(plan)
+    made = fingerprint(plan, data)
     if folder.lock.is_file():
-        data = open_data(plan)
-        made = fingerprint(plan, data)
-        locked = open_bench(folder, data if _same_market(folder, plan) else None)
+        before = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
+        ours, theirs = before.pipeline, plan.pipeline
+        same = before.market == plan.market and all(
+            getattr(ours, name) == getattr(theirs, name) for name in ("windows", "lookback", "frequency", "correlation")
+        )  # then the data need not be opened twice
+        locked = open_bench(folder, data if same else None)
         if locked.plan_hash != made:
             raise PlanError(
                 f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
             )
         return locked
-    data = open_data(plan)
     if first is not None:
-        first(LockedBench(plan, fingerprint(plan, data), "", data))
+        first(LockedBench(plan, made, "", data))
     with new_folder(folder.path):
         write_atomic(folder.plan, text)
-        write_lock(folder, bench_lock(fingerprint(plan, data), to_json(now), inputs_of(data)))
+        write_lock(folder, bench_lock(made, to_json(now), inputs_of(data)))
     return open_bench(folder)
 
 
@@ -181,15 +183,6 @@ def inputs_of(data: BenchData) -> dict[str, str]:
     return {"market": data.history.snapshot, "instruments": content_id({"ids": list(data.universe.ids)})}
 
 
-def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:
-    """Whether the locked plan is about the same market and windows, so that its data need not be opened twice."""
-    locked = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
-    one, other = locked.pipeline, plan.pipeline
-    return locked.market == plan.market and all(
-        getattr(one, name) == getattr(other, name) for name in ("windows", "lookback", "frequency", "correlation")
-    )
-
-
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
     """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written."""
     require_version_2(folder)
@@ -197,9 +190,9 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", data)
     if questions:
-        stage = Stage("questions", [call for *_, call in planned_questions(locked)])
+        stage = Asking("questions", [call for *_, call in planned_questions(locked)])
         return forecast([stage], folder, None, prices)
-    found = forecast([Stage("pipeline", list(_pipeline(locked)))], folder, None, prices)
+    found = forecast([Asking("pipeline", list(_pipeline(locked)))], folder, None, prices)
     return found.noting(
         "calls after the first of a window show what was answered before: reference replies stand in for that"
     )
@@ -224,3 +217,225 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
                 state.take(reply)
+
+
+ANSWER_KEY: Final = "reference/portbench-answer-key"
+"""What stands where the model's name would, in episodes that are answered with what was true."""
+
+
+SHOWN: Final = 900
+"""Characters of a prompt or a reply of the pipeline that a page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Excerpts of one call and its reply; ``missing`` says that none came."""
+
+    prompt: str
+    reply: str
+    cut: bool
+    key: str
+    missing: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Episode:
+    """One finished episode: scored by the plan's convention and by the other one, from the same replies.
+
+    ``heard`` has excerpts of each call by date and stage.
+    """
+
+    agent: AgentSpec
+    state: EpisodeState
+    result: EpisodeResult
+    other: EpisodeResult
+    heard: Mapping[tuple[date, Stage], Heard]
+
+
+def rules_of(plan: BenchPlan) -> EpisodeRules:
+    """What a plan sets for every episode."""
+    one = plan.pipeline
+    return EpisodeRules(plan.convention, one.alpha, one.penalty, one.cost_bps, one.drift_limit)
+
+
+def pipeline_calls(locked: LockedBench) -> int:
+    """How many calls the pipeline makes: three a decision date."""
+    plan = locked.plan
+    dates = sum(len(one.decisions) for one in locked.data.windows)
+    return 3 * dates * len(plan.models) * len(plan.pipeline.profiles)
+
+
+def run_episodes(
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
+) -> tuple[Episode, ...]:
+    """Take every episode of a plan to its end; what the ledger has is not asked again."""
+    engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
+    total = pipeline_calls(locked)
+    with Ledger.open(folder.ledger) as ledger:
+        hold_ledger(folder, ledger, locked)
+
+        def answered(calls: Sequence[CallSpec], done: int) -> dict[str, Reply]:
+            keys = [call.key for call in calls]
+            if ledger.pending(keys):
+                ledger.plan(calls)
+                told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
+                summary = run_all(ledger, calls, models, engine, what="pipeline", progress=told)
+                require_all(summary, "the pipeline", folder)
+            return dict(ledger.replies(keys))
+
+        found = _each_episode(locked, answered, lambda done: progress("pipeline", done, total))
+    assert found is not None
+    return found
+
+
+def stored_episodes(
+    folder: RunFolder, locked: LockedBench, *, progress: Progress = silent
+) -> tuple[Episode, ...] | None:
+    """The episodes of a plan from the replies in its ledger; None if some are missing."""
+    if not folder.has_ledger:
+        return None
+    total = pipeline_calls(locked)
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        return _each_episode(
+            locked,
+            lambda calls, _done: dict(ledger.replies({call.key for call in calls})),
+            lambda done: progress("reading the pipeline", done, total),
+        )
+
+
+def _each_episode(
+    locked: LockedBench,
+    replies_to: Callable[[Sequence[CallSpec], int], Mapping[str, Reply]],
+    progress: Callable[[int], None],
+) -> tuple[Episode, ...] | None:
+    """Every episode under both conventions, wave by wave; None where a reply is missing.
+
+    The replies are those to the plan's convention. By the other one a prompt might differ, with its portfolio: what
+    counts is what was answered.
+    """
+    plan, rules = locked.plan, rules_of(locked.plan)
+    turned = replace(rules, convention=locked.other)
+    played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.data.windows)
+    episodes: list[tuple[EpisodeState, EpisodeState, dict[tuple[date, Stage], Heard]]] = [
+        (EpisodeState(*one, rules), EpisodeState(*one, turned), {}) for one in played
+    ]
+    done = 0
+    while wave := [(one, call) for one in episodes if (call := one[0].next_call()) is not None]:
+        replies = replies_to(list({call.key: call for _, call in wave}.values()), done)
+        if any(call.key not in replies for _, call in wave):
+            return None
+        for (first, second, heard), call in wave:
+            reply, asked = replies[call.key], first.asked[-1]
+            prompt, half = "".join(part.text for part in call.messages[-1].parts), SHOWN // 2
+            cut = len(prompt) > SHOWN or len(reply.text) > SHOWN
+            shown = prompt if len(prompt) <= SHOWN else f"{prompt[:half]}\n[...]\n{prompt[-half:]}"
+            heard[asked.day, asked.stage] = Heard(shown, reply.text[:SHOWN], cut, call.key, no_reply(reply))
+            first.take(reply)
+            second.follow(reply)
+        done += len(wave)
+        progress(done)
+    return tuple(
+        Episode(first.agent, first, first.result(), second.result(), heard) for first, second, heard in episodes
+    )
+
+
+def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
+    """Episodes in which every stage is answered with what was true: nobody is asked, and nothing is written down."""
+    agent = AgentSpec(name="answers", family="answers", model=ANSWER_KEY)
+    found = []
+    for name, window in product(locked.plan.pipeline.profiles, locked.data.windows):
+        state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
+        while not state.over:
+            state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))
+        found.append(state.result())
+    return tuple(found)
+
+
+FILE: Final = "questions.jsonl"
+"""In the run folder: the questions that were asked."""
+
+EXCERPT: Final = 1500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item(Scored):
+    """One question as one model answered it under one condition, scored by the plan's convention and the other one."""
+
+    other: QAScore
+    reply: str
+    key: str
+    missing: bool
+
+
+Answers = Mapping[str, Sequence[Item]]
+"""All that each model answered."""
+
+
+def ask_questions(
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
+) -> Answers:
+    """Put every question to every model; what the ledger has is not asked again."""
+    asked = planned_questions(locked)
+    write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
+    write_sums(folder)
+    calls = list({call.key: call for *_, call in asked}.values())
+    with Ledger.open(folder.ledger) as ledger:
+        hold_ledger(folder, ledger, locked)
+        ledger.plan(calls)
+        summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
+        require_all(summary, "the questions", folder)
+        return _answered(locked, asked, dict(ledger.replies([call.key for call in calls])))
+
+
+def stored_answers(folder: RunFolder, locked: LockedBench) -> Answers | None:
+    """What the ledger has of a plan's questions; None if they were not asked, or an answer is missing."""
+    if not (folder.path / FILE).is_file() or not folder.has_ledger:
+        return None
+    asked = planned_questions(locked)
+    keys = list({call.key for *_, call in asked})
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        if ledger.pending(keys):
+            return None
+        return _answered(locked, asked, dict(ledger.replies(keys)))
+
+
+def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
+    """Every call of the questions. What reads alike under both conditions is asked under the first one only."""
+    wanted, found = locked.plan.questions, []
+    chosen: list[Question] = []  # so many of each template from one split, by a draw that any machine repeats
+    for template in TEMPLATES:
+        some = [one for one in locked.pool if one.template == template]
+        drawn = sorted(some, key=lambda one: sha256_text(f"{wanted.seed}/{one.id}"))[: wanted.per_template]
+        chosen += sorted(drawn, key=lambda one: one.id)
+    if not chosen:
+        raise InputError("questions", [Problem("split", f"no question is in the split {wanted.split!r}")])
+    shown = [
+        (question, condition, Message("user", (Text.of(question.prompt(condition)),)))
+        for question in chosen
+        for condition in wanted.conditions
+        if condition == wanted.conditions[0] or question.template in ABLATED
+    ]
+    for agent, (question, condition, message) in product(locked.plan.models, shown):
+        if is_outside(agent.model):
+            asked = question.template, question.given(condition)
+            call = outside_call(agent, message.text, ANSWER_SCHEMA, question_digest(), asked=asked)
+        else:
+            call = model_call(agent, (message,), question_digest())
+        found.append((agent, question, condition, call))
+    return found
+
+
+def _answered(
+    locked: LockedBench, asked: Sequence[tuple[AgentSpec, Question, Condition, CallSpec]],
+    replies: Mapping[str, Reply],
+) -> Answers:  # fmt: skip
+    items: dict[str, list[Item]] = {one.name: [] for one in locked.plan.models}
+    for agent, question, condition, call in asked:
+        reply = replies[call.key]
+        scored, turned = (
+            score_answer(question, reply.text, finish=reply.finish, convention=each)
+            for each in (locked.plan.convention, locked.other)
+        )
+        shown, missing = reply.text[:EXCERPT], no_reply(reply)
+        items[agent.name].append(Item(question, condition, scored, turned, shown, call.key, missing))
+    return items

@@ -1,24 +1,26 @@
-"""What the pages of a benchmark show of its data: classes and correlations of the market, snapshots, questions."""
+"""What the pages of a benchmark show: its market and snapshots, traces of episodes, and answered questions."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.episode import BaselineResult
 from assaymark.benchmark.market import TRAINING_END, Known, is_index
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
-from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
-from assaymark.benchmark.questions.published import COUNTS, read_questions, shared_out
+from assaymark.benchmark.questions.answers import FORMULA, JUDGMENT
+from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES, Condition, Template
+from assaymark.benchmark.questions.published import COUNTS, answer_text, read_questions, shared_out
 from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.reference import words_of
 from assaymark.benchmark.replies import layers
 from assaymark.benchmark.scores import (
     STAGES,
@@ -30,73 +32,55 @@ from assaymark.benchmark.scores import (
     intra_class_score,
     weight_accuracy,
 )
-from assaymark.engine import CallSpec, Reply
-from assaymark.engine.providers.http_agent import no_reply
+from assaymark.claims.boards import BenchVerdicts
 from assaymark.market import CLASS_NAMES as MARKET_CLASS_NAMES
 from assaymark.market import class_index, pairwise_correlation, simple_returns
+from assaymark.metrology.measure_orders import level_measurements
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.optimisers import Floats
-from assaymark.report.portbench import DateTrace, EpisodeTrace, StageTrace
+from assaymark.records import Measurement
+from assaymark.report.portbench import (
+    AskedQuestion,
+    BenchModel,
+    BenchRun,
+    DateTrace,
+    EpisodeTrace,
+    NavPath,
+    ProfileView,
+    QuestionTrace,
+    StageTrace,
+    WindowView,
+)
 from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tracks.benchmark_plan import LockedBench
-
-
-EXCERPT: Final = 900
-"""Characters of a prompt or a reply that a page shows."""
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.benchmark_measure import boards_of, ceps_items, unscored_models
+from assaymark.workflow.tracks.benchmark_plan import EXCERPT, Answers, Episode, Heard, Item, LockedBench
 
 ROWS: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """Excerpts of one call and its reply; ``missing`` says that none came."""
-
-    prompt: str
-    reply: str
-    cut: bool
-    key: str
-    missing: bool
-
-
-@dataclass(slots=True)
-class Notes:
-    """What was asked and said in one episode, by date and stage."""
-
-    heard: dict[tuple[date, Stage], Heard] = field(default_factory=dict)
-
-    def add(self, day: date, stage: Stage, call: CallSpec, reply: Reply) -> None:
-        """Keep excerpts of one call: how the prompt begins and ends, and how the reply begins."""
-        prompt = "".join(part.text for part in call.messages[-1].parts)
-        cut = len(prompt) > EXCERPT or len(reply.text) > EXCERPT
-        shown = prompt if len(prompt) <= EXCERPT else f"{prompt[: EXCERPT // 2]}\n[...]\n{prompt[-EXCERPT // 2 :]}"
-        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key, no_reply(reply))
 
 
 Part = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
 """What a page shows of a stage: heads, rows, and the arithmetic in words."""
 
 
-def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:
+def episode_trace(episode: Episode, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:
     """The trace of one episode."""
-    dates = []
+    result, dates = episode.result, []
     for one in result.dates:
         parts = _parts(one, result, known[one.day], plan)
         stages = []
         for stage in STAGES:
-            heard = notes.heard.get((one.day, stage)) or Heard("", "", False, "", False)
+            heard = episode.heard.get((one.day, stage)) or Heard("", "", False, "", False)
             state = one.answers.states.get(stage, StageState("ok"))
             columns, rows, lines = parts[stage]
             stages.append(
                 StageTrace(
-                    stage=stage, score=one.scores[stage], state=state.state, reason=state.reason, prompt=heard.prompt,
-                    reply=heard.reply, cut=heard.cut, key=heard.key, columns=columns, rows=tuple(rows),
-                    arithmetic=tuple(lines),
+                    stage, one.scores[stage], state.state, state.reason, heard.prompt, heard.reply, heard.cut,
+                    heard.key, columns, tuple(rows), tuple(lines),
                 )
             )  # fmt: skip
-        dates.append(DateTrace(day=str(one.day), ceps=one.ceps, pas=one.pas, stages=tuple(stages)))
-    return EpisodeTrace(model=result.model, profile=result.profile, window=result.window, dates=tuple(dates))
+        dates.append(DateTrace(str(one.day), one.ceps, one.pas, tuple(stages)))
+    return EpisodeTrace(result.model, result.profile, result.window, tuple(dates))
 
 
 def _parts(one: DateResult, result: EpisodeResult, known: Known, plan: BenchPlan) -> dict[Stage, Part]:
@@ -211,30 +195,28 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
             between[at, to] = float(np.nanmean(some))
     classes = [
         ClassView(
-            name=name, instruments=int(mine.sum()), listed=tradable[name],
-            tickers=tuple(np.array(names)[mine].tolist()), lines=(100.0 * closes / first)[:, mine][shown],
-            index=index[name][shown],
+            name, int(mine.sum()), tradable[name], tuple(np.array(names)[mine].tolist()),
+            (100.0 * closes / first)[:, mine][shown], index[name][shown],
         )
         for name, mine in of.items()
     ]  # fmt: skip
+    shots = []
+    for window in locked.data.windows if snapshots else ():  # the date on which its instruments were most volatile
+        day = max(window.decisions, key=lambda one: float(np.mean([x.volatility for x in window.known(one).lines])))
+        seen = window.known(day)
+        means = seen.between.copy()
+        for at, line in enumerate(seen.lines_by_class):
+            means[at, at] = np.nan if line.intra is None else line.intra
+        shots.append(
+            SnapshotView(
+                window.window, str(day), tuple((name, heads, rows) for name, (heads, rows) in layers(seen).items()),
+                tuple(one.asset_class for one in seen.lines_by_class), means,
+            )
+        )  # fmt: skip
     return MarketView(
         days=tuple(map(str, prices.days[shown])), classes=tuple(classes), correlation=correlation, between=between,
         over=(str(prices.days[rows[0]]), str(prices.days[rows[-1]])),
-        snapshots=tuple(_snapshot(one) for one in locked.data.windows) if snapshots else (),
-    )  # fmt: skip
-
-
-def _snapshot(window: MarketWindow) -> SnapshotView:
-    """The date of a window on which its instruments were most volatile."""
-    day = max(window.decisions, key=lambda one: float(np.mean([line.volatility for line in window.known(one).lines])))
-    known = window.known(day)
-    between = known.between.copy()
-    for at, one in enumerate(known.lines_by_class):
-        between[at, at] = np.nan if one.intra is None else one.intra
-    return SnapshotView(
-        window=window.window, day=str(day), between=between,
-        layers=tuple((name, heads, rows) for name, (heads, rows) in layers(known).items()),
-        classes=tuple(one.asset_class for one in known.lines_by_class),
+        snapshots=tuple(shots),
     )  # fmt: skip
 
 
@@ -256,3 +238,102 @@ def template_views(locked: LockedBench, asked: Iterable[Question]) -> Iterator[T
                 with_text=float(np.mean([bool(one.context.news or one.context.filings) for one in mine])),
                 characters=float(np.mean([len(one.prompt()) for one in mine])),
             )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BenchParts:
+    """What a run folder has: the pipeline, the questions, or both."""
+
+    episodes: tuple[Episode, ...] | None
+    baselines: tuple[BaselineResult, ...]
+    answers: Answers | None
+
+
+def bench_run(
+    folder: RunFolder, locked: LockedBench, parts: BenchParts, measurements: Sequence[Measurement],
+    decided: BenchVerdicts, notes: Iterable[str], gone: Collection[str],
+) -> BenchRun:  # fmt: skip
+    """What the pages of a run show; ``gone`` are the models that lack too many replies of the pipeline."""
+    plan, data, answers = locked.plan, locked.data, parts.answers or {}
+    episodes = parts.episodes or ()
+    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
+    known = {one.day: one for one in days.values()}
+    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
+    dates = [date for one in episodes for date in one.result.dates]
+    models = tuple(BenchModel(one.name, one.model, one.family, words_of(one.model)) for one in plan.models)
+    profiles = [profile_named(name) for name in plan.pipeline.profiles]
+    windows = tuple(
+        WindowView(
+            one.window, one.spec.title or one.window, str(one.spec.first), str(one.spec.last),
+            one.spec.kind == "stress", len(one.decisions),
+        )
+        for one in data.windows
+    )  # fmt: skip
+    results = [one.result for one in episodes if one.agent.name not in gone]
+    paths = [NavPath(one.model, one.profile, one.window, tuple(map(str, one.days)), one.nav) for one in results]
+    paths += [NavPath(one.name, "", one.window, tuple(map(str, one.days)), one.nav, True) for one in parts.baselines]
+    every = [(model, one) for model, items in answers.items() for one in items]
+    questions = {one.question.id: one.question for _, one in every}
+    kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
+    asked = tuple(
+        AskedQuestion(
+            model, one.question.id, one.question.template, one.condition, one.question.regime,
+            kinds.get(one.question.template, ""), one.score.score, one.score.state, one.key,
+        )
+        for model, one in every
+    )  # fmt: skip
+    turned = ceps_items(episodes, unscored_models(locked, episodes) if episodes else {}, other=True)
+    others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, level=plan.level)
+    return BenchRun(
+        name=plan.name,
+        title=plan.title or "PortBench",
+        plan_hash=locked.plan_hash,
+        locked_at=locked.locked_at,
+        convention=plan.convention,
+        market=f"{where}, snapshot {data.history.snapshot}",
+        instruments=data.universe.size,
+        frequency=plan.pipeline.frequency,
+        cost_bps=plan.pipeline.cost_bps,
+        level=plan.level,
+        models=models,
+        profiles=tuple(
+            ProfileView(one.name, one.equity_cap, one.bond_floor, one.drawdown_tolerance, one.var_limit)
+            for one in profiles
+        ),
+        windows=windows,
+        leaderboards=decided.leaderboards,
+        verdicts=decided.verdicts,
+        measurements=tuple(measurements),
+        paths=tuple(paths),
+        episodes=tuple(episode_trace(one, known, plan) for one in episodes),
+        questions=question_traces(answers),
+        asked=asked,
+        replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
+        notes=tuple(notes),
+        panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
+        answers=Counter(one.score.state for _, one in every),
+        data=market_view(locked, snapshots=parts.episodes is not None),
+        templates=tuple(template_views(locked, questions.values())),
+        others={one.labels["model"]: one for one in others},
+    )
+
+
+def question_traces(answers: Answers) -> tuple[QuestionTrace, ...]:
+    """The worst and the best answered question of each model, template and condition."""
+    shown: list[QuestionTrace] = []
+    for model, answered in answers.items():
+        groups: defaultdict[tuple[Template, Condition], list[Item]] = defaultdict(list)
+        for item in answered:
+            groups[item.question.template, item.condition].append(item)
+        for items in groups.values():
+            ranked = sorted(items, key=lambda one: (one.score.score, one.question.id))
+            for item in (ranked[at] for at in sorted({0, len(ranked) - 1})):
+                one, scored = item.question, item.score
+                state = scored.state if not scored.reason else f"{scored.state}: {scored.reason}"
+                shown.append(
+                    QuestionTrace(
+                        model, one.template, item.condition, one.regime, one.prompt(item.condition)[:EXCERPT],
+                        item.reply, answer_text(one.answer), scored.score, state, item.key,
+                    )
+                )  # fmt: skip
+    return tuple(shown)

@@ -16,7 +16,7 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
+from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
@@ -288,39 +288,6 @@ def _ask(
     return [pair_call(item, replies[item.call.key]) for item in planned], ", ".join(sorted(prints)) or None
 
 
-def log_table(log: VerdictLog, judge: str) -> CallTable:
-    """One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs."""
-    place = log.judges.index(judge)
-    rows, nulls = np.flatnonzero(log.judge == place), log.nulls[log.nulls[:, 0] == place]
-    n, m = rows.size, len(nulls)
-    tasks, task = np.unique(np.concatenate([log.question[rows], nulls[:, 1]]), return_inverse=True)
-    truth, order = log.pair_truth[log.pair[rows]], log.order[rows]
-    none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(log.pair_question)
-    better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
-    return CallTable(
-        judge=judge, tasks=tuple(log.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
-        pair=np.concatenate([log.pair[rows], own]), order=np.concatenate([order, none]),
-        trial=np.concatenate([log.trial[rows], none]), verdict=np.concatenate([log.verdict[rows], nulls[:, 2]]),
-        better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
-        condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
-        prompt=np.full(n + m, BASE), digest=log.digest[:16],
-    )  # fmt: skip
-
-
-def log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
-    """Kappa of every two judges by content after averaging orders, then call by call, clustered by question."""
-    if len(log.judges) < 2:
-        return []
-    bootstrap, inputs = TaskBootstrap(rng), log.digest[:16]
-    columns = (log.judge, log.call, log.verdict, log.question)
-    found = []
-    for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
-        for content, one in zip((True, False), both, strict=True):
-            labels = {"a": log.judges[one.first], "b": log.judges[one.second]}
-            found.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
-    return found
-
-
 def measure_log(
     folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = (),
     keep_going: bool = False,
@@ -336,7 +303,22 @@ def measure_log(
     claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
     sheets = []
     for judge in found.judges:
-        table = log_table(found, judge)
+        # One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs.
+        place = found.judges.index(judge)
+        rows, nulls = np.flatnonzero(found.judge == place), found.nulls[found.nulls[:, 0] == place]
+        n, m = rows.size, len(nulls)
+        tasks, task = np.unique(np.concatenate([found.question[rows], nulls[:, 1]]), return_inverse=True)
+        truth, order = found.pair_truth[found.pair[rows]], found.order[rows]
+        none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
+        better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
+        table = CallTable(
+            judge=judge, tasks=tuple(found.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
+            pair=np.concatenate([found.pair[rows], own]), order=np.concatenate([order, none]),
+            trial=np.concatenate([found.trial[rows], none]), verdict=np.concatenate([found.verdict[rows], nulls[:, 2]]),
+            better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
+            condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
+            prompt=np.full(n + m, BASE), digest=found.digest[:16],
+        )  # fmt: skip
         measurements = table_measurements(table, rng=rng)
         size, invalid = table.verdict.size, int(np.count_nonzero(table.verdict == 4))
         sheet = Datasheet(
@@ -345,7 +327,14 @@ def measure_log(
             arms=(BASE,), non_claims=claims, log=found.provenance,
         )  # fmt: skip
         sheets.append(sheet)
-    agreement = log_agreement(found, rng)
+    agreement = []
+    if len(found.judges) > 1:  # by content after averaging orders, then call by call, clustered by question
+        bootstrap, inputs = TaskBootstrap(rng), found.digest[:16]
+        columns = (found.judge, found.call, found.verdict, found.question)
+        for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
+            for content, one in zip((True, False), both, strict=True):
+                labels = {"a": found.judges[one.first], "b": found.judges[one.second]}
+                agreement.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
     with new_folder(folder.path):
         return _written(folder, _against(sheets, earlier), agreement)
 

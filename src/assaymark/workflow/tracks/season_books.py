@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -29,14 +29,13 @@ from assaymark.portfolio.broker import (
     reconcile,
     settle_day,
 )
-from assaymark.records import Decision, Outcome, canonical_json, parse, to_json
+from assaymark.records import Decision, Outcome, canonical_json, parse
 from assaymark.workflow.tracks.season_lock import SeasonData
 from assaymark.workflow.tracks.season_plan import Season
 from assaymark.workflow.tracks.season_records import (
     DELISTED,
     DIVIDEND,
     SPLIT,
-    SeasonCheck,
     SeasonFill,
     SeasonNav,
     SeasonRejection,
@@ -61,16 +60,6 @@ class Account:
 
     book: Book
     decision: Decision | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """As the journal keeps it, beside the decision."""
-        return {"cash": self.book.cash, "positions": dict(self.book.positions)}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any], decision: Any) -> Account:
-        """From the journal."""
-        book = Book(float(raw["cash"]), {name: float(units) for name, units in raw["positions"].items()})
-        return cls(book, None if decision is None else read_decision(decision))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +97,21 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
     unread = last.missing if REJECTED in last.flags else ()
     beyond = f"{len(every)} orders were given and {most} a day are allowed"
     refused = [
-        SeasonRejection(
-            day=str(day.date), agent=agent, record_id=last.record_id, number=number, symbol=symbol, reason=why,
-            text=text,
-        )
+        SeasonRejection(str(day.date), agent, last.record_id, number, symbol, why, text)
         for number, symbol, why, text in (
             *((0, "", UNREAD, text) for text in unread),
             *((at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)),
         )
-    ]  # fmt: skip
-    orders = [_split_order(season, one, due_actions(one.symbol, day, marks)) for one in every[:most]]
+    ]
+    orders = []
+    for one in every[:most]:  # one that waited through a split is in the units after it
+        split = math.prod(action.split for action in due_actions(one.symbol, day, marks))
+        if split != 1.0 and isinstance(one.quantity, int | float) and not isinstance(one.quantity, bool):
+            lots = one.quantity * split / season.rules.lot
+            if not season.rules.fractional and abs(lots) < math.inf:  # units are whole: without the odd rest
+                lots = float(math.floor(lots * (1 + SLACK)))
+            one = replace(one, quantity=lots * season.rules.lot)
+        orders.append(one)
     settled = settle_orders(season, agent, account.book, orders, day, marks, source=last.record_id, refused=refused)
     unusable = set(last.flags) & set(NOT_USABLE)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing] if unusable else []
@@ -131,7 +125,11 @@ def settle_orders(
     """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
     now = str(day.date)
     book, made, told = _acted(book, agent, day, marks)
-    marks = _acted_marks(book, day, marks)
+    marks = dict(marks)
+    for name in book.positions if day.actions else ():  # prices of today's units, where no order can fill
+        for action in due_actions(name, day, marks):
+            price, of = marks[name]
+            marks[name] = (max(price / action.split - action.dividend, 0.0) or price, of)
     after = marks_after(marks, day)
     if not orders:  # nothing for the broker to do
         nav = valued(agent, now, "ok", book, after, 0.0)
@@ -143,17 +141,12 @@ def settle_orders(
             age = max((day.date - date.fromisoformat(of)).days, 1)
             bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
     settled = settle_day(book, orders, bars, season.rules.broker, universe=day.universe)
-    due = {"day": now, "agent": agent, "record_id": source}
     made += [
-        SeasonFill(
-            **due, number=one.order + 1, symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost
-        )
+        SeasonFill(now, agent, source, one.order + 1, one.symbol, one.quantity, one.price, one.cost)
         for one in settled.fills
     ]
     rejections = [
-        SeasonRejection(
-            **due, number=one.order + 1, symbol=one.symbol, reason=one.reason, text=one.text, quantity=one.quantity
-        )
+        SeasonRejection(now, agent, source, one.order + 1, one.symbol, one.reason, one.text, one.quantity)
         for one in settled.rejections
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
@@ -171,15 +164,10 @@ def _acted(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[S
     What ended is paid out at its last close, for nobody could ever sell it.
     """
     fills: list[SeasonFill] = []
-    own, told = {"day": str(day.date), "agent": agent, "record_id": ""}, []
+    own, told = (str(day.date), agent, ""), []
     ended = [name for name in sorted(book.positions) if name in day.gone and name not in day.quotes]
     for number, name in enumerate(ended, start=1):
-        fills.append(
-            SeasonFill(
-                **own, number=number, symbol=name, quantity=-book.positions[name], price=marks[name][0], cost=0.0,
-                kind=DELISTED,
-            )
-        )  # fmt: skip
+        fills.append(SeasonFill(*own, number, name, -book.positions[name], marks[name][0], 0.0, DELISTED))
     if ended:
         cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
         book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
@@ -191,33 +179,10 @@ def _acted(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[S
             changes += [(DIVIDEND, 0.0, one.dividend, -paid)] if one.dividend else []
             first = len(fills) - len(ended) + 1
             for number, (kind, quantity, price, cost) in enumerate(changes, start=first):
-                fills.append(
-                    SeasonFill(**own, number=number, symbol=name, quantity=quantity, price=price, cost=cost, kind=kind)
-                )
+                fills.append(SeasonFill(*own, number, name, quantity, price, cost, kind))
             money = f", and {paid:,.2f} was paid into its cash" if one.dividend else ""
             told.append(f"{one}; your book now holds {units:.6g} units{money}")
     return book, fills, tuple(told)
-
-
-def _acted_marks(book: Book, day: Day, marks: Marks) -> Marks:
-    """The last closes as prices of today's units, for what is held and has no price at which orders fill."""
-    found = dict(marks)
-    for name in book.positions if day.actions else ():
-        for one in due_actions(name, day, marks):
-            price, of = found[name]
-            found[name] = (max(price / one.split - one.dividend, 0.0) or price, of)
-    return found
-
-
-def _split_order(season: Season, order: Order, actions: Sequence[CorporateAction]) -> Order:
-    """An order that waited through a split, in the units after it; where units are whole, without the odd rest."""
-    split = math.prod(one.split for one in actions)
-    if split == 1.0 or not isinstance(order.quantity, int | float) or isinstance(order.quantity, bool):
-        return order
-    lots = order.quantity * split / season.rules.lot
-    if not season.rules.fractional and abs(lots) < math.inf:
-        lots = float(math.floor(lots * (1 + SLACK)))
-    return replace(order, quantity=lots * season.rules.lot)
 
 
 @lru_cache(maxsize=2)
@@ -229,11 +194,9 @@ def todays_bars(day: Day) -> dict[str, Bar]:
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float) -> SeasonNav:
     """The book at the last known closes."""
     positions = dict(sorted(book.positions.items()))
-    return SeasonNav(
-        day=now, agent=agent, state=state, cash=book.cash,
-        nav=Book(book.cash, positions).nav({name: marks[name][0] for name in positions}), costs=costs,
-        positions=positions, stale=tuple(name for name in positions if marks[name][1] != now),
-    )  # fmt: skip
+    nav = Book(book.cash, positions).nav({name: marks[name][0] for name in positions})
+    stale = tuple(name for name in positions if marks[name][1] != now)
+    return SeasonNav(now, agent, state, book.cash, nav, costs, positions, stale)
 
 
 SIXTY_FORTY: Final = "60/40"
@@ -252,15 +215,6 @@ class Baseline:
 
     book: Book
     wanted: Mapping[str, float] = field(default_factory=dict)
-
-    def to_json(self, nav: SeasonNav) -> dict[str, Any]:
-        """As the journal keeps it, with the row that holds its book."""
-        return {"wanted": dict(self.wanted), "nav": to_json(nav)}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Baseline:
-        """From the journal."""
-        return cls(Book(float(raw["nav"]["cash"]), dict(raw["nav"]["positions"])), dict(raw["wanted"]))
 
 
 def new_baselines(season: Season, classes: Mapping[str, str]) -> dict[str, Baseline]:
@@ -334,39 +288,13 @@ def unexplained(name: str, day: Day, marks: Marks) -> str:
     move = abs(math.log(worth.nav({name: close}) / price))
     if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
         return ""
-    closes = day.closes[:, day.universe.index(name)]
+    closes = day.bars["close"][:, day.universe.index(name)]
     moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
     if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
         return ""
     known = "; ".join(map(str, actions))
     why = f"not explained by {known}" if known else "explained by no action"
     return f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"
-
-
-def check_rows(entries: Iterable[Entry]) -> list[SeasonCheck]:
-    """The checks of all days, by agent and kind."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    said: dict[tuple[str, str], list[str]] = {}
-    for entry in entries:
-        for agent, raw in entry.record["agents"].items():
-            made = raw["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
-            for kind, (checks, passed) in made["counts"].items():
-                row = counts.setdefault((agent, kind), [0, 0])
-                row[0] += checks
-                row[1] += passed
-            for kind, sentence in made["mismatches"]:
-                said.setdefault((agent, kind), []).append(f"{made['record_id']}\t{sentence}")
-    return [
-        SeasonCheck(agent=agent, kind=kind, checks=row[0], passed=row[1], mismatches=tuple(said.get((agent, kind), ())))
-        for (agent, kind), row in counts.items()
-    ]
-
-
-def baseline_rows(entries: Iterable[Entry]) -> Iterator[SeasonNav]:
-    """The baselines day by day."""
-    for entry in entries:
-        for one in entry.record["baselines"].values():
-            yield parse(SeasonNav, canonical_json(one["nav"]), source="journal of the season")
 
 
 def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:

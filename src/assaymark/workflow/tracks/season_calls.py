@@ -17,7 +17,7 @@ from assaymark.errors import ModelError, StoppedError
 from assaymark.judging import asks_again, second_call
 from assaymark.judging.season.calls import AuthorGuess, HorizonTask, PlannedHorizonCall, PlannedOutcomeCall, read_guess
 from assaymark.judging.season.plans import MOST_CHARACTERS, Read, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.scoring import GradedPart, HorizonGrades, OutcomeGrade, horizon_round, outcome_grade
+from assaymark.judging.season.scoring import HorizonGrades, OutcomeGrade, horizon_round, outcome_grade
 from assaymark.protocol import AgentSpec, EngineChoice
 from assaymark.records import Context, Decision, Provenance
 from assaymark.workflow.ask import purse_of, require_not_stopped, run_all, unusable_of
@@ -108,26 +108,28 @@ class SeasonAsker:
                         found[at] = made.grades[0]
             unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
             self.ask([one.call for one in due], unusable=unusable)
-        return tuple(
-            replace(grades, parts=tuple(map(self._second, grades.parts)))
-            for grades in (found[at] for at in range(len(tasks)))
+        return tuple(  # a part has the key of its second call, where that is the one that counts
+            replace(
+                found[at],
+                parts=tuple(
+                    replace(part, call_key=self.seconds[part.call_key], first_key=part.call_key)
+                    if part.call_key in self.seconds
+                    else part
+                    for part in found[at].parts
+                ),
+            )
+            for at in range(len(tasks))
         )
-
-    def _second(self, part: GradedPart) -> GradedPart:
-        """A part with the key of its second call, where that is the one that counts."""
-        second = self.seconds.get(part.call_key)
-        return part if second is None else replace(part, call_key=second, first_key=part.call_key)
 
     def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
         """What the probes of the blinding brought."""
-        self.ask([one.planned.call for one in probes])
+        self.ask([planned.call for planned, _ in probes])
         found = []
-        for one in probes:
-            call = one.planned.call
-            read = read_guess(self.replies[call.key], one.planned)
-            if call.key in self.seconds:
-                one = replace(one, planned=replace(one.planned, call=second_call(call)))
-            found.append((one, read))
+        for planned, period in probes:
+            call = planned.call
+            read = read_guess(self.replies[call.key], planned)
+            second = replace(planned, call=second_call(call)) if call.key in self.seconds else planned
+            found.append(((second, period), read))
         return found
 
     def outcomes(self, planned: Sequence[Sequence[PlannedOutcomeCall]]) -> list[OutcomeGrade | None]:
@@ -154,40 +156,43 @@ class Asked:
     context_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What was decided: without the seconds it took, which are measured and stand apart."""
-
-    decision: Decision
-    seconds: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    asked: Asked
-    trial: int
-    call: CallSpec
+Call = tuple[Asked, int, CallSpec]
+"""Whom, in which trial, and what."""
 
 
 def ask_agents(
     folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
-) -> list[Decided]:  # fmt: skip
-    """Ask every agent about one day, in as many replicates as the season has."""
+) -> list[tuple[Decision, float | None]]:  # fmt: skip
+    """Ask every agent about one day, in as many replicates as the season has: the decisions, and their seconds.
+
+    The seconds are measured, and so no part of a decision.
+    """
     calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
     kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
-    outside = [one.spec for one in asked if is_outside(one.spec.model)]
     # An agent outside has its own patience; cut off before it, it would be asked again.
-    deadline = max([season.engine.deadline_s, *(patience(one.args) + _MARGIN_S for one in outside)])
-    most = min(season.engine.concurrency, _LANE)
-    lane = season.engine.model_copy(update={"concurrency": most, "deadline_s": deadline})
-    absent = _absent(ledger, calls, models, live=live)
-    specs = [one.call for one in calls if one.asked.spec.name not in absent]
-    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, first=False)
+    outside = [patience(one.spec.args) + _MARGIN_S for one in asked if is_outside(one.spec.model)]
+    lane = {
+        "concurrency": min(season.engine.concurrency, _LANE),
+        "deadline_s": max([season.engine.deadline_s, *outside]),
+    }
+    # Why agents cannot be asked, by their names; those that have answered already need not be there.
+    absent: dict[str, str] = {}
+    looked_at = [one for one in calls if live or one[2].model.startswith(_ADDRESSES)]
+    pending = {*ledger.pending([call.key for _, _, call in looked_at])}
+    for one, _, call in looked_at:
+        if call.key in pending and one.spec.name not in absent and call.model in models:
+            try:
+                check_ready(models[call.model], call.args)
+            except ModelError as exc:
+                absent[one.spec.name] = str(exc).partition("; ")[0]
+    specs = [call for one, _, call in calls if one.spec.name not in absent]
+    engine = season.engine.model_copy(update=lane)
+    summary = run_all(ledger, specs, models, engine, what=f"asking on {day}", progress=progress, first=False)
     if summary.interrupted:
         raise StoppedError(f"stopped: {kept}")
     failed = {one.key: one.reason for one in summary.failed}
-    replies = dict(ledger.replies([one.call.key for one in calls]))
+    replies = dict(ledger.replies([call.key for _, _, call in calls]))
     purse, stopped = purse_of(models), {}
     if live and summary.stopped and not (purse is not None and purse.stopped):
         # providers that were not asked to the end: a live season goes on without them
@@ -195,71 +200,47 @@ def ask_agents(
     elif summary.stopped or summary.left:
         why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
         raise ModelError(f"{why}; {kept}", retryable=True)
-    for one in calls:
-        why = stopped.get(provider_of(one.call.model), "")
-        if why and one.call.key not in replies:
-            absent[one.asked.spec.name] = why
+    for one, _, call in calls:
+        why = stopped.get(provider_of(call.model), "")
+        if why and call.key not in replies:
+            absent[one.spec.name] = why
     if len(absent) == len(asked):
         why = "; ".join(dict.fromkeys(absent.values()))
         raise ModelError(f"no agent could be asked on {day} ({why}); {kept}", retryable=True)
     batched = ledger.batches.answered_in_batches(replies)
     found = []
-    for one in calls:
-        name, key = one.asked.spec.name, one.call.key
-        reply = replies.get(key)
+    for one, trial, call in calls:
+        name, reply = one.spec.name, replies.get(call.key)
         lost = reply is None and name in absent
         if reply is None:
-            reason = absent.get(name) or failed.get(key, "no reply")
-            reply = Reply(text=reason, model=one.call.model, finish="failed")
-        found.append(_decided(season, day, one, reply, prices, batch=key in batched, absent=lost))
+            reply = Reply(text=absent.get(name) or failed.get(call.key, "no reply"), model=call.model, finish="failed")
+        batch = call.key in batched
+        cost = prices.cost_of(call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
+        found.append(_decided(season, day, (one, trial, call), reply, cost, absent=lost))
     return found
 
 
-def _absent(ledger: Ledger, calls: Sequence[_Call], models: Mapping[str, Model], *, live: bool) -> dict[str, str]:
-    """Why agents cannot be asked, by their names; those that have answered already need not be there."""
-    looked_at = [one for one in calls if live or one.call.model.startswith(_ADDRESSES)]
-    pending = {*ledger.pending([one.call.key for one in looked_at])}
-    found: dict[str, str] = {}
-    for one in looked_at:
-        name, model = one.asked.spec.name, one.call.model
-        if one.call.key in pending and name not in found and model in models:
-            try:
-                check_ready(models[model], one.call.args)
-            except ModelError as exc:
-                found[name] = str(exc).partition("; ")[0]
-    return found
-
-
-def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
+def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
     """What an agent is asked about one day, once for each replicate."""
     message = season_message(agent_sections(shared, asked.context))
     return [
-        _Call(asked, trial, season_call(asked.spec, asked.context, message, trial=trial))
+        (asked, trial, season_call(asked.spec, asked.context, message, trial=trial))
         for trial in range(1, season.replicates + 1)
     ]
 
 
 def _decided(
-    season: Season, day: date, one: _Call, reply: Reply, prices: Prices, *, batch: bool, absent: bool
-) -> Decided:
-    asked = one.asked
+    season: Season, day: date, asked: Call, reply: Reply, cost: float | None, *, absent: bool
+) -> tuple[Decision, float | None]:
+    one, trial, call = asked
     week = day.isocalendar()
-    place = Place(season.name, f"{week.year}-W{week.week:02d}", one.trial, asked.context_id)
-    cost = prices.cost_of(asked.spec.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
-    found = LLMAgent(asked.spec).decide(asked.context, place, reply, key=one.call.key, cost_usd=cost)
-    replicate = "" if one.trial == 1 else f"-r{one.trial}"
+    place = Place(season.name, f"{week.year}-W{week.week:02d}", trial, one.context_id)
+    found = LLMAgent(one.spec).decide(one.context, place, reply, key=call.key, cost_usd=cost)
+    raw = None if absent else found.call.raw_object  # no such call was made
     decision = replace(
-        found,
-        record_id=f"{season.name}-{day}-{asked.spec.name}{replicate}",
-        episode_id=f"{season.name}-{day}",
-        replicate=one.trial,
-        flags=(*found.flags, ABSENT) if absent else found.flags,
-        call=replace(
-            found.call,
-            seconds=None,
-            timing_source="absent",
-            raw_object=None if absent else found.call.raw_object,  # no such call was made
-        ),
+        found, record_id=f"{season.name}-{day}-{one.spec.name}{'' if trial == 1 else f'-r{trial}'}",
+        episode_id=f"{season.name}-{day}", replicate=trial, flags=(*found.flags, ABSENT) if absent else found.flags,
+        call=replace(found.call, seconds=None, timing_source="absent", raw_object=raw),
         provenance=Provenance(source="assaymark season"),
-    )
-    return Decided(decision, found.call.seconds)
+    )  # fmt: skip
+    return decision, found.call.seconds

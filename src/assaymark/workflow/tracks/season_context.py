@@ -17,7 +17,7 @@ from assaymark.agents.llm import fenced
 from assaymark.engine.calls import Text
 from assaymark.judging.season.plans import ScoringPlan, applicable
 from assaymark.judging.season.record import ACTION, StepRecord
-from assaymark.market import Filing, Listing, MacroReading
+from assaymark.market import Filing, Listing
 from assaymark.market.history import FIELDS, Day, shown_prices
 from assaymark.portfolio.broker import Book
 from assaymark.prompting import material_blocks, moment, row
@@ -82,26 +82,56 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     lines = _bars(season, day, held)
     series = tuple(lines.values())
     known = {one.id: one for one in day.view.instruments}
-    macro = day.view.all_macro()
-    prices = tuple(_prices(day, series))
-    about = [fact for one in series for fact in _about(day, known[one.instrument], one)]
-    others = (*about, *_macro(macro), *_news(season, day, frozenset(day.universe)))
-    context = Context(
-        completeness="complete", cutoff=day.moment, cutoff_source="the season's clock", prompt="",
-        facts=(*prices, *others), series=series, instruments=tuple(known[name].as_record() for name in lines),
-        constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
+    macro, at = day.view.all_macro(), day.moment
+    prices = tuple(
+        Fact(id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
+             available_at=at, as_of=one.times[-1], source="close")
+        for one in series
     )  # fmt: skip
-    offered = _offered(context.instruments)
+    others = [fact for one in series for fact in _about(day, known[one.instrument], one)]
+    for reading in macro:  # as it reads now; a series that is stale or not out yet is among what is missing
+        if reading.value is not None and reading.period is not None and reading.released is not None:
+            period = reading.period.astype("datetime64[D]").astype(object)
+            others.append(
+                Fact(
+                    id=f"macro.{reading.id}", instrument="", field=reading.id, value=float(reading.value),
+                    unit=reading.unit, available_at=datetime.fromtimestamp(reading.released, UTC),
+                    as_of=datetime(period.year, period.month, period.day, tzinfo=UTC), source="macro",
+                )
+            )  # fmt: skip
+    if season.news_days:  # the last news about the universe or about nobody in particular, oldest first
+        universe = frozenset(day.universe)
+        news = [one for one in day.view.news(season.news_days) if not one.instruments or universe & {*one.instruments}]
+        for number, item in enumerate(news[-_MOST_NEWS:], start=1):
+            named = item.instruments
+            others.append(
+                Fact(
+                    id=f"news.{number}", instrument=named[0] if len(named) == 1 and named[0] in universe else "",
+                    field="news", value=item.text, unit="text", available_at=item.published_at,
+                    as_of=item.published_at, source=item.source,
+                )
+            )  # fmt: skip
+    context = Context(
+        completeness="complete", cutoff=at, cutoff_source="the season's clock", prompt="", facts=(*prices, *others),
+        series=series, instruments=tuple(known[name].as_record() for name in lines), constraints=limits_of(season),
+        missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
+    )  # fmt: skip
+    offered, listed = _offered(context.instruments)
     sections = {
         label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
     }
-    sections |= offered.sections
-    columns = [{name: list(map(repr, getattr(one, name))) for name in FIELDS} for one in series]
+    sections |= listed
+    written = [*map(_series_written, series)]
     if series:
-        sections["series"] = fenced(("series", "\n".join(map(_series_text, series, columns))))
+        sections["series"] = fenced(("series", "\n".join(text for _, text in written)))
+    facts = [
+        f'{{"as_of":{_json(one.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(one.id)},"instrument":'
+        f'{_json(one.instrument)},"note":"","source":"close","unit":"price","value":{one.value!r}}}'
+        for one in prices
+    ]
     return DayMaterial(
-        context, "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
-        "[" + ",".join(map(_series_json, series, columns)) + "]", offered.text, sections,
+        context, "[" + ",".join(filter(None, [*facts, canonical_json(others)[1:-1]])) + "]",
+        "[" + ",".join(raw for raw, _ in written) + "]", offered, sections,
     )  # fmt: skip
 
 
@@ -151,19 +181,12 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
     return "\n\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Offered:
-    """The instruments of a day as JSON and as a prompt section: hardly ever others than on the day before."""
-
-    text: str
-    sections: dict[str, Text]
-
-
 @lru_cache(maxsize=8)
-def _offered(instruments: tuple[Instrument, ...]) -> _Offered:
+def _offered(instruments: tuple[Instrument, ...]) -> tuple[str, dict[str, Text]]:
+    """The instruments of a day as JSON and as a prompt section: hardly ever others than on the day before."""
     alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
     blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
-    return _Offered(canonical_json(instruments), {label: fenced((label, text)) for label, text in blocks.items()})
+    return canonical_json(instruments), {label: fenced((label, text)) for label, text in blocks.items()}
 
 
 def _bars(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
@@ -197,14 +220,6 @@ def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
     """The closing times of days; nearly all instruments of a day share them."""
     days: list[date] = np.frombuffer(raw, dtype="datetime64[D]", count=count).astype(object).tolist()
     return tuple(datetime(one.year, one.month, one.day, tzinfo=UTC) + _CLOSE for one in days)
-
-
-def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
-    for one in series:
-        yield Fact(
-            id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
-            available_at=day.moment, as_of=one.times[-1], source="close",
-        )  # fmt: skip
 
 
 def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
@@ -255,32 +270,6 @@ def _end_of(period: str) -> datetime | None:
     return datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
 
 
-def _macro(readings: Iterable[MacroReading]) -> Iterator[Fact]:
-    """The economy as it reads now; a series that is stale or not out yet stands under ``missing``."""
-    for one in readings:
-        if one.value is None or one.period is None or one.released is None:
-            continue
-        period = one.period.astype("datetime64[D]").astype(object)
-        yield Fact(
-            id=f"macro.{one.id}", instrument="", field=one.id, value=float(one.value), unit=one.unit,
-            available_at=datetime.fromtimestamp(one.released, UTC),
-            as_of=datetime(period.year, period.month, period.day, tzinfo=UTC), source="macro",
-        )  # fmt: skip
-
-
-def _news(season: Season, day: Day, universe: frozenset[str]) -> Iterator[Fact]:
-    """The last news about the universe or about nobody in particular, oldest first."""
-    if not season.news_days:
-        return
-    items = [one for one in day.view.news(season.news_days) if not one.instruments or universe & set(one.instruments)]
-    for number, one in enumerate(items[-_MOST_NEWS:], start=1):
-        about = one.instruments[0] if len(one.instruments) == 1 and one.instruments[0] in universe else ""
-        yield Fact(
-            id=f"news.{number}", instrument=about, field="news", value=one.text, unit="text",
-            available_at=one.published_at, as_of=one.published_at, source=one.source,
-        )  # fmt: skip
-
-
 def limits_of(season: Season) -> tuple[Constraint, ...]:
     """The rules of the season as limits of the book."""
     rules = season.rules
@@ -302,38 +291,25 @@ def _json(value: str | datetime | None) -> str:
     return canonical_json(value)
 
 
-def _price_json(fact: Fact) -> str:
-    return (
-        f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":"price","id":{_json(fact.id)},'
-        f'"instrument":{_json(fact.instrument)},"note":"","source":"close","unit":"price","value":{fact.value!r}}}'
-    )
-
-
 @lru_cache(maxsize=64)
-def _times_json(times: tuple[datetime, ...]) -> str:
-    return canonical_json(times)
+def _times(times: tuple[datetime, ...]) -> tuple[str, tuple[str, ...]]:
+    """Times as JSON and as prompts print them; nearly all series of a day share them."""
+    return canonical_json(times), tuple(map(moment, times))
 
 
-@lru_cache(maxsize=64)
-def _times_text(times: tuple[datetime, ...]) -> tuple[str, ...]:
-    return tuple(map(moment, times))
-
-
-def _series_json(series: Series, columns: Mapping[str, Sequence[str]]) -> str:
-    """As `canonical_json`, for a series whose numbers are given as texts."""
+def _series_written(series: Series) -> tuple[str, str]:
+    """A series as `canonical_json` and as the section of `material_blocks`; its numbers are written once for both."""
+    columns = {name: list(map(repr, getattr(series, name))) for name in FIELDS}
+    times, moments = _times(series.times)
     close, high, low, opened, volume = (",".join(columns[name]) for name in ("close", "high", "low", "open", "volume"))
-    return (
+    raw = (
         f'{{"close":[{close}],"high":[{high}],"instrument":{_json(series.instrument)},"interval_s":'
-        f'{series.interval_s},"low":[{low}],"open":[{opened}],"times":{_times_json(series.times)},"volume":[{volume}]}}'
+        f'{series.interval_s},"low":[{low}],"open":[{opened}],"times":{times},"volume":[{volume}]}}'
     )
-
-
-def _series_text(series: Series, columns: Mapping[str, Sequence[str]]) -> str:
-    """As the section of `material_blocks`, for a series whose numbers are given as texts."""
     head = row(("bars", str(len(series.times)), series.instrument, str(series.interval_s)))
     filled = [name for name in FIELDS if columns[name]]
-    rows = map("\t".join, zip(_times_text(series.times), *(columns[name] for name in filled), strict=True))
-    return f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)
+    rows = map("\t".join, zip(moments, *(columns[name] for name in filled), strict=True))
+    return raw, f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)
 
 
 # --- What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown ------
@@ -377,10 +353,16 @@ def season_material(folder: RunFolder) -> SeasonMaterial:
 def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
     """As `season_material`, for a season whose lock was read."""
     season = stored.season
-    navs = _by_agent(store.read(NAVS))
-    times = {one.record_id: one for one in store.read(TIMES)}
+    navs, times = _by_agent(store.read(NAVS)), {one.record_id: one for one in store.read(TIMES)}
     rejections = store.read(REJECTIONS)
-    fills, refused = _lists(store.read(FILLS)), _lists(rejections)
+    fills, refused = (  # by the decision that they are due to, in their order
+        _grouped(sorted(rows, key=lambda one: (one.day, one.number)), "record_id")
+        for rows in (store.read(FILLS), rejections)
+    )
+
+    def kept(table: Table[T]) -> list[T]:
+        return [] if store.digest(table) is None else store.read(table)
+
     order = {one.name: at for at, one in enumerate(season.agents)}
     found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
     for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
@@ -420,28 +402,21 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
         agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts=contexts,
         steps={name: tuple(map(step, decided[name, 1])) for name in names},
         replicates=replicates if season.replicates > 1 else {},
-        outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
-        navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(_if_there(store, BASELINES)),
-        checks=tuple(_if_there(store, CHECKS)), seconds={name: one.seconds for name, one in times.items()},
+        outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
+        navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(kept(BASELINES)),
+        checks=tuple(kept(CHECKS)), seconds={name: one.seconds for name, one in times.items()},
         rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
     )  # fmt: skip
 
 
-def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
-    found: dict[str, list[SeasonNav]] = defaultdict(list)
-    for one in sorted(rows, key=lambda one: one.day):
-        found[one.agent].append(one)
-    return {name: tuple(ones) for name, ones in found.items()}
-
-
-def _lists(rows: Iterable[Any]) -> dict[str, list[Any]]:
-    """Fills or rejections by the decision that they are due to, in their order."""
+def _grouped(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
-    for one in sorted(rows, key=lambda one: (one.day, one.number)):
-        found[one.record_id].append(one)
+    for one in rows:
+        found[getattr(one, name)].append(one)
     return found
 
 
-def _if_there(store: Store, table: Table[T]) -> list[T]:
-    return [] if store.digest(table) is None else store.read(table)
+def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
+    ordered = sorted(rows, key=lambda one: one.day)
+    return {name: tuple(ones) for name, ones in _grouped(ordered, "agent").items()}

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from assaymark.market.history import Clock, Day
 from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
-from assaymark.records import Context, Portfolio, canonical_json, parse, sha256_text, to_json
+from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, to_json
 from assaymark.workflow.ask import hold_ledger, prices_of, say_raised
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -38,9 +39,7 @@ from assaymark.workflow.tracks.season_books import (
     Baseline,
     Settlement,
     arrivals,
-    baseline_rows,
     begun,
-    check_rows,
     checked,
     due_actions,
     marks_after,
@@ -69,6 +68,7 @@ from assaymark.workflow.tracks.season_records import (
     NAVS,
     REJECTIONS,
     TIMES,
+    SeasonCheck,
     SeasonFill,
     SeasonNav,
     SeasonRejection,
@@ -273,7 +273,7 @@ def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list
     shared, asked = _shown(
         season, day, agents, {one.name: settle_account(season, one.name, start, day, {}) for one in agents}
     )
-    return [one.call for each in asked for one in calls_of(season, each, shared)]
+    return [call for each in asked for _, _, call in calls_of(season, each, shared)]
 
 
 def due_days(folder: RunFolder, locked: LockedSeason, now: datetime) -> Iterator[Day]:
@@ -400,37 +400,80 @@ class Desk:
             decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in wanted}
             if wanted <= decisions.keys():
                 break
-        self.accounts = {
-            name: Account.from_json(one["account"], decisions[one["pending"]]) for name, one in last["agents"].items()
-        }
-        self.baselines = {name: Baseline.from_json(raw) for name, raw in last["baselines"].items()}
+        for name, one in last["agents"].items():
+            held = {symbol: float(units) for symbol, units in one["account"]["positions"].items()}
+            raw = decisions[one["pending"]]
+            book = Book(float(one["account"]["cash"]), held)
+            self.accounts[name] = Account(book, None if raw is None else read_decision(raw))
+        for name, one in last["baselines"].items():
+            book = Book(float(one["nav"]["cash"]), dict(one["nav"]["positions"]))
+            self.baselines[name] = Baseline(book, dict(one["wanted"]))
         self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
         self.acted = frozenset(map(str, last.get("acted", ())))
 
     def do(self, day: Day) -> None:
-        """One day for all agents: settle their orders, show them the day, ask them, and record it."""
-        day = self._new_actions(day)
-        before, marks = self.accounts, self.marks
-        settled, baselines = self._settle(day)
-        if not day.has_data:
-            record = self._record(day, "no data", settled, {})
-            self.journal.append(Entry(record | {"baselines": baselines}))
-            return
-        shared, asked = _shown(self.season, day, self.season.agents, settled)
-        decided = ask_agents(
-            self.folder, self.ledger, self.season, day.date, asked, shared, self.models, self.prices, self.calls
-        )
-        first = {one.decision.agent.id: one.decision for one in decided if one.decision.replicate == 1}
-        self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
-        record = self._record(day, "ok", settled, {one.spec.name: one for one in asked})
-        record["decisions"] = [to_json(one.decision) for one in decided]
-        record["missing"] = list(shared.context.missing)
-        record["baselines"] = baselines
+        """One day for all agents: settle their orders, show them the day, ask them, and record it.
+
+        On a day without data nothing is traded, and orders wait for the next one.
+        """
+        day, season = self._new_actions(day), self.season
+        before, marks, now = self.accounts, self.marks, str(day.date)
+        baselines = {}
+        if day.has_data:
+            settled = {name: settle_account(season, name, one, day, marks) for name, one in before.items()}
+        else:
+            settled = {
+                name: Settlement(one.book, valued(name, now, "no data", one.book, marks, 0.0))
+                for name, one in before.items()
+            }
+        for name, held in self.baselines.items():
+            if day.has_data:
+                after, nav = settle_baseline(season, name, held, day, marks)
+                self.baselines[name] = after if self.traded else begun(name, after, self.classes, day)
+            else:
+                nav = valued(name, now, "no data", held.book, marks, 0.0)
+            baselines[name] = {"wanted": dict(self.baselines[name].wanted), "nav": to_json(nav)}
+        shown: dict[str, Asked] = {}
+        decided: list[tuple[Decision, float | None]] = []
+        missing: tuple[str, ...] = ()
+        large = ("[]", "[]", "[]")
+        if day.has_data:
+            self.traded, self.marks = True, marks_after(marks, day)
+            shared, asked = _shown(season, day, season.agents, settled)
+            decided = ask_agents(
+                self.folder, self.ledger, season, day.date, asked, shared, self.models, self.prices, self.calls
+            )
+            first = {one.agent.id: one for one, _ in decided if one.replicate == 1}
+            self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
+            shown, missing = {one.spec.name: one for one in asked}, shared.context.missing
+            large = (shared.facts, shared.instruments, shared.series)
+        agents = {}
         for name, one in settled.items():
-            source = "" if (last := before[name].decision) is None else last.record_id
-            record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
-        times = {one.decision.record_id: one.seconds for one in decided}
-        self.journal.append(Entry(record, shared.facts, shared.instruments, shared.series, times))
+            account, last = self.accounts[name], before[name].decision
+            source = "" if last is None else last.record_id
+            agents[name] = {
+                "account": {"cash": account.book.cash, "positions": dict(account.book.positions)},
+                "pending": None if account.decision is None else account.decision.record_id,
+                "nav": to_json(one.nav),
+                "fills": to_json(one.fills),
+                "rejections": to_json(one.rejections),
+                "prompt": shown[name].context.prompt if name in shown else None,
+                "context_id": shown[name].context_id if name in shown else None,
+                "checks": checked(season, before[name].book, one, day, source, marks) if day.has_data else None,
+            }
+        record = {
+            "day": now,
+            "moment": to_json(day.moment),
+            "state": "ok" if day.has_data else "no data",
+            "market": self.digest,
+            "marks": {name: list(mark) for name, mark in self.marks.items()},
+            "acted": sorted(self.acted),
+            "agents": agents,
+            "decisions": [to_json(one) for one, _ in decided],
+            "missing": list(missing),
+            "baselines": baselines,
+        }
+        self.journal.append(Entry(record, *large, {one.record_id: seconds for one, seconds in decided}))
 
     def _new_actions(self, day: Day) -> Day:
         """The day without corporate actions that were carried out already, on the evening before their ex-date."""
@@ -449,56 +492,6 @@ class Desk:
         acted = {name for name in day.actions if due_actions(name, day, self.marks)}
         self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         return day
-
-    def _settle(self, day: Day) -> tuple[dict[str, Settlement], dict[str, Any]]:
-        """What a day does to every agent's book, and to those that nobody decides about, as the journal keeps them.
-
-        On a day without data nothing is traded, and orders wait for the next one.
-        """
-        baselines, now = {}, str(day.date)
-        if not day.has_data:
-            for name, one in self.baselines.items():
-                baselines[name] = one.to_json(valued(name, now, "no data", one.book, self.marks, 0.0))
-            return {
-                name: Settlement(one.book, valued(name, now, "no data", one.book, self.marks, 0.0))
-                for name, one in self.accounts.items()
-            }, baselines
-        settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in self.accounts.items()}
-        for name, one in self.baselines.items():
-            after, nav = settle_baseline(self.season, name, one, day, self.marks)
-            self.baselines[name] = after if self.traded else begun(name, after, self.classes, day)
-            baselines[name] = self.baselines[name].to_json(nav)
-        self.traded = True
-        self.marks = marks_after(self.marks, day)
-        return settled, baselines
-
-    def _record(
-        self, day: Day, state: str, settled: Mapping[str, Settlement], shown: Mapping[str, Asked]
-    ) -> dict[str, Any]:
-        agents = {
-            name: {
-                "account": self.accounts[name].to_json(),
-                "pending": None if (last := self.accounts[name].decision) is None else last.record_id,
-                "nav": to_json(one.nav),
-                "fills": to_json(one.fills),
-                "rejections": to_json(one.rejections),
-                "prompt": shown[name].context.prompt if name in shown else None,
-                "context_id": shown[name].context_id if name in shown else None,
-                "checks": None,
-            }
-            for name, one in settled.items()
-        }
-        return {
-            "day": str(day.date),
-            "moment": to_json(day.moment),
-            "state": state,
-            "market": self.digest,
-            "marks": {name: list(mark) for name, mark in self.marks.items()},
-            "acted": sorted(self.acted),
-            "agents": agents,
-            "decisions": [],
-            "missing": [],
-        }
 
 
 def _shown(
@@ -564,15 +557,29 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     if store.done(NAVS, basis):
         return
     agents = [one for entry in entries for one in entry.record["agents"].values()]
-    navs = (parse(SeasonNav, canonical_json(one["nav"]), source="journal of the season") for one in agents)
+    baselines = [one for entry in entries for one in entry.record["baselines"].values()]
+    navs, held = (
+        [parse(SeasonNav, canonical_json(one["nav"]), source="journal of the season") for one in ones]
+        for ones in (agents, baselines)
+    )
+    counts: dict[tuple[str, str], list[int]] = {}  # by agent and kind
+    said: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, one in (pair for entry in entries for pair in entry.record["agents"].items()):
+        made = one["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
+        for kind, (asked, passed) in made["counts"].items():
+            row = counts.setdefault((name, kind), [0, 0])
+            row[0], row[1] = row[0] + asked, row[1] + passed
+        for kind, sentence in made["mismatches"]:
+            said[name, kind].append(f"{made['record_id']}\t{sentence}")
+    checks = [SeasonCheck(key[0], key[1], row[0], row[1], tuple(said.get(key, ()))) for key, row in counts.items()]
     store.write_arrow(CONTEXTS, _contexts(locked.season, entries), basis)
     store.write(DECISIONS, (read_decision(one) for entry in entries for one in entry.record["decisions"]), basis)
     store.write(FILLS, (SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
     store.write(REJECTIONS, (SeasonRejection(**one) for agent in agents for one in agent["rejections"]), basis)
     store.write(TIMES, times_of(entries), basis)
     store.write(OUTCOMES, outcomes_of(locked.season, entries), basis)
-    store.write(BASELINES, baseline_rows(entries), basis)
-    store.write(CHECKS, check_rows(entries), basis)
+    store.write(BASELINES, held, basis)
+    store.write(CHECKS, checks, basis)
     store.write(NAVS, navs, basis)  # last: whoever finds it done finds the others done
 
 
@@ -582,10 +589,7 @@ def times_of(entries: Sequence[Entry]) -> Iterator[SeasonTime]:
         times = entry.times or {}
         for one in entry.record["decisions"]:
             name = one["record_id"]
-            yield SeasonTime(
-                record_id=name, day=entry.day, agent=one["agent"]["id"], replicate=one["replicate"],
-                seconds=times.get(name),
-            )  # fmt: skip
+            yield SeasonTime(name, entry.day, one["agent"]["id"], one["replicate"], times.get(name))
 
 
 def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:

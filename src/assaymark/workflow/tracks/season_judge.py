@@ -13,7 +13,6 @@ from assaymark.engine import Ledger, Model
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.calls import (
-    AuthorGuess,
     HorizonLedger,
     HorizonTask,
     PlannedProbe,
@@ -37,14 +36,12 @@ from assaymark.judging.season.scoring import (
     HIGHEST,
     GradedPart,
     HorizonGrades,
-    HorizonScore,
     OutcomeGrade,
     horizon_score,
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
-from assaymark.protocol import JudgeSpec
-from assaymark.records import Evidence, Judgment, JudgmentStatus
+from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import again_line, hold_ledger
 from assaymark.workflow.forecast import Forecast, Stage, forecast
@@ -91,17 +88,8 @@ class SeasonPart:
     ledger: HorizonLedger
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A probe of the blinding, and the period that it shows; empty for a whole record."""
-
-    planned: PlannedProbe
-    period: str
-
-
-def asked_judges(season: Season) -> tuple[JudgeSpec, ...]:
-    """The judges of the panel that are models."""
-    return tuple(one for one in season.panel if not one.human)
+Probe = tuple[PlannedProbe, str]
+"""A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 
 def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
@@ -140,9 +128,10 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
 
 
 def season_tasks(
-    parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], plan: ScoringPlan, *, budget: int
+    parts: Sequence[SeasonPart], season: Season, plan: ScoringPlan
 ) -> list[tuple[SeasonPart, HorizonTask]]:
     """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
+    judges, budget = season.model_judges, season.judging.token_budget
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     return [
         (part, task)
@@ -153,19 +142,20 @@ def season_tasks(
     ]
 
 
-def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, budget: int) -> list[Probe]:
+def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     """Who made it: asked of every whole record, and of every period in which all agents decided."""
+    judges, budget = season.model_judges, season.judging.token_budget
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     found: dict[tuple[str, str], Probe] = {}
     agents = {one.agent for one in parts}
     by_period: dict[str, dict[str, Horizon]] = {}
-    for one in parts:
+    for one in parts if season.judging.author_probe else ():
         if one.scope != "replicate":
             by_period.setdefault(one.period, {})[one.agent] = one.horizon
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in probe_calls(horizons, once if period else judges, budget=budget):
-                found.setdefault((probe.author, probe.call.key), Probe(probe, period))
+                found.setdefault((probe.author, probe.call.key), (probe, period))
     return list(found.values())
 
 
@@ -178,13 +168,12 @@ _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
 }
 
 
-def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
+def grade_row(part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None) -> SeasonGrade:
     """One judge's score of one part."""
-    grades = score.grades
+    score = horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome)
     return SeasonGrade(
-        agent=part.agent, judge=grades.judge, family=grades.family, trial=grades.trial, scope=part.scope,
-        period=part.period, replicate=part.replicate, first=part.first, last=part.last,
-        steps=len(part.horizon.steps), score=score,
+        part.agent, grades.judge, grades.family, grades.trial, part.scope, part.period, part.replicate, part.first,
+        part.last, len(part.horizon.steps), score,
     )  # fmt: skip
 
 
@@ -200,100 +189,61 @@ def human_rows(
             continue
         lacking = [name for name in names if name not in one.scores]
         graded = one.status == "ok" and not lacking
+        state: ReplyState = "ok" if graded else "invalid"
+        given, steps = one.scores if graded else {}, len(part.horizon.steps)
         grades = HorizonGrades(
-            agent=part.agent,
-            judge=one.judge,
-            family=one.family,
-            trial=one.trial,
-            horizon=part.horizon.id,
-            grader=grader_version(plan),
-            state="ok" if graded else "invalid",
-            parts=(GradedPart(first=1, last=len(part.horizon.steps), tokens=0, over=False, call_key=one.call_key,
-                              state="ok" if graded else "invalid"),),
+            agent=part.agent, judge=one.judge, family=one.family, trial=one.trial, horizon=part.horizon.id,
+            grader=grader_version(plan), state=state,
+            parts=(GradedPart(first=1, last=steps, tokens=0, over=False, call_key=one.call_key, state=state),),
             reason=None if graded else one.reason or f"not graded: {', '.join(lacking)}",
-            reasoning={each.name: one.scores[each.name] for each in plan.reasoning} if graded else {},
-            evidence={each.name: one.scores[each.name] for each in plan.evidence} if graded else {},
+            reasoning={each.name: given[each.name] for each in plan.reasoning if graded},
+            evidence={each.name: given[each.name] for each in plan.evidence if graded},
             data_reliability=one.scores.get("data_reliability"),
         )  # fmt: skip
         points = one.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
-        yield grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
-
-
-def guess_row(probe: Probe, read: Read[AuthorGuess]) -> SeasonGuess:
-    """One guess at an author."""
-    planned = probe.planned
-    return SeasonGuess(
-        author=planned.author, judge=planned.judge, trial=planned.trial, period=probe.period,
-        options=len(planned.options), state=read.state, guess=None if read.answer is None else read.answer.author,
-        call_key=planned.call.key,
-    )  # fmt: skip
-
-
-def replaced_rows(parts: Iterable[SeasonPart]) -> Iterator[SeasonReplaced]:
-    """What blinding did in the whole records."""
-    for part in parts:
-        if part.scope == "whole":
-            for line in part.horizon.audit:
-                yield SeasonReplaced(agent=part.agent, name=line.name, state=line.state, count=line.count, why=line.why)
-
-
-def evidence_rows(parts: Iterable[SeasonPart]) -> Iterator[Evidence]:
-    """Every number in the reasons of the whole records. ``part`` and ``start`` are places in the blinded texts."""
-    for part in parts:
-        if part.scope == "whole":
-            for found in part.ledger.steps.values():
-                yield from found
+        yield grade_row(part, grades, plan, outcome)
 
 
 def judgment_row(grade: SeasonGrade) -> Judgment:
     """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
     grades, score = grade.score.grades, grade.score.score
     within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
-    scores = {} if score is None else {
-        "reasoning": score.reasoning,
-        "evidence": score.evidence,
-        "process": score.process,
-        "composite": score.composite,
-        **({} if score.outcome is None else {"outcome": score.outcome}),
-    }  # fmt: skip
+    names = ("reasoning", "evidence", "process", "composite", "outcome")
+    points = {} if score is None else {name: getattr(score, name) for name in names}
     return Judgment(
         trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
-        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state], scores=scores,
+        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state],
+        scores={name: value for name, value in points.items() if value is not None},
         call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
         lookahead_check=grades.lookahead_check, reason=grades.reason,
     )  # fmt: skip
 
 
 def judged_lines(
-    name: str, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess], last: str, over: bool, period: str
+    folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
 ) -> list[str]:
     """What was graded and what was not, for whoever called."""
-    agents, judges = ({one.agent for one in grades}, {one.judge for one in grades})
-    soon = "" if over else "; the season is not over, and is graded anew when it has gone on"
-    lines = [f"{name}: {counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"]
+    agents, judges, period = {one.agent for one in grades}, {one.judge for one in grades}, season.judging.period
+    last = max(one.last for one in grades)
+    soon = "" if _is_over(season, last) else "; the season is not over, and is graded anew when it has gone on"
+    graded = f"{counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"
     states: dict[str, list[str]] = {}
     for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
         states[what] = [one.score.grades.state for one in grades if one.scope == scope]
-    states["outcomes"] = [one.score.outcome.state for one in grades if one.score.outcome is not None]
+    outcomes = [(one.judge, one.score.outcome) for one in grades if one.score.outcome is not None]
+    states["outcomes"] = [one.state for _, one in outcomes]
     states["author identification"] = [one.state for one in guesses]
     shares = [f"{what} {ones.count('ok'):,} of {len(ones):,}" for what, ones in states.items() if ones]
-    return [*lines, ", ".join(shares), *_again(grades), *_useless(grades, guesses)]
-
-
-def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
-    replies = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
-    for judge in sorted({judge for judge, _, _ in replies}):
-        states = [state for name, first, state in replies if name == judge and first]
-        if states:
-            yield again_line(judge, len(states), sum(one == judge for one, _, _ in replies), states.count("ok"))
-
-
-def _useless(grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> Iterator[str]:
-    """A line for each judge and kind of reply that nothing can be made of."""
+    lines = [f"{season.name}: {graded}", ", ".join(shares)]
+    parts = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
+    for judge in sorted({judge for judge, _, _ in parts}):
+        again = [state for name, first, state in parts if name == judge and first]
+        if again:
+            lines.append(again_line(judge, len(again), sum(one == judge for one, _, _ in parts), again.count("ok")))
     replies: list[tuple[str, str, str | None]] = [
         *((one.judge, one.score.grades.state, one.score.grades.reason) for one in grades),
-        *((one.judge, one.score.outcome.state, one.score.outcome.reason) for one in grades if one.score.outcome),
+        *((judge, one.state, one.reason) for judge, one in outcomes),
         *((one.judge, one.state, None) for one in guesses),
     ]
     for judge in sorted({judge for judge, _, _ in replies}):
@@ -301,7 +251,16 @@ def _useless(grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> I
         for state, (words, then) in _KINDS.items():
             if bad := [reason for found, reason in of if found == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
-                yield f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}"
+                lines.append(f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}")
+    people = ", ".join(one.name for one in season.panel if one.human and one.name not in judges)
+    how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
+    lines += [f"no grades of people yet: {people}; {how}"] if people else []
+    if (draw := stored_draw(folder)) is not None:
+        given = {(one.trajectory, one.grader) for one in stored_grades(folder) if one.score is not None}
+        by = counted(len({who for _, who in given}), "person", "people")
+        drawn = f"{len(draw.units)} of {len(draw.frame)} {period}s drawn"
+        lines.append(f"people beside the panel: {counted(len(given), 'grade')} by {by}, {drawn}")
+    return lines
 
 
 _STAYS: Final = "stored verbatim and not retried"
@@ -329,19 +288,17 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
             basis = judging_basis(store, stored)
-            done = is_judged(store, stored)
-            material = None if done else material_of(store, stored)
+            material = None if is_judged(store, stored) else material_of(store, stored)
+        season = stored.season
         if material is None:
-            return SeasonJudged(0, tuple(_lines(folder, stored.season, store.read(GRADES), store.read(GUESSES))))
+            return SeasonJudged(0, tuple(judged_lines(folder, season, store.read(GRADES), store.read(GUESSES))))
         progress("reading the records", 0, 1)
-        parts = season_parts(material)
+        parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         progress("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
             hold_ledger(folder, ledger, stored)
-            asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
-            season = material.season
-            plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
-            planned = season_tasks(parts, judges, plan, budget=budget)
+            asker = SeasonAsker(folder, ledger, models, season.engine, progress)
+            planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])
             outcomes = asker.outcomes(
                 [
@@ -351,26 +308,34 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
                     for (part, task), grades in zip(planned, given, strict=True)
                 ]
             )
-            rows = [
-                grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
+            grades = [
+                grade_row(part, grades, plan, outcome)
                 for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
             ]
-            probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
-            grades, guesses = rows, [guess_row(*one) for one in asker.guesses(probes)]
-        people = {one.name for one in stored.season.panel if one.human}
-        grades += human_rows(_given(store), parts, material.scoring, people)
+            guesses = []
+            for (probe, period), read in asker.guesses(season_probes(parts, season)):
+                guess = None if read.answer is None else read.answer.author
+                of, key = (probe.judge, probe.trial, period, len(probe.options)), probe.call.key
+                guesses.append(SeasonGuess(probe.author, *of, read.state, guess, key))
+        people = {one.name for one in season.panel if one.human}
+        grades += human_rows(_given(store), parts, plan, people)
         if all(one.score.grades.state == "failed" for one in grades):
-            first = next(one.score.grades for one in grades)
-            what = (
-                f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
-            )
-            raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
-        store.write(REPLACED, replaced_rows(parts), basis)
-        store.write(EVIDENCE, evidence_rows(parts), basis)
+            first = grades[0].score.grades
+            what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
+            raise ModelError(f"{folder.path}: {what}, and the same command asks again", retryable=True)
+        whole = [part for part in parts if part.scope == "whole"]
+        replaced = [
+            SeasonReplaced(part.agent, line.name, line.state, line.count, line.why)
+            for part in whole
+            for line in part.horizon.audit
+        ]
+        store.write(REPLACED, replaced, basis)
+        # every number in the reasons of the whole records; its place is in the blinded texts
+        store.write(EVIDENCE, (one for part in whole for found in part.ledger.steps.values() for one in found), basis)
         store.write(JUDGMENTS, map(judgment_row, grades), basis)
         store.write(GUESSES, guesses, basis)
         store.write(GRADES, grades, basis)
-        return SeasonJudged(asker.made, tuple(_lines(folder, stored.season, grades, guesses)))
+        return SeasonJudged(asker.made, tuple(judged_lines(folder, season, grades, guesses)))
 
 
 def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
@@ -432,7 +397,7 @@ def _is_over(season: Season, last: str) -> bool:
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     """See that there is somebody who can grade, and something to be graded."""
-    if not asked_judges(season) and not _given(store):
+    if not season.model_judges and not _given(store):
         people = any(one.human for one in season.panel)
         what = "this season has no panel of models that could grade it"
         then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
@@ -447,23 +412,6 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
 
 def _given(store: Store) -> Sequence[Judgment]:
     return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
-
-
-def _lines(
-    folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
-) -> list[str]:
-    last = max(one.last for one in grades)
-    lines = judged_lines(season.name, grades, guesses, last, _is_over(season, last), season.judging.period)
-    graded = {one.judge for one in grades}
-    people = ", ".join(one.name for one in season.panel if one.human and one.name not in graded)
-    how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
-    lines += [f"no grades of people yet: {people}; {how}"] if people else []
-    if (draw := stored_draw(folder)) is not None:
-        given = {(one.trajectory, one.grader) for one in stored_grades(folder) if one.score is not None}
-        by, of = counted(len({who for _, who in given}), "person", "people"), season.judging.period
-        drawn = f"{len(draw.units)} of {len(draw.frame)} {of}s drawn"
-        lines.append(f"people beside the panel: {counted(len(given), 'grade')} by {by}, {drawn}")
-    return lines
 
 
 _ANSWER: Final = HorizonAnswer(
@@ -491,9 +439,9 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     stored, store = stored_season(folder), Store(folder)
     refuse_unjudgeable(folder, stored.season, store)
     material = material_of(store, stored)
-    season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
+    season, parts = stored.season, season_parts(material)
     plan, budget = material.scoring, season.judging.token_budget
-    tasks = season_tasks(parts, judges, plan, budget=budget)
+    tasks = season_tasks(parts, season, plan)
     graded, outcomes = [], []
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         for part, task in tasks:
@@ -512,9 +460,9 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                 )  # fmt: skip
                 asked = outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget=budget)
                 outcomes += [one.call for one in asked]
-    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+    probes = season_probes(parts, season)
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
-    stages.append(Stage("author identification", [one.planned.call for one in probes]))
+    stages.append(Stage("author identification", [probe.call for probe, _ in probes]))
     found = forecast(stages, folder, None, prices, batch=season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(

@@ -18,7 +18,7 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
 from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
-from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
+from assaymark.market import CLASSES, History, open_history, read_manifest, synthetic_history
 from assaymark.market.history import Clock
 from assaymark.market.instruments import weekdays
 from assaymark.plan import read_toml
@@ -257,8 +257,29 @@ def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> S
     if chosen:
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
-    universe, problems = _universe(season, history.listings)
-    problems = [*problems, *_day_problems(season, history), *_unstated(season, history, universe)]
+    listings, wanted, days, problems = history.listings, season.universe, season.calendar, []
+    ids = [one.id for one in listings]
+    if not isinstance(wanted, int):
+        universe = tuple(name for name in ids if name in wanted)
+        unknown = [one for one in wanted if one not in ids]
+        problems += [Problem("universe", str(UnknownNameError("instrument", one, ids))) for one in unknown]
+    elif wanted > len(there := [one for one in listings if one.trades_on(days.first)]):
+        universe, what = (), f"{wanted} instruments are asked for, and {len(there)} trade on {days.first}"
+        problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
+    else:  # the classes in turn, so that a small universe is not all of one class
+        hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
+        dealt = [one for row in zip_longest(*hands) for one in row if one is not None]
+        chosen_ids = set(dealt[:wanted])
+        universe = tuple(one.id for one in there if one.id in chosen_ids)
+    if not history.days.size:
+        problems.append(Problem("market", "holds no day"))
+    else:
+        first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
+        for name, day, early in (("first", days.first, days.first < first), ("last", days.last, False)):
+            if early or (day > last and not market.live):
+                what = f"{day} lies outside of the market: the market has days from {first} to {last}"
+                problems.append(Problem(f"calendar.{name}", what))
+    problems += _unstated(season, history, universe)
     if problems:
         raise InputError(source, problems)
     return SeasonData(history, digest, universe, earlier)
@@ -288,26 +309,6 @@ def snapshots_in(folder: Path) -> list[Path]:
     return sorted(found, key=lambda one: (read_manifest(one).origin.retrieved_at, one.name), reverse=True)
 
 
-def _universe(season: Season, listings: Sequence[Listing]) -> tuple[tuple[str, ...], list[Problem]]:
-    """The instruments of a season in the order of the store, and what is wrong with them."""
-    wanted = season.universe
-    if not isinstance(wanted, int):
-        ids = [one.id for one in listings]
-        return (
-            tuple(name for name in ids if name in wanted),
-            [Problem("universe", str(UnknownNameError("instrument", one, ids))) for one in wanted if one not in ids],
-        )
-    there = [one for one in listings if one.trades_on(season.calendar.first)]
-    if wanted > len(there):
-        what = f"{wanted} instruments are asked for, and {len(there)} trade on {season.calendar.first}"
-        return (), [Problem("universe", f"{what}; allowed: 1 to {len(there)}")]
-    # the classes in turn, so that a small universe is not all of one class
-    hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
-    dealt = [one for row in zip_longest(*hands) for one in row if one is not None]
-    chosen = set(dealt[:wanted])
-    return tuple(one.id for one in there if one.id in chosen), []
-
-
 def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
     """Prices of a live market that may or may not be adjusted: a book would gain or lose by every split."""
     unsaid = [name for name in universe if name in history.unstated]
@@ -317,19 +318,6 @@ def _unstated(season: Season, history: History, universe: Sequence[str]) -> list
     what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
     needs = "a live season needs to know: give each bar an adj_factor (1 where nothing is adjusted)"
     return [Problem("market", f"{what}; {needs}, or list splits and dividends on their ex-dates")]
-
-
-def _day_problems(season: Season, history: History) -> list[Problem]:
-    if not history.days.size:
-        return [Problem("market", "holds no day")]
-    first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
-    allowed = f"the market has days from {first} to {last}"
-    problems = []
-    if season.calendar.first < first or (season.calendar.first > last and not season.market.live):
-        problems.append(Problem("calendar.first", f"{season.calendar.first} lies outside of the market: {allowed}"))
-    if not season.market.live and season.calendar.last > last:
-        problems.append(Problem("calendar.last", f"{season.calendar.last} lies outside of the market: {allowed}"))
-    return problems
 
 
 def _checked(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from statistics import fmean, median
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.judging import token_count
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scoring import band, decision_time
-from assaymark.judging.season.table import SeasonTable
+from assaymark.judging.season.table import SeasonTable, gap_floor
 from assaymark.metrology import (
     SelfPreference,
     bootstrap_kappa,
@@ -40,69 +41,41 @@ from assaymark.metrology.measure_people import Labels, people_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, OrderRules
 from assaymark.prompting import INSTRUCTION_LIKE
-from assaymark.protocol import DatasheetLimits, JudgeSpec
-from assaymark.records import AGGREGATE, JSON, CallFacts, Evidence, Measurement
+from assaymark.records import AGGREGATE, JSON, CallFacts, Measurement
 from assaymark.workflow.tracks.season_context import SeasonMaterial
-from assaymark.workflow.tracks.season_judge import asked_judges
 from assaymark.workflow.tracks.season_measure import (
     POINTS,
-    SeasonReplies,
     SeasonScores,
     SeasonTotals,
     agent_measurements,
     judge_noise,
     ledger_measurements,
+    measured,
+    replies_lacking,
     return_measurements,
     season_scores,
     season_totals,
     table_measurements,
 )
 from assaymark.workflow.tracks.season_plan import period_of
-from assaymark.workflow.tracks.season_records import SeasonGrade, SeasonGuess
+from assaymark.workflow.tracks.season_records import SeasonGuess, SeasonJudgments
 
 BASELINE: Final = SeasonGates().baseline
 LEVEL: Final = 0.95
 """Coverage of the intervals. Tests of claims go by the plan's alpha."""
 
 
-class Judged(Protocol):
-    """What judging left."""
-
-    @property
-    def grades(self) -> Sequence[SeasonGrade]:
-        """Of whole records, periods and replicates."""
-        ...
-
-    @property
-    def guesses(self) -> Sequence[SeasonGuess]:
-        """At authors."""
-        ...
-
-    @property
-    def evidence(self) -> Sequence[Evidence]:
-        """Every number of the whole records beside its material."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Demand:
-    """What a season asks of its judges' datasheets."""
-
-    datasheets: DatasheetLimits
-    model_judges: Sequence[JudgeSpec]
-
-
 def season_findings(
-    material: SeasonMaterial, judged: Judged, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator,
+    material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator,
     people: Labels | None = None,
 ) -> tuple[list[Measurement], SeasonTable]:  # fmt: skip
     """The measurements of a judged season, with ``people`` also of its judges beside them, and its table."""
     season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
     names = [one.name for one in season.agents]
-    replies = SeasonReplies.of(judged.grades, names, season.missing)
-    grades = [one for one in judged.grades if one.judge not in replies.left_out]
-    scores = season_scores(judged.grades, names, replies.left_out)
+    lacking, left_out = replies_lacking(judged.grades, names, season.missing)
+    grades = [one for one in judged.grades if one.judge not in left_out]
+    scores = season_scores(judged.grades, names, left_out)
     times, flagged = {}, []
     silent = set()
     for agent in scores.agents:
@@ -132,7 +105,7 @@ def season_findings(
         *judge_measurements(totals, families, tokens, level=LEVEL, order=order),
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
-        *reply_measurements(judged.grades, judged.guesses, replies),
+        *_invalid(judged, lacking),
         *agent_measurements(material, grades),
         *earned,
         *ledger_measurements(material, judged.evidence, grades, rng=rows),
@@ -142,8 +115,7 @@ def season_findings(
         pass_mark = season.human.passed_from(0.0, SPAN)
         found += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
     if season.datasheets is not None:
-        demand = _Demand(season.datasheets, asked_judges(season))
-        found += limit_measurements({one.judge: one for one in sheets}, demand)
+        found += limit_measurements({one.judge: one for one in sheets}, season)
     return found, totals.table
 
 
@@ -190,16 +162,15 @@ def season_orders(
     plan = OrderPlan(inference, rules, level, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
     found = season_comparisons(totals, families, tokens if known else {}, order)
 
-    def make(name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
-        if name == "panel.alpha":
+    def make(**parts: Any) -> Measurement:
+        if parts["name"] == "panel.alpha":
             parts["n_of"] = "agents' periods"
-        made = Measurement(name=name, labels=labels, **parts)
-        if name != "contrast":
+        made = Measurement(**parts)
+        if made.name != "contrast":
             return made
-        high = labels["high"]
-        low = labels["low"]
+        high, low = made.labels["high"], made.labels["low"]
         gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
-        floor = totals.floor(high, low)
+        floor = gap_floor(totals.agents[high], totals.agents[low], totals.panel, level=totals.plan.ties.level)
         state = ""
         if floor is None:
             state = "noise-unknown"
@@ -253,42 +224,33 @@ def kappa_measurement(
         for row in agents.values()
         if graded == set(row)
     ]
-    detail = {"judges": judges, "periods": len({period for period, _ in items})}
-    found = Measurement(
-        name="season.kappa", labels={}, value=None, n=len(items), n_of="agents' periods", method="", detail=detail,
-        state=MISSING,
-    )  # fmt: skip
-    method = "mean pairwise quadratic-weighted kappa on bands"
-    if len(scores.judges) < 2:
-        return replace(found, method=method, state=SINGLE)
-    if len(judges) < 2 or not items:
-        return replace(found, method=method, state=MISSING)
+    periods, size = [period for period, _ in items], len(_CODES)
+    detail: dict[str, Any] = {"judges": judges, "periods": len(set(periods))}
+    method, count = "mean pairwise quadratic-weighted kappa on bands", (len(items), "agents' periods")
+    kappa = partial(measured, "season.kappa", {}, count=count, detail=detail)
+    if len(scores.judges) < 2 or len(judges) < 2 or not items:
+        return kappa(None, method=method, state=SINGLE if len(scores.judges) < 2 else MISSING)
     ratings = np.array([codes for _, codes in items])
-    tables: dict[str, JSON] = {}
-    kappas: dict[str, JSON] = {}
+    detail |= {"pairs": {}, "tables": {}}
     for one, other in combinations(range(len(judges)), 2):
-        cells = np.zeros((len(_CODES), len(_CODES)), dtype=np.int64)
+        cells = np.zeros((size, size), dtype=np.int64)
         np.add.at(cells, (ratings[:, one] - 1, ratings[:, other] - 1), 1)
         pair = f"{judges[one]}|{judges[other]}"
-        tables[pair] = cells.tolist()
+        detail["tables"][pair], detail["pairs"][pair] = cells.tolist(), None
         with suppress(NotMeasurableError):
-            kappas[pair] = kappa_of_table(cells)
-    found = replace(found, detail={**detail, "pairs": {pair: kappas.get(pair) for pair in tables}, "tables": tables})
+            detail["pairs"][pair] = kappa_of_table(cells)
     try:
-        value = mean_pairwise_kappa(ratings, categories=len(_CODES))
+        value = mean_pairwise_kappa(ratings, categories=size)
     except NotMeasurableError:
-        return replace(found, method=method, state=CONSTANT)
-    found = replace(found, value=value, state="ok")
-    periods, size = [period for period, _ in items], len(_CODES)
+        return kappa(None, method=method, state=CONSTANT)
     with suppress(NotMeasurableError):
         boot = bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
-        drawn = {"low": boot.low, "high": boot.high, "method": boot.method}
-        found = replace(found, detail={**found.detail, "bootstrap": drawn})
+        detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
     try:
         ends = jackknife_kappa(ratings, periods, categories=size, level=level, consecutive=order == "consecutive")
     except NotMeasurableError as exc:
-        return replace(found, method=f"{method}; {exc}")
-    return replace(found, method=f"{method}; {ends.method}", low=ends.low, high=ends.high, level=level)
+        return kappa(value, method=f"{method}; {exc}")
+    return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=level)
 
 
 def judge_measurements(
@@ -301,70 +263,64 @@ def judge_measurements(
     few periods.
     """
     scores = totals.heard
-    periods = [(name, agent, row) for name, agents in scores.periods.items() for agent, row in agents.items()]
-    whole_rows = [("", agent, row) for agent, row in scores.composites.items()]
-    over, count = _preferred(periods, scores, families, level, consecutive=order == "consecutive")
-    whole, _ = _preferred(whole_rows, scores, families, level)
+    alone_state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
+
+    def preferred(
+        rows: Sequence[tuple[str, str, Mapping[str, float]]], consecutive: bool
+    ) -> tuple[dict[str, SelfPreference], int]:
+        """What a judge gives its own family, over how many periods; rows are (period, agent, composites)."""
+        judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
+        complete = [one for one in rows if set(judges) <= set(one[2])]
+        if len(judges) < 2 or not complete:
+            return {}, 0
+        periods = [period for period, _, _ in complete]
+        found = self_preference(
+            [[row[judge] for judge in judges] for _, _, row in complete], [families[who] for _, who, _ in complete],
+            [scores.families[judge] for judge in judges], judges=judges, level=level,
+            clusters=periods if any(periods) else None, consecutive=consecutive,
+        )  # fmt: skip
+        return {one.judge: one for one in found}, len(set(periods))
+
+    over, count = preferred(
+        [(name, who, row) for name, agents in scores.periods.items() for who, row in agents.items()],
+        order == "consecutive",
+    )
+    whole, _ = preferred([("", who, row) for who, row in scores.composites.items()], False)
     for judge in scores.judges:
         one, once, n = over.get(judge), whole.get(judge), count
         if one is None or not (once is None or one.state in ("ok", "no spread")):
             one, n = once, 0
+        preference = partial(measured, "season.self_preference", {"judge": judge})
         if one is None:
-            state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
-            yield Measurement(
-                name="season.self_preference", labels={"judge": judge}, value=None, n=0, n_of="agents of its family",
-                method="", state=state,
-            )  # fmt: skip
+            yield preference(None, (0, "agents of its family"), "", state=alone_state)
             continue
         detail: dict[str, JSON] = {name: getattr(one, name) for name in ("own", "others", "n_own", "n_others", "state")}
         if n:
             detail["agents"] = sum(families[agent] == scores.families[judge] for agent in scores.agents)
             detail |= {} if once is None else {"whole": once.gap}
-        yield Measurement(
-            name="season.self_preference", labels={"judge": judge}, value=one.gap, n=n or one.n_own,
-            n_of="periods" if n else "agents of its family", method=one.method,
-            state="ok" if one.gap is not None else one.state, low=one.low, high=one.high,
-            level=None if one.low is None else one.level, unit=POINTS, detail=detail,
+        yield preference(
+            one.gap, (n or one.n_own, "periods" if n else "agents of its family"), one.method, state=one.state,
+            ends=(one.low, one.high), level=one.level, unit=POINTS, detail=detail,
         )  # fmt: skip
     for judge in totals.scores.judges:
-        yield _alone(totals, judge)
+        # how the ranking that one judge would make goes with that of the panel, over the agents that it graded
+        others = [one for one in totals.scores.judges if one != judge]
+        alone = totals.without(others) if others else {}
+        agents = sorted(alone)
+        ranked = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
+        rho, method, state = None, "", "one judge" if not others else "fewer than two agents"
+        if len(agents) > 1:
+            panel = [totals.row(agent).total or 0.0 for agent in agents]
+            (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
+            state = "all totals are equal"
+            method = (
+                "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
+            )
+        detail = {"places": ranked} if others else {}
+        yield measured(
+            "season.alone", {"judge": judge}, rho, (len(agents), "agents"), method, state=state, detail=detail
+        )
         yield _verbosity(scores, judge, tokens, level)
-
-
-def _preferred(
-    rows: Sequence[tuple[str, str, Mapping[str, float]]], scores: SeasonScores, families: Mapping[str, str],
-    level: float, *, consecutive: bool = False,
-) -> tuple[dict[str, SelfPreference], int]:  # fmt: skip
-    """What a judge with a grade gives its own family, over how many periods; rows are (period, agent, composites)."""
-    judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
-    complete = [one for one in rows if set(judges) <= set(one[2])]
-    if len(judges) < 2 or not complete:
-        return {}, 0
-    periods = [period for period, _, _ in complete]
-    found = self_preference(
-        [[row[judge] for judge in judges] for _, _, row in complete], [families[agent] for _, agent, _ in complete],
-        [scores.families[judge] for judge in judges], judges=judges, level=level,
-        clusters=periods if any(periods) else None, consecutive=consecutive,
-    )  # fmt: skip
-    return {one.judge: one for one in found}, len(set(periods))
-
-
-def _alone(totals: SeasonTotals, judge: str) -> Measurement:
-    """How the order that one judge would make goes with that of the panel, over the agents that it graded."""
-    others = [one for one in totals.scores.judges if one != judge]
-    alone = totals.without(others) if others else {}
-    agents = sorted(alone)
-    places = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
-    rho, state = None, "one judge" if not others else "fewer than two agents"
-    if len(agents) > 1:
-        panel = [totals.row(agent).total or 0.0 for agent in agents]
-        (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
-        state = "ok" if rho is not None else "all totals are equal"
-    words = "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
-    return Measurement(
-        name="season.alone", labels={"judge": judge}, value=rho, n=len(agents), n_of="agents", state=state,
-        method=words if len(agents) > 1 else "", detail={"places": places} if others else {},
-    )  # fmt: skip
 
 
 def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -> Measurement:
@@ -374,24 +330,22 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
         for agent, row in agents.items()
         if judge in row and len(row) > 1
     ]
-    empty = Measurement(
-        name="season.verbosity", labels={"judge": judge}, value=None, n=len(items), n_of="agents' periods", method="",
-        state="lengths do not differ",
-    )  # fmt: skip
+    verbosity = partial(measured, "season.verbosity", {"judge": judge})
     if not items:
-        return replace(empty, state="one judge" if len(scores.judges) < 2 else "not graded")
+        state = "one judge" if len(scores.judges) < 2 else "not graded"
+        return verbosity(None, (0, "agents' periods"), "", state=state)
     spoken = [one for one in items if tokens.get(one[:2], 0) >= 1]
+    count, alike = (len(spoken) or len(items), "agents' periods"), "lengths do not differ"
     if not spoken:
-        return empty
+        return verbosity(None, count, "", state=alike)
     agents, periods, own, others = zip(*spoken, strict=True)
-    length = [tokens[one[:2]] for one in spoken]
     try:
-        found = season_verbosity(own, others, length, agents, periods, level=level)
+        found = season_verbosity(own, others, [tokens[one[:2]] for one in spoken], agents, periods, level=level)
     except NotMeasurableError:
-        return replace(empty, n=len(spoken))
-    return replace(
-        empty, value=found.slope, n=found.items, state="ok", method=found.method, low=found.low, high=found.high,
-        level=None if found.low is None else level, unit="points per doubling", detail={"periods": found.periods},
+        return verbosity(None, count, "", state=alike)
+    return verbosity(
+        found.slope, (found.items, "agents' periods"), found.method, ends=(found.low, found.high), level=level,
+        unit="points per doubling", detail={"periods": found.periods},
     )  # fmt: skip
 
 
@@ -405,12 +359,9 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         right = [one.guess == one.author for one in usable]
         chance = fmean(1 / one.options for one in asked)
         detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
-        empty = Measurement(
-            name="season.author_probe", labels={"judge": judge}, value=None, n=0, n_of="guesses", method="",
-            state="no guess", detail={**detail, "state": "no guess"},
-        )  # fmt: skip
+        probe = partial(measured, "season.author_probe", {"judge": judge})
         if not usable:
-            yield empty
+            yield probe(None, (0, "guesses"), "", state="no guess", detail={**detail, "state": "no guess"})
             continue
         low, high = wilson(sum(right), len(right), level=level)
         over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level=level)
@@ -420,30 +371,26 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
         hits = Counter(one.author for one in usable if one.guess == one.author)
         detail["by"] = {author: [hits[author], counts[author]] for author in sorted(counts)}
         detail["state"] = "above chance" if low > chance else "not above chance"
-        method = "share of right guesses; the wider of Wilson's interval and of cluster-t over authors"
-        value, n = sum(right) / len(right), len(right)
-        yield replace(
-            empty, value=value, n=n, method=method, state="ok", low=low, high=high, level=level, detail=detail
-        )
+        yield probe(
+            sum(right) / len(right), (len(right), "guesses"),
+            "share of right guesses; the wider of Wilson's interval and of cluster-t over authors", ends=(low, high),
+            level=level, detail=detail,
+        )  # fmt: skip
 
 
-def reply_measurements(
-    grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGuess], replies: SeasonReplies
-) -> Iterator[Measurement]:
+def _invalid(judged: SeasonJudgments, lacking: Mapping[str, Mapping[str, JSON]]) -> Iterator[Measurement]:
     """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind."""
-    states: dict[str, list[str]] = defaultdict(list)
-    for one in grades:
-        states[one.judge].append(one.score.grades.state)
+    states: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in judged.grades:
+        states[one.judge].update([one.score.grades.state])
         if one.score.outcome is not None:
-            states[one.judge].append(one.score.outcome.state)
-    for guess in guesses:
-        states[guess.judge].append(guess.state)
-    for judge in sorted(states):
-        counts = Counter(states[judge])
+            states[one.judge].update([one.score.outcome.state])
+    for guess in judged.guesses:
+        states[guess.judge].update([guess.state])
+    for judge, counts in sorted(states.items()):
         kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
-        n = len(states[judge])
-        yield Measurement(
-            name="season.invalid", labels={"judge": judge}, value=sum(kinds.values()) / n, n=n, n_of="replies",
-            method="share of replies that are no answer in the form that was asked for",
-            detail=kinds | replies.of_judge(judge),
+        yield measured(
+            "season.invalid", {"judge": judge}, sum(kinds.values()) / counts.total(), (counts.total(), "replies"),
+            "share of replies that are no answer in the form that was asked for",
+            detail=kinds | dict(lacking.get(judge, {})),
         )  # fmt: skip

@@ -186,7 +186,7 @@ class Season(Frozen):
     engine: EngineChoice = EngineChoice()
 
     @model_validator(mode="after")
-    def _names(self) -> Season:
+    def _consistent(self) -> Season:
         for what, names in (
             ("agents", [one.name for one in self.agents]),
             ("panel", [one.name for one in self.panel]),
@@ -198,6 +198,26 @@ class Season(Frozen):
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
         if "panel" in [one.name for one in self.agents]:
             raise ValueError("agents: panel is what the judges are called together; choose another name")
+        one, other = self.judging.alpha, self.inference.alpha
+        if one != other:
+            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {one} and {other})")
+        asked: dict[str, list[str]] = {}
+        for judge in self.panel:
+            call = judge.model_dump_json(exclude={"name", "family", "trials"})
+            asked.setdefault(judge.name if judge.human else call, []).append(judge.name)
+        if same := next((names for names in asked.values() if len(names) > 1), None):
+            what = "are asked the very same call, and one answer would count as several that agree"
+            raise ValueError(f"panel: {' and '.join(same)} {what}; give them other models, seeds or args")
+        if self.recorded and not self.strategies:
+            return self  # what somebody else told them need not be known
+        if bool(self.prompt.strip()) == bool(self.strategies):
+            raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
+        told = [agent.name for agent in self.agents]
+        if self.strategies and set(self.strategies) != set(told):
+            raise ValueError(
+                f"strategies: one for each agent and no other (agents: {', '.join(sorted(told))}; got "
+                f"{', '.join(sorted(self.strategies))})"
+            )
         return self
 
     @model_validator(mode="before")
@@ -211,24 +231,6 @@ class Season(Frozen):
         if "alpha" in judging:
             return {**raw, "inference": {"alpha": judging["alpha"], **inference}}
         return {**raw, "judging": {**judging, "alpha": inference["alpha"]}} if "alpha" in inference else raw
-
-    @model_validator(mode="after")
-    def _one_alpha(self) -> Season:
-        one, other = self.judging.alpha, self.inference.alpha
-        if one != other:
-            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {one} and {other})")
-        return self
-
-    @model_validator(mode="after")
-    def _asked_apart(self) -> Season:
-        asked: dict[str, list[str]] = {}
-        for one in self.panel:
-            call = one.model_dump_json(exclude={"name", "family", "trials"})
-            asked.setdefault(one.name if one.human else call, []).append(one.name)
-        if same := next((names for names in asked.values() if len(names) > 1), None):
-            what = "are asked the very same call, and one answer would count as several that agree"
-            raise ValueError(f"panel: {' and '.join(same)} {what}; give them other models, seeds or args")
-        return self
 
     @field_validator("universe")
     @classmethod
@@ -244,26 +246,17 @@ class Season(Frozen):
             raise ValueError(f"is no scoring plan; known: {', '.join(scoring_names())}")
         return value
 
-    @model_validator(mode="after")
-    def _told(self) -> Season:
-        names = [one.name for one in self.agents]
-        if self.recorded and not self.strategies:
-            return self  # what somebody else told them need not be known
-        if bool(self.prompt.strip()) == bool(self.strategies):
-            raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
-        if self.strategies and set(self.strategies) != set(names):
-            raise ValueError(
-                f"strategies: one for each agent and no other (agents: {', '.join(sorted(names))}; got "
-                f"{', '.join(sorted(self.strategies))})"
-            )
-        return self
-
     @property
     def scoring_plan(self) -> ScoringPlan:
         """The plan by which grades become scores, with the scale of efficiency that the file names."""
         plan = load_scoring(self.scoring)
         rule = plan.efficiency.model_copy(update=self.efficiency.model_dump())
         return plan.model_copy(update={"efficiency": rule})
+
+    @property
+    def model_judges(self) -> tuple[JudgeSpec, ...]:
+        """The judges of the panel that are models."""
+        return tuple(one for one in self.panel if not one.human)
 
     @property
     def recorded(self) -> bool:

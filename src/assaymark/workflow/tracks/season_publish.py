@@ -47,29 +47,22 @@ from assaymark.workflow.tracks.season_context import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_judge import judged_periods, judgment_row
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
-from assaymark.workflow.tracks.season_records import (
-    CHECKS,
-    GRADES,
-    GUESSES,
-    NAVS,
-    TIMES,
-)
-from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
-from assaymark.workflow.tracks.season_view_rules import behind, hindsight, judged_to
+from assaymark.workflow.tracks.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES, SeasonJudgments
+from assaymark.workflow.tracks.season_view import behind, hindsight, judged_to, season_run
 from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
 
 
 def season_records(
-    judged: SeasonJudgments, decisions: Iterable[Decision], *, decided_here: bool
+    judged: SeasonJudgments, decisions: Iterable[Decision], decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
     """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
     found = []
     for one in judged.grades:
-        row, parts = judgment_row(one), one.score.grades.parts
+        row = judgment_row(one)
         what = {"whole": "the whole record", "replicate": f"replicate {one.replicate}"}.get(one.scope, one.period)
         scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
         trial = f", trial {one.trial}" if one.trial > 1 else ""
-        keys = [key for part in parts for key in (part.first_key, part.call_key) if key]
+        keys = [key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key]
         found.append(
             SeasonRecord(
                 kind="grades", who=one.judge, of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
@@ -90,10 +83,12 @@ def season_records(
     for made in decisions:
         orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in made.actions)
         key = made.call.raw_object if decided_here else None
-        of = f"{made.decided_at:%Y-%m-%d %H:%M}, {made.record_id}"
-        said, call = orders or "no order", (key,) if key else ()
-        about = made.record_id
-        found.append(SeasonRecord(kind="decisions", who=made.agent.id, of=of, said=said, keys=call, about=about))
+        found.append(
+            SeasonRecord(
+                kind="decisions", who=made.agent.id, of=f"{made.decided_at:%Y-%m-%d %H:%M}, {made.record_id}",
+                said=orders or "no order", keys=(key,) if key else (), about=made.record_id,
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -121,12 +116,19 @@ def publish_season(
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
     made = decide_judged_season(folder, progress=progress)
-    trail = None
+    run = replace(made.run, url=url)
+    records: Iterable[tuple[str, str]] = ()
     if calls:
-        decisions = Store(folder).read(DECISIONS)
-        kept = season_records(made.judged, decisions, decided_here=not stored.season.recorded)
-        trail = SeasonTrail(kept, calls_of(folder))
-    pages = publish_site(replace(made.run, url=url), site, languages or shipped_languages(), made.sheets, trail)
+        here = not stored.season.recorded
+        trail = SeasonTrail(season_records(made.judged, Store(folder).read(DECISIONS), here), calls_of(folder))
+        run, records = replace(run, records=record_places(trail.records)), season_record_pages(trail, season_frame(run))
+
+    def write(out: Path) -> None:
+        write_season(out, run, languages or shipped_languages(), made.sheets)
+        for name, page in records:
+            write_atomic(out / name, page)
+
+    pages = replace_site(site, run.name, run.plan_hash, write)
     progress("writing pages", 3, 3)
     file, html = made.file, [page for page in pages if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
@@ -154,6 +156,9 @@ class DecidedSeason:
     judged: SeasonJudgments
 
 
+_PLACE = ("agent", "first", "last", "shown", "level")
+
+
 def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
     """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict."""
     stored, store = stored_season(folder), Store(folder)
@@ -163,10 +168,8 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     material, judged = material_of(store, stored), SeasonJudgments.read(store)
     sheets = stored_datasheets(folder)
     progress("measuring", 1, 3)
-    basis = {
-        "plan": material.plan_hash,
-        "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
-    }
+    made_by = content_id({one.judge: one for one in sheets}) if sheets else None
+    basis = {"plan": stored.plan_hash, "datasheets": made_by}
     basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
     rng = np.random.default_rng([material.season.seed, 8])
     if (graded := people_basis(folder)) is not None:
@@ -174,47 +177,29 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     people = labels_of(folder, *judged_periods(judged.grades))
     measurements, table = season_findings(material, judged, sheets, rng=rng, people=people)
     store.write(MEASUREMENTS, measurements, basis)
-    gates = gates_of(material, preregistered=stored.preregistered)
-    decided = decide_season(measurements, gates, material.plan_hash)
-    store.write(
-        VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
-    )
-    found = SeasonFindings(tuple(measurements), table, decided)
-    season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
+    gates, season = gates_of(material, preregistered=stored.preregistered), stored.season
+    decided = decide_season(measurements, gates, stored.plan_hash)
+    verdicts = tuple(one.verdict for one in decided.verdicts)
+    store.write(VERDICTS, verdicts, {**basis, "measurements": store.digest(MEASUREMENTS)})
     built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
-    invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
-    say = english().render
+    families = {one.name: one.family for one in season.panel}
+    invalid = {one.labels["judge"]: one.value for one in measurements if one.name == "season.invalid"}
+    places = [
+        PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in _PLACE})
+        for row in decided.places
+    ]
     file = decided_file(
-        verdicts,
-        found.measurements,
-        [one.agent for one in found.decided.places if one.first is not None],
-        study=season.name,
-        title=season.title,
-        plan_hash=stored.plan_hash,
-        rubric=season.scoring,
-        panel=Panel(
-            judges={one.name: one.family for one in season.panel}, reference=any(built_in.values()), built_in=built_in
-        ),
-        made_by=season.agents,
-        amendments=stored.amendments,
-        preregistered=stored.preregistered,
-        missing={judge: share for judge, share in invalid.items() if share},
-        judged_to=judged_to(judged.grades),
-        places=tuple(
-            PlaceLine(
-                agent=one.agent, first=one.first, last=one.last, shown=one.shown, level=one.level, why=say(one.why)
-            )
-            for one in found.decided.places
-        ),
-    )
-    made = season_certificates(
-        found.decided.verdicts, found.measurements, gates_of(material, preregistered=stored.preregistered),
-        {one.name: one.family for one in stored.season.panel}, level=LEVEL,
+        verdicts, measurements, [one.agent for one in decided.places if one.first is not None], study=season.name,
+        title=season.title, plan_hash=stored.plan_hash, rubric=season.scoring, made_by=season.agents,
+        panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
+        amendments=stored.amendments, preregistered=stored.preregistered,
+        missing={judge: share for judge, share in invalid.items() if share}, judged_to=judged_to(judged.grades),
+        places=tuple(places),
     )  # fmt: skip
-    names = [certificate_name(one.verdict) for one in found.decided.verdicts]
-    replace_files(folder.certificates, dict(zip(names, map(json_text, made), strict=True)))
+    made = season_certificates(decided.verdicts, measurements, gates, families, level=LEVEL)
+    replace_files(folder.certificates, dict(zip(map(certificate_name, verdicts), map(json_text, made), strict=True)))
     write_json(folder.verdicts, file)
-    run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
+    run = season_run(stored, material, judged, measurements, table, decided, [sheet.judge for sheet in sheets])
     kept = folder.publications / f"{run.last}.json"
     kept.parent.mkdir(exist_ok=True)
     write_json(kept, verdicts_of(SeasonLookup.of(run)))
@@ -223,21 +208,6 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
     run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return DecidedSeason(run, tuple(sheets), file, material, judged)
-
-
-def publish_site(
-    run: SeasonRun, site: Path, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (),
-    trail: SeasonTrail | None = None,
-) -> tuple[Path, ...]:  # fmt: skip
-    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
-
-    def write(folder: Path) -> None:
-        known = run if trail is None else replace(run, records=record_places(trail.records))
-        write_season(folder, known, languages, sheets)
-        for name, page in () if trail is None else season_record_pages(trail, season_frame(run)):
-            write_atomic(folder / name, page)
-
-    return replace_site(site, run.name, run.plan_hash, write)
 
 
 def write_season(

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Literal
+
+import pyarrow as pa
 
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
 from assaymark.importers.capitalbench import CLOCK_CONFLICT
 from assaymark.judging.season.record import BOOK_STAGES
-from assaymark.portfolio.broker import Book
-from assaymark.records import Decision, content_id
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store
-from assaymark.workflow.tracks.season_plan import Follows, RecordedFile, SeasonMarket
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tables import Table
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
-
-import pyarrow as pa
-
 from assaymark.judging.season.scoring import HorizonScore
-from assaymark.records import record
-from assaymark.workflow.tables import Table
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tables import Column
+from assaymark.portfolio.broker import Book
+from assaymark.records import Decision, Evidence, content_id, row
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, OUTCOMES, Column, Store, Table
+from assaymark.workflow.tracks.season_plan import Follows, RecordedFile, SeasonMarket
 
 IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
 """The tables that an import writes and a season of records is locked on."""
@@ -133,39 +122,28 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
     agents = {one.agent.id for one in found.decisions}
 
     def nav(one: RecordedBook) -> SeasonNav:
-        return SeasonNav(
-            day=one.day, agent=one.agent, state=one.state, cash=one.cash, nav=one.nav, costs=0.0,
-            positions=one.positions, stale=one.stale,
-        )  # fmt: skip
+        return SeasonNav(one.day, one.agent, one.state, one.cash, one.nav, 0.0, one.positions, one.stale)
 
     made: dict[Table[Any], Iterable[Any]] = dict.fromkeys((FILLS, REJECTIONS, NAVS, BASELINES, CHECKS, TIMES), ())
     if track is not None:
         made[FILLS] = [
-            SeasonFill(
-                day=one.day, agent=one.agent, record_id=one.record_id, number=one.number, symbol=one.symbol,
-                quantity=one.quantity, price=one.price, cost=0.0,
-            )
+            SeasonFill(one.day, one.agent, one.record_id, one.number, one.symbol, one.quantity, one.price, 0.0)
             for one in track.fills
             if one.record_id in names
-        ]  # fmt: skip
+        ]
         made[NAVS] = [nav(one) for one in track.books if one.agent in agents]
         made[BASELINES] = [nav(one) for one in track.baselines]
         made[CHECKS] = [
-            SeasonCheck(
-                agent=one.agent, kind=one.kind, checks=one.checks, passed=one.passed,
-                mismatches=tuple(f"{record}\t{sentence}" for record, sentence in one.mismatches),
-            )
+            SeasonCheck(one.agent, one.kind, one.checks, one.passed, tuple(map("\t".join, one.mismatches)))
             for one in track.checks
             if one.agent in agents
-        ]  # fmt: skip
+        ]
     # Seconds that were derived from stamps are not mixed with those that were measured.
     made[TIMES] = [
-        SeasonTime(
-            record_id=one.record_id, day=found.days[one.record_id], agent=one.agent.id, replicate=one.replicate,
-            seconds=one.call.seconds if one.call.timing_source == "measured" else None,
-        )
+        SeasonTime(name, found.days[name], one.agent.id, one.replicate, seconds)
         for one in found.decisions
-    ]  # fmt: skip
+        for name, seconds in [(one.record_id, one.call.seconds if one.call.timing_source == "measured" else None)]
+    ]
     for table, rows in made.items():
         if not store.done(table, basis):
             store.write(table, rows, basis)
@@ -227,7 +205,7 @@ DIVIDEND: Final = "dividend"
 """Kinds of a fill that no order asked for: a corporate action came into force before the orders of its ex-date."""
 
 
-@record
+@row
 class SeasonFill:
     """What changed it on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it."""
 
@@ -242,7 +220,7 @@ class SeasonFill:
     kind: str = "order"
 
 
-@record
+@row
 class SeasonRejection:
     """An order, or what was cut off one, that was not carried out on ``day``, with the sentence its agent is shown."""
 
@@ -256,7 +234,7 @@ class SeasonRejection:
     quantity: float | None = None
 
 
-@record
+@row
 class SeasonNav:
     """One agent's book after ``day``, valued at the last known closes; ``stale`` names those of earlier days."""
 
@@ -270,7 +248,7 @@ class SeasonNav:
     stale: tuple[str, ...] = ()
 
 
-@record
+@row
 class SeasonTime:
     """The seconds that one decision took: of one attempt, without queueing and retries. None where unknown."""
 
@@ -285,7 +263,7 @@ GradeScope = Literal["whole", "period", "replicate"]
 """What was graded: a whole record; a period of it, for orders; the decisions of one replicate, for noise floors."""
 
 
-@record
+@row
 class SeasonGrade:
     """One judge's score of one agent's record, or of a part of it, in one trial."""
 
@@ -302,7 +280,7 @@ class SeasonGrade:
     score: HorizonScore
 
 
-@record
+@row
 class SeasonGuess:
     """One guess of a judge at who made a record; ``guess`` is None where ``state`` says that the reply is no guess."""
 
@@ -316,7 +294,7 @@ class SeasonGuess:
     call_key: str
 
 
-@record
+@row
 class SeasonCheck:
     """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile."""
 
@@ -327,7 +305,7 @@ class SeasonCheck:
     mismatches: tuple[str, ...] = ()
 
 
-@record
+@row
 class SeasonReplaced:
     """What blinding did with one name in one agent's record: how often it was replaced or kept, and why."""
 
@@ -364,11 +342,7 @@ def _columns(kind: type[Any], names: str = "") -> dict[str, tuple[pa.DataType, C
 
 
 FILLS: Final = Table(
-    "fills",
-    SeasonFill,
-    _columns(SeasonFill),
-    sort=lambda row, _: (row.day, row.agent, row.kind, row.number),
-    flat=True,
+    "fills", SeasonFill, _columns(SeasonFill), sort=lambda row, _: (row.day, row.agent, row.kind, row.number), flat=True
 )
 
 REJECTIONS: Final = Table(
@@ -379,20 +353,9 @@ REJECTIONS: Final = Table(
     flat=True,
 )
 
-NAVS: Final = Table(
-    "navs",
-    SeasonNav,
-    _columns(SeasonNav),
-    sort=lambda row, _: (row.day, row.agent),
-)
+NAVS: Final = Table("navs", SeasonNav, _columns(SeasonNav), sort=lambda row, _: (row.day, row.agent))
 
-TIMES: Final = Table(
-    "times",
-    SeasonTime,
-    _columns(SeasonTime),
-    sort=lambda row, _: row.record_id,
-    flat=True,
-)
+TIMES: Final = Table("times", SeasonTime, _columns(SeasonTime), sort=lambda row, _: row.record_id, flat=True)
 """The only table of a season that differs from one run to the next: it holds what was measured."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
@@ -415,11 +378,7 @@ GUESSES: Final = Table(
 )
 
 CHECKS: Final = Table(
-    "checks",
-    SeasonCheck,
-    _columns(SeasonCheck),
-    sort=lambda row, _: (row.agent, row.kind),
-    flat=True,
+    "checks", SeasonCheck, _columns(SeasonCheck), sort=lambda row, _: (row.agent, row.kind), flat=True
 )
 
 REPLACED: Final = Table(
@@ -431,3 +390,18 @@ REPLACED: Final = Table(
 )
 
 SEASON_TABLES: Final[tuple[Table[Any], ...]] = (FILLS, REJECTIONS, NAVS, TIMES)
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonJudgments:
+    """What judging left: grades and guesses, every number beside its material, and what blinding did."""
+
+    grades: tuple[SeasonGrade, ...]
+    guesses: tuple[SeasonGuess, ...]
+    evidence: tuple[Evidence, ...]
+    replaced: tuple[SeasonReplaced, ...]
+
+    @classmethod
+    def read(cls, store: Store) -> SeasonJudgments:
+        """From the tables of a run folder."""
+        return cls(*(tuple(store.read(table)) for table in (GRADES, GUESSES, EVIDENCE, REPLACED)))
