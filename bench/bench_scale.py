@@ -56,7 +56,7 @@ from assaymark.metrology import analysis, streaming
 from assaymark.workflow.score_files import default_study
 started = time.perf_counter()
 sums = streaming.score_sums(Path(sys.argv[1]), dimensions=sys.argv[2], scratch=Path("."))
-study = default_study(sums.layout)
+study = default_study(dict(zip(sums.layout.judges, sums.layout.families, strict=True)))
 panel = analysis.panel_of_sums(sums, study)
 seconds = time.perf_counter() - started
 found = analysis.analyse_sums(sums, study, rng=np.random.default_rng(1))

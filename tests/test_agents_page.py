@@ -46,10 +46,8 @@ from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, parse
-from assaymark.workflow.lock import lock
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import decide
-from assaymark.workflow.tables import DECISIONS, SCORES, Store
+from assaymark.workflow import DECISIONS, SCORES, RunFolder, Store, decide
+from assaymark.workflow import lock_study as lock
 from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_lock import lock_season

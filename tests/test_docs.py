@@ -18,8 +18,7 @@ from pydantic.fields import FieldInfo
 from assaymark import protocol
 from assaymark.cli.commands import COMMANDS
 from assaymark.importers.column_map import Columns, Texts
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import MEASUREMENTS, Store
+from assaymark.workflow import MEASUREMENTS, RunFolder, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -11,7 +11,7 @@ from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import measurement_id
 from assaymark.text import NBSP, bounds, clean, code_points, count, count_of, number, percent, prose, span, visible
 from assaymark.text import why_undefined as undefined
-from assaymark.workflow.run_folder import changed_fields
+from assaymark.workflow import changed_fields
 
 SET = [
     (clean("a\x1b[31mb\u202ec"), "a�[31mb[U+202E]c"),

@@ -95,7 +95,7 @@ def sha256_text(text: str) -> str:
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
-def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
+def parse(kind: type[T], text: str | bytes, source: str = "record") -> T:
     """One record from JSON: types are strict, unknown keys are refused, and every problem is named at once."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)

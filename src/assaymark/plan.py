@@ -128,7 +128,7 @@ class Human(Frozen):
         return {("pass" if name == "pass_mark" else name): value for name, value in handler(self).items()}
 
 
-def read_toml(text: str, *, source: str) -> dict[str, Any]:
+def read_toml(text: str, source: str) -> dict[str, Any]:
     """The table in a TOML file that a person wrote."""
     try:
         return tomllib.loads(text)
@@ -149,7 +149,7 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
 
 
-def read_model(kind: type[M], text: str, *, source: str) -> M:
+def read_model(kind: type[M], text: str, source: str) -> M:
     """A TOML file that a person wrote, as a model."""
     raw = read_toml(text, source=source)
     try:

@@ -20,7 +20,7 @@ def t_quantile(p: float, df: float) -> float:
     return float(special.stdtrit(df, p))
 
 
-def wilson_ends(share: float, n: float, *, level: float) -> tuple[float, float]:
+def wilson_ends(share: float, n: float, level: float) -> tuple[float, float]:
     """Both ends of Wilson's score interval for a share of ``n``, which need not be a whole number."""
     z = normal_quantile(0.5 + level / 2)
     spread = z * z / n

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -125,7 +125,8 @@ def read(
     sha256 = hashlib.sha256(packed).hexdigest()
     if data[:4] == b"PAR1" or data.startswith(_ARROW):
         table, said = _typed(name, data, nested)
-        return Rows(name, table, np.arange(1, len(table) + 1), "record", _kind(data), said, sha256)
+        kind = "Parquet" if data[:4] == b"PAR1" else "Arrow"
+        return Rows(name, table, np.arange(1, len(table) + 1), "record", kind, said, sha256)
     if name.endswith(_NO_TEXT):
         raise InputError(name, [f"is called {Path(name).suffix}, and is no such file, or it is damaged"])
     body = text_body(name, data)
@@ -183,31 +184,29 @@ def text_body(name: str, data: bytes) -> bytes:
     try:
         body.decode("utf-8")
     except UnicodeDecodeError:
-        _refuse_bytes(name, body)
+        # Every line that is not UTF-8, with the column of its first byte.
+        delimiter = max(DELIMITERS, key=body.split(b"\n", 1)[0].decode("latin-1").count)
+        problems: list[Problem] = []
+        more, header = 0, list[str]()
+        for number, line in enumerate(body.split(b"\n"), start=1):
+            try:
+                text = line.decode("utf-8")
+                if number == 1 and text[:1] not in ("{", "["):
+                    header = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
+            except UnicodeDecodeError as exc:
+                more += len(problems) == LISTED
+                if len(problems) < LISTED:
+                    before = next(csv.reader([line[: exc.start].decode("latin-1")], delimiter=delimiter), None) or [""]
+                    column = f", column {header[len(before) - 1]}" if 1 < len(header) >= len(before) else ""
+                    seen = before[-1][-12:] + line[exc.start : exc.start + 4].decode("latin-1")
+                    what = (
+                        f"not UTF-8 (byte {line[exc.start]:#04x}, as Latin-1 {seen.strip()!r}); save the file as UTF-8"
+                    )
+                    problems.append(Problem(f"line {number}{column}", what))
+            except csv.Error:
+                continue
+        raise InputError(name, problems, more=more) from None
     return body
-
-
-def _refuse_bytes(name: str, body: bytes) -> NoReturn:
-    """Every line that is not UTF-8, with the column of its first byte."""
-    delimiter = max(DELIMITERS, key=body.split(b"\n", 1)[0].decode("latin-1").count)
-    problems: list[Problem] = []
-    more, header = 0, list[str]()
-    for number, line in enumerate(body.split(b"\n"), start=1):
-        try:
-            text = line.decode("utf-8")
-            if number == 1 and text[:1] not in ("{", "["):
-                header = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
-        except UnicodeDecodeError as exc:
-            more += len(problems) == LISTED
-            if len(problems) < LISTED:
-                before = next(csv.reader([line[: exc.start].decode("latin-1")], delimiter=delimiter), None) or [""]
-                column = f", column {header[len(before) - 1]}" if 1 < len(header) >= len(before) else ""
-                seen = before[-1][-12:] + line[exc.start : exc.start + 4].decode("latin-1")
-                what = f"not UTF-8 (byte {line[exc.start]:#04x}, as Latin-1 {seen.strip()!r}); save the file as UTF-8"
-                problems.append(Problem(f"line {number}{column}", what))
-        except csv.Error:
-            continue
-    raise InputError(name, problems, more=more)
 
 
 def _archive(data: bytes) -> str | None:
@@ -220,13 +219,6 @@ def _archive(data: bytes) -> str | None:
         return f"is a spreadsheet: {SHEET}"
     some = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
     return f"is a ZIP archive (holds {some}): unpack it and give one file"
-
-
-# --- Parquet and Arrow ------------------------------------------------------------------------------------------------
-
-
-def _kind(data: bytes) -> str:
-    return "Parquet" if data[:4] == b"PAR1" else "Arrow"
 
 
 def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, ...]]:

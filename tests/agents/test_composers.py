@@ -20,6 +20,7 @@ from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
 from assaymark.market.cycles import cycles_of, synthetic_minutes
+from assaymark.portfolio import audit
 from assaymark.prompting import SIGNATURES, judged_text, read_material, sections, token_count
 from assaymark.protocol import AgentSpec
 from assaymark.records import Constraint
@@ -52,7 +53,7 @@ def test_orders_towards_any_book_keep_every_limit(place, wanted):
     seen = observe(cycle.context)
     target = np.resize(np.array(wanted), len(seen.assets))
     after = seen.after(orders_towards(seen, target))
-    assert [check.rule for check in seen.checks(after) if not check.kept] == []
+    assert [check.rule for check in audit(after, seen.constraints) if not check.kept] == []
 
 
 def test_orders_move_towards_what_is_wanted():

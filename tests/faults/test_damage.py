@@ -183,7 +183,7 @@ def test_verify_catches_every_turned_bit_of_a_record(kept, run, long, note, tmp_
             without += 1
             continue
         found = verify_run(RunFolder(folder))
-        assert str(path.relative_to(folder)) in [one.file for one in found.differences], path
+        assert str(path.relative_to(folder)) in [one.where for one in found.differences], path
         caught += 1
         if caught == n:
             break

@@ -90,34 +90,43 @@ def test_what_is_no_name_stays(text):
     assert str(anonymise(text, NAMES)) == text
 
 
-def test_a_version_goes_with_its_name_but_an_amount_stays():
-    assert str(anonymise("Claude 4.8 says Claude 4.8% is much", ["Claude"])) == "[agent A] says [agent A] 4.8% is much"
-
-
-def test_chinese_needs_no_spaces():
-    assert str(anonymise("我是Claude模型，不是文心一言。", NAMES)).count("[agent") == 2
-
-
 def test_keep_wins_and_the_audit_says_so():
     after = anonymise("Google (GOOGL) by Gemini; google again", ["Google", "Gemini"], keep=["Google", "GOOGL"])
     assert str(after) == "Google (GOOGL) by [agent A]; google again"
-    assert after.replaced == {"Gemini": 1}
-    assert after.kept == {"Google": 2}
+    assert (after.replaced, after.kept) == ({"Gemini": 1}, {"Google": 2})
+    assert anonymise("Claude Opus", ["Claude", "Claude Opus"]).replaced == {"Claude Opus": 1}
 
 
-def test_of_a_name_that_contains_a_kept_one_the_rest_goes():
-    assert str(anonymise("Google Gemini is mine", ["Google Gemini"], keep=["Google"])) == "Google[agent A] is mine"
+A, B = "[agent A]", "[agent B]"
 
 
-def test_a_kept_name_that_contains_a_name_stays_whole():
-    assert (
-        str(anonymise("Gemini Trust, not Gemini", ["Gemini"], keep=["Gemini Trust"])) == "Gemini Trust, not [agent A]"
-    )
-
-
-def test_tokens_are_lettered_by_first_appearance():
-    found = [str(anonymise(text, ["Claude", "GPT-5"])) for text in ("GPT 5 and CLAUDE, gpt5", "claude")]
-    assert found == ["[agent A] and [agent B], [agent A]", "[agent A]"]
+@pytest.mark.parametrize(
+    ("names", "keep", "text", "after"),
+    [
+        # a version goes with its name, an amount stays
+        (["Claude"], [], "Claude 4.8 says Claude 4.8% is much", f"{A} says {A} 4.8% is much"),
+        (NAMES, [], "我是Claude模型，不是文心一言。", f"我是{A}模型，不是{B}。"),
+        # of a name that contains a kept one the rest goes; a kept name that contains a name stays whole
+        (["Google Gemini"], ["Google"], "Google Gemini is mine", f"Google{A} is mine"),
+        (["Gemini"], ["Gemini Trust"], "Gemini Trust, not Gemini", f"Gemini Trust, not {A}"),
+        # tokens are lettered by first appearance, and one that is in the text already is not given again
+        (["Claude", "GPT-5"], [], "GPT 5 and CLAUDE, gpt5", f"{A} and {B}, {A}"),
+        (["Claude", "GPT-5"], [], "claude", A),
+        (["alder"], [], f"{A} is not alder", f"{A} is not {B}"),
+        # other names change nothing, and names without letters are taken literally
+        (["aaron", "alder", "zoe"], [], "I am alder", f"I am {A}"),
+        (["***", "  "], [], "call me *** or ** then", f"call me {A} or ** then"),
+        (["😀 alder"], [], "As 😀alder or alder", f"As {A} or {A}"),
+        (["@alder"], [], "me@alder, alder", f"me{A}, {A}"),
+        (["Yahoo!"], [], "yahoo! Yahoo yahoos", f"{A} {A} yahoos"),
+        (["a 😀"], [], "a 😀 is a name", f"{A} is a name"),
+        (["❤️ x9"], [], "❤x9 ❤️ x9", f"{A} {A}"),
+        (["😀😀"], [], "😀 😀😀", f"😀 {A}"),
+        (["¨"], [], "a ¨ b", "a ¨ b"),
+    ],
+)
+def test_what_is_replaced_and_what_stays(names, keep, text, after):
+    assert str(anonymise(text, names, keep=keep)) == after
 
 
 @given(texts, names, kept, st.randoms(use_true_random=False))
@@ -133,14 +142,6 @@ def test_what_names_are_called_changes_nothing(said, called):
     assert first == second
 
 
-def test_other_names_change_nothing():
-    assert str(anonymise("I am alder", ["alder"])) == str(anonymise("I am alder", ["aaron", "alder", "zoe"]))
-
-
-def test_a_token_that_stands_in_the_text_is_not_given_again():
-    assert str(anonymise("[agent A] is not alder", ["alder"])) == "[agent A] is not [agent B]"
-
-
 def test_texts_that_belong_together_share_their_tokens():
     found = compiled(["alder", "birch"], []).apply_all(["birch", "alder and birch", "[agent A]"])
     assert [str(one) for one in found] == ["[agent B]", "[agent C] and [agent B]", "[agent A]"]
@@ -153,22 +154,6 @@ SYMBOLS = ["bot 😀", "bot 🚀", "BOT"]
 def test_symbols_tell_names_apart(names):
     after = anonymise("I am bot 😀 and not bot 🚀, nor bot; bot😀!", names)
     assert str(after) == "I am [agent A] and not [agent B], nor [agent C]; [agent A]!"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "after"),
-    [
-        ("😀 alder", "As 😀alder or alder", "As [agent A] or [agent A]"),
-        ("@alder", "me@alder, alder", "me[agent A], [agent A]"),
-        ("Yahoo!", "yahoo! Yahoo yahoos", "[agent A] [agent A] yahoos"),
-        ("a 😀", "a 😀 is a name", "[agent A] is a name"),
-        ("❤️ x9", "❤x9 ❤️ x9", "[agent A] [agent A]"),
-        ("😀😀", "😀 😀😀", "😀 [agent A]"),
-        ("¨", "a ¨ b", "a ¨ b"),
-    ],
-)
-def test_names_with_symbols(name, text, after):
-    assert str(anonymise(text, [name])) == after
 
 
 @given(st.lists(st.sampled_from(["bot 😀", "bot 🚀", "BOT", "😀 bot", "bot++", "bot+", "🚀"]), min_size=1, unique=True))
@@ -191,19 +176,11 @@ def test_one_string_is_no_list_of_strings(given_names, keep, says):
         anonymise("a cab at Google", given_names, keep=keep)
 
 
-def test_longer_names_go_first():
-    assert anonymise("Claude Opus", ["Claude", "Claude Opus"]).replaced == {"Claude Opus": 1}
-
-
 def test_there_are_tokens_for_many_names():
     many = [f"name{'abcdefghij'[n // 100]}{'abcdefghij'[n // 10 % 10]}{'abcdefghij'[n % 10]}" for n in range(800)]
     found = TOKEN.findall(str(anonymise(" ".join(many), many)))
     assert len(found) == 800
     assert found[25:28] == ["[agent Z]", "[agent AA]", "[agent AB]"]
-
-
-def test_names_without_letters_are_taken_literally():
-    assert str(anonymise("call me *** or ** then", ["***", "  "])) == "call me [agent A] or ** then"
 
 
 def test_blinding_names_do_not_depend_on_who_carries_what():
@@ -213,18 +190,11 @@ def test_blinding_names_do_not_depend_on_who_carries_what():
     assert blinding_names(others) == blinding_names(AGENTS)
 
 
-def test_companies_are_names_only_where_an_agent_is_theirs():
-    assert "Google" in NAMES
-    assert "Amazon" not in NAMES
+def test_names_are_of_agents_companies_and_fingerprints_and_no_words_of_the_trade():
+    # A company is a name only where an agent is its own.
+    assert ("Google" in NAMES, "Amazon" in NAMES) == (True, False)
     assert "Alibaba" in blinding_names([Agent(id="qwen3-235b-a22b", family="tongyi")])
-
-
-def test_words_of_the_trade_are_no_names():
-    agents = [
-        Agent(id=name, family="reference", model=f"reference/{name}") for name in ("momentum", "a", "agent-1", "7")
-    ]
-    assert {"momentum", "a", "agent-1", "7", "reference"}.isdisjoint(blinding_names(agents))
-
-
-def test_a_fingerprint_is_a_name():
+    trade = ("momentum", "a", "agent-1", "7")
+    agents = [Agent(id=name, family="reference", model=f"reference/{name}") for name in trade]
+    assert {*trade, "reference"}.isdisjoint(blinding_names(agents))
     assert "fp_9a8b7zq" in blinding_names([Agent(id="x", family="y", fingerprint="fp_9a8b7zq")])

@@ -298,16 +298,7 @@ def plain(facts: tuple[Fact, ...]) -> set[tuple[object, ...]]:
 
 def test_a_context_reads_back():
     one, read = context(profile="Balanced"), back(context(profile="Balanced"))
-    for name in (
-        "completeness",
-        "cutoff",
-        "prompt",
-        "series",
-        "instruments",
-        "portfolio",
-        "constraints",
-        "profile",
-    ):
+    for name in ("completeness", "cutoff", "prompt", "series", "instruments", "portfolio", "constraints", "profile"):
         assert getattr(read, name) == getattr(one, name), name
     assert plain(read.facts) == plain(one.facts)
     assert len({fact.id for fact in read.facts}) == len(one.facts)

@@ -180,11 +180,7 @@ def test_every_problem_of_a_rubric_of_ones_own_has_its_place():
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (
-            '10 = "All of it."',
-            '9 = "All of it."',
-            r"both ends of the scale, 0 and 10 \(not so: clarity\)",
-        ),
+        ('10 = "All of it."', '9 = "All of it."', r"both ends of the scale, 0 and 10 \(not so: clarity\)"),
         ("weight = 1\n", "", "every dimension has a weight, 0 allowed, or none has \\(missing: risk\\)"),
         ("weight = 2", "weight = 0", "at least one weight must be above 0"),
         ("[0, 10]", "[10, 0]", "names its lowest and its highest whole score"),

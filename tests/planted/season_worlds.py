@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
-from assaymark.judging import ScoringPlan, band, load_scoring
-from assaymark.judging.season.scoring import DecisionTime, JudgeScore
+from assaymark.judging import DecisionTime, JudgeScore, ScoringPlan, band, load_scoring
 from assaymark.metrology.measure_people import Labels
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement

@@ -10,8 +10,7 @@ from imported_records import imported_records
 from made_records import STUDY
 
 from assaymark.records import Agent, Decision, Derivation, Rationale
-from assaymark.workflow.import_records import store_records
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, store_records
 
 DIMENSIONS = (
     "action_coherence",

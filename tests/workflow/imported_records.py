@@ -25,8 +25,7 @@ from assaymark.records import (
     Rationale,
     content_id,
 )
-from assaymark.workflow.import_records import store_records
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, store_records
 
 CLIMATES = {
     "calm-advance": (0.02, 0.10),

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assaymark.workflow.check import check
-from assaymark.workflow.labelling import FIELDS
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import FIELDS, RunFolder
+from assaymark.workflow import check_table as check
 
 AGENTS = ("zorblax", "quimper", "wexford", "tindall")
 JUDGES = ("heronry", "kestrelle")

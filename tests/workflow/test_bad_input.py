@@ -10,9 +10,7 @@ import pytest
 from made_records import STUDY, generic_records, refused
 
 from assaymark.cli import main
-from assaymark.workflow.import_records import store_records
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow import DECISIONS, RunFolder, Store, store_records
 
 
 def edited(tmp_path, *changes: tuple[str, str]):

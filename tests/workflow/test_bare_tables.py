@@ -17,13 +17,11 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.errors import AssayError, InputError, PlanError
-from assaymark.metrology import alpha_report, icc, table_from_arrow
+from assaymark.metrology import alpha_report, icc
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
+from assaymark.workflow import MEASUREMENTS, MeasuredTable, RunFolder, Store, default_study, study_toml
 from assaymark.workflow import score_files as bare_tables
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.score_files import MeasuredTable, default_study, study_toml
-from assaymark.workflow.tables import MEASUREMENTS, Store
 
 ROOT = Path(__file__).resolve().parents[2]
 PANEL = {"auditor": "north", "reader": "south", "skeptic": "east"}
@@ -108,9 +106,7 @@ def test_a_csv_is_measured_and_decided(tmp_path):
     assert {verdict.stability_status for verdict in best if verdict.claim.asserts_order} == {"stable"}
     assert {one.id for one in best[0].conditions} == {"controls", "not-preregistered", "families-unknown"}
     assert {verdict.adversarial_status for verdict in found.verdicts} == {"not tested"}
-    assert found.study == default_study(
-        table_from_arrow(pa.Table.from_pylist(make_rows()), dimensions=("clarity", "risk"))
-    )
+    assert found.study == default_study(dict(sorted(PANEL.items())))
     assert sum(found.tally.values()) == len(found.verdicts)
 
 
@@ -383,11 +379,8 @@ def test_a_study_survives_its_file(study):
 
 
 def test_people_are_judges_of_their_own_family():
-    class Panel:
-        judges = ("anna", "reader")
-        families = ("human", "south")
-
-    assert [judge.model for judge in default_study(Panel()).judges] == ["human/table", "elsewhere/reader"]
+    families = {"anna": "human", "reader": "south"}
+    assert [judge.model for judge in default_study(families).judges] == ["human/table", "elsewhere/reader"]
 
 
 def test_without_cycles_the_words_say_so(tmp_path):

@@ -10,8 +10,7 @@ import pytest
 from season_runs import season_text
 
 from assaymark.cli import main
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
+from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from assaymark.cli import main
-from assaymark.workflow.import_records import store_records
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+from assaymark.workflow import CYCLES, DECISIONS, RunFolder, Store, open_locked, store_records
 
 AGENTS = ("birch", "cedar", "dogwood")
 STUDY = """

@@ -12,12 +12,10 @@ from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
+from assaymark.workflow import RunFolder, in_flight_bound, silent
 from assaymark.workflow.ask import ask
-from assaymark.workflow.forecast import Stage, expected, paid_models, paid_of
-from assaymark.workflow.progress import silent
-from assaymark.workflow.publish import in_flight_bound
+from assaymark.workflow.forecast import Stage, expected, paid_lines, paid_models
 from assaymark.workflow.raw_calls import paid_views
-from assaymark.workflow.run_folder import RunFolder
 
 PRICES = """
 format = "assaymark prices 1"
@@ -77,9 +75,9 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     assert model.asked * 0.011 <= 0.4
     assert len(put(folder, asked(60), paid_models({"paid/one": model}, 1.0, prices))) == 60
     assert model.asked == 60
-    assert paid_of(folder, load_prices(prices)).lines == ("paid for paid/one: 0.66 USD for 60 replies",)
+    assert paid_lines(paid_views(folder, load_prices(prices))) == ["paid for paid/one: 0.66 USD for 60 replies"]
     unknown = "paid for paid/one: not known, because there is no price of its 60 replies"
-    assert paid_of(folder, load_prices()).lines == (unknown,)
+    assert paid_lines(paid_views(folder, load_prices())) == [unknown]
 
 
 def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, prices):

@@ -36,8 +36,7 @@ from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import PAIRS, Store
+from assaymark.workflow import PAIRS, RunFolder, Store
 from assaymark.workflow.tracks.datasheet import measure_judges
 
 

@@ -12,9 +12,15 @@ import pytest
 
 from assaymark.importers import import_capitalbench
 from assaymark.judging import numeric_ledger
-from assaymark.judging.evidence import Material, audit_texts, evidence_summary, extract_numbers, forecast_mismatches
-from assaymark.judging.evidence.context_index import own_numbers
-from assaymark.judging.evidence.ledger import ROW_RULES
+from assaymark.judging.evidence import (
+    ROW_RULES,
+    Material,
+    audit_texts,
+    evidence_summary,
+    extract_numbers,
+    forecast_mismatches,
+    own_numbers,
+)
 
 pytestmark = pytest.mark.shared
 

@@ -28,8 +28,7 @@ from assaymark import workflow
 from assaymark.claims import kind_of
 from assaymark.cli import main
 from assaymark.records import Claim, parse, to_json
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
+from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
 
 LEVELS = ("headline", "qualified", "no-claim")
 SETTLED = ("judgments", "anchor", "probe", "evidence", "verdicts")

@@ -7,7 +7,7 @@ import pytest
 
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError
-from assaymark.workflow.run_folder import RunFolder, json_text, new_folder, read_json, read_text, replace_files
+from assaymark.workflow import RunFolder, json_text, new_folder, read_json, read_text, replace_files
 
 
 def test_a_file_is_the_old_one_or_the_new_one(tmp_path, monkeypatch):

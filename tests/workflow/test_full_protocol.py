@@ -11,8 +11,7 @@ from made_records import STUDY, refused
 from repetitions import untraced
 
 from assaymark.cli import main
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import (
+from assaymark.workflow import (
     ANCHOR,
     DECISIONS,
     EVIDENCE,
@@ -21,6 +20,7 @@ from assaymark.workflow.tables import (
     MEASUREMENTS,
     PROBE,
     VERDICTS,
+    RunFolder,
     Store,
 )
 

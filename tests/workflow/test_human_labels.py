@@ -25,20 +25,22 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError
 from assaymark.metrology import anchor_needed
 from assaymark.records import AGGREGATE
-from assaymark.workflow.human_labels import (
+from assaymark.workflow import (
+    JUDGMENTS,
+    MEASUREMENTS,
     Draw,
     HumanGrade,
+    RunFolder,
+    Store,
     draw_sample,
+    import_named_grades,
     recompute,
     store_draw,
     store_grades,
     stored_draw,
     stored_grades,
 )
-from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.label_texts import frame_of
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, Store
 
 AT = "2025-03-01T12:00:00Z"
 CYCLES = {f"{cluster}/{k}": cluster for cluster, size in (("a", 3), ("b", 7), ("c", 5)) for k in range(size)}

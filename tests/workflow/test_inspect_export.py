@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,10 +14,18 @@ import pytest
 from assaymark.cli import main
 from assaymark.engine import Ledger, Message, Text
 from assaymark.errors import AssayError, InputError, PlanError
-from assaymark.workflow.export import export_arrow, export_inspect, item_names
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PROBE, Store
+from assaymark.workflow import (
+    ANCHOR,
+    DECISIONS,
+    JUDGMENTS,
+    PROBE,
+    RunFolder,
+    Store,
+    export_arrow,
+    export_inspect,
+    open_locked,
+)
+from assaymark.workflow.export import item_names
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +38,8 @@ def logs(inspect_log, finished, tmp_path_factory):
     """Every exported log of the finished run by file name, as Inspect reads it."""
     out = tmp_path_factory.mktemp("logs")
     made = export_inspect(RunFolder(finished), out)
-    assert sorted(out.iterdir()) == sorted(one.path for one in made)
-    return {one.path.name: (one, inspect_log.read_eval_log(str(one.path))) for one in made}
+    assert sorted(map(str, out.iterdir())) == sorted(one["path"] for one in made)
+    return {Path(one["path"]).name: (one, inspect_log.read_eval_log(one["path"])) for one in made}
 
 
 def test_one_log_for_each_judge_and_each_kind_of_asking(logs):
@@ -42,15 +51,15 @@ def test_scores_and_counts_are_those_of_the_tables(logs, finished):
     store = Store(RunFolder(finished))
     for name, table in (("panel-reader", JUDGMENTS), ("outside-outsider", PROBE), ("anchor-auditor", ANCHOR)):
         made, log = logs[f"{name}.eval"]
-        wanted = {(one.call_key, one.trial): one for one in store.read(table) if one.judge == made.judge}
+        wanted = {(one.call_key, one.trial): one for one in store.read(table) if one.judge == made["judge"]}
         found = {(one.metadata["call_key"], one.epoch): one for one in log.samples}
         assert found.keys() == wanted.keys()
-        assert (made.samples, made.scored) == (len(wanted), sum(one.status == "ok" for one in wanted.values()))
+        assert (made["samples"], made["scored"]) == (len(wanted), sum(one.status == "ok" for one in wanted.values()))
         assert log.results.completed_samples == len(wanted)
         for key, judgment in wanted.items():
             assert {dim: score.value for dim, score in found[key].scores.items()} == judgment.scores
             assert found[key].metadata["status"] == judgment.status
-        assert {(one.scored_samples, one.unscored_samples) for one in log.results.scores} == {(made.scored, 0)}
+        assert {(one.scored_samples, one.unscored_samples) for one in log.results.scores} == {(made["scored"], 0)}
 
 
 def test_prompts_and_replies_are_those_of_the_ledger(logs, finished):
@@ -121,7 +130,7 @@ def test_an_answer_without_scores_is_unscored_with_its_reason(inspect_log, run, 
     basis = {"plan": open_locked(RunFolder(run)).plan_hash}
     store.write(JUDGMENTS, [lost if one is first else one for one in judgments], basis)
     made = export_inspect(RunFolder(run), tmp_path / "logs")[0]
-    log = inspect_log.read_eval_log(str(made.path))
+    log = inspect_log.read_eval_log(made["path"])
     (sample,) = (one for one in log.samples if one.metadata["call_key"] == first.call_key)
     assert all(math.isnan(score.value) for score in sample.scores.values())
     assert {(score.reason, score.explanation) for score in sample.scores.values()} == {

@@ -11,13 +11,9 @@ import pytest
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_rubric
 from assaymark.judging.pairs import pair_schema
-from assaymark.workflow import inspect_tasks
+from assaymark.workflow import Desk, RunFolder, inspect_tasks, open_locked, silent
 from assaymark.workflow.export import item_names
 from assaymark.workflow.inspect_tasks import graded_value, preferred_value
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.progress import silent
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import Desk
 
 NAMES = load_rubric("v1.0").names
 GOOD = json.dumps({"scores": dict.fromkeys(NAMES, 4), "evidence": [], "lookahead_check": "pass", "comment": None})

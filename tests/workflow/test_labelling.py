@@ -19,10 +19,18 @@ from labelled import NAMES, checked, data_of, graded, ids_of
 from assaymark.cli import main
 from assaymark.errors import InputError, PlanError
 from assaymark.report.label import label_files, label_page
-from assaymark.workflow.human_labels import stored_draw, stored_grades, take_over
-from assaymark.workflow.labelling import lines, open_labelling, read_labels
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.serve import HOST, Desk, listen
+from assaymark.workflow import (
+    HOST,
+    RunFolder,
+    listen,
+    open_labelling,
+    read_labels,
+    stored_draw,
+    stored_grades,
+    take_over,
+)
+from assaymark.workflow import LabelDesk as Desk
+from assaymark.workflow import labelling_lines as lines
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -10,9 +10,8 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
+from assaymark.workflow import CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, RunFolder, Store
 from assaymark.workflow.ask import unusable_decisions
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, Store
 
 STUDY = """
 name = "small"

@@ -11,8 +11,7 @@ from assaymark.benchmark import parse_plan
 from assaymark.cli import main
 from assaymark.judging import find_rubric
 from assaymark.protocol import parse_study
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, Store
+from assaymark.workflow import JUDGMENTS, MEASUREMENTS, RunFolder, Store
 from assaymark.workflow.track import bench_text
 from assaymark.workflow.tracks.benchmark_measure import study_text
 

@@ -13,8 +13,8 @@ from test_bare_tables import PANEL, agree, make_rows, measure_table, study_of, w
 from assaymark.cli import main
 from assaymark.engine import Ledger, map_chunks
 from assaymark.errors import InputError, PlanError, UnknownNameError
+from assaymark.workflow import Computing, MeasuredTable, computing_of
 from assaymark.workflow import score_files as bare_tables
-from assaymark.workflow.score_files import Computing, MeasuredTable, computing_of
 
 
 @pytest.fixture(autouse=True)

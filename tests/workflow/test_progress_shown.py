@@ -8,8 +8,8 @@ from rich.console import Console
 
 from assaymark.engine import Reply, load_prices
 from assaymark.engine.providers.registry import Models
+from assaymark.workflow import Piece, Shown, bars, silent
 from assaymark.workflow.ask import _cost_told
-from assaymark.workflow.progress import Piece, Shown, bars, silent
 from assaymark.workflow.track import Within
 
 NOTES = "assaymark.workflow.progress"

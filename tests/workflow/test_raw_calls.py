@@ -13,10 +13,8 @@ from raw_pages import raw_texts
 from assaymark.cli import main
 from assaymark.engine import Ledger, Text
 from assaymark.errors import LedgerError
-from assaymark.workflow.publish import report
+from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, report
 from assaymark.workflow.raw_calls import raw_calls
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, Store
 
 CALLS = "calls/page-*.html"
 

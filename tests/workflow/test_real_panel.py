@@ -18,8 +18,7 @@ import assaymark
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.records import Measurement
-from assaymark.workflow.check import open_checked
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, open_checked
 
 Row = dict[str, Any]
 PACKAGE = Path(assaymark.__file__).parent / "workflow" / "mt_bench_repro"

@@ -16,10 +16,8 @@ from assaymark.engine import Ledger
 from assaymark.judging import PARSER, prompts
 from assaymark.prompting import strict_json
 from assaymark.records import Rationale, Verdict
+from assaymark.workflow import DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, store_records
 from assaymark.workflow import lock as locking
-from assaymark.workflow.import_records import store_records
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 

@@ -11,14 +11,20 @@ import pytest
 from assaymark.notebook import Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.text import prose
-from assaymark.workflow.lock import lock_lines, open_locked
-from assaymark.workflow.publish import Reported, study_shown
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import JudgeResult
-from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow import (
+    MEASUREMENTS,
+    VERDICTS,
+    JudgeResult,
+    Reported,
+    RunFolder,
+    Store,
+    VerdictFile,
+    lock_lines,
+    open_locked,
+    study_shown,
+)
 from assaymark.workflow.tracks.datasheet import Made, stored_datasheets
 from assaymark.workflow.tracks.season_judge import SeasonJudged
-from assaymark.workflow.verdict_file import VerdictFile
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
 from assaymark.judging import (
+    GradedPart,
     Horizon,
     HorizonGrades,
     HorizonScore,
+    OutcomeGrade,
     horizon_ledger,
     horizon_of,
     judge_score,
@@ -24,7 +26,6 @@ from assaymark.judging import (
 from assaymark.judging.season.calls import CappedPart
 from assaymark.judging.season.plans import HorizonClaim
 from assaymark.judging.season.record import NO_MARKET, HorizonStep
-from assaymark.judging.season.scoring import GradedPart, OutcomeGrade
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season

@@ -14,7 +14,7 @@ import pytest
 
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
 from assaymark.errors import InputError
-from assaymark.workflow.serve import Served, open_server
+from assaymark.workflow import Served, open_server
 
 HOSTILE = "<script>document.title='got in'</script>"
 

@@ -26,11 +26,19 @@ from assaymark.records import (
     Rationale,
     content_id,
 )
-from assaymark.workflow.lock import Locked
-from assaymark.workflow.measure import conduct_of, measured_conduct
-from assaymark.workflow.publish import planted_agents, substrate_view
-from assaymark.workflow.run_folder import RunFolder, new_folder
-from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, Store
+from assaymark.workflow import (
+    CONTEXTS,
+    CYCLES,
+    DECISIONS,
+    Locked,
+    RunFolder,
+    Store,
+    conduct_of,
+    measured_conduct,
+    new_folder,
+    planted_agents,
+    substrate_view,
+)
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)

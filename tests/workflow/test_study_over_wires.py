@@ -12,8 +12,7 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
+from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")

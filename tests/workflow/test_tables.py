@@ -9,9 +9,7 @@ import pytest
 
 from assaymark.errors import LedgerError
 from assaymark.records import Context, Evidence, Judgment, Measurement, Outcome, content_id
-from assaymark.workflow import tables
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, EVIDENCE, JUDGMENTS, MEASUREMENTS, OUTCOMES, Store
+from assaymark.workflow import CONTEXTS, EVIDENCE, JUDGMENTS, MEASUREMENTS, OUTCOMES, RunFolder, Store, tables
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 CONTEXT = Context(completeness="partial", cutoff=NOW, cutoff_source="made up", prompt="“curly”", missing=("x",))

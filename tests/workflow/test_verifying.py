@@ -19,9 +19,7 @@ from version_1_runs import unanchored
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError
-from assaymark.workflow.claim import VerifiedRun, verify_run
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, VerifiedRun, open_locked, verify_run
 
 
 def verified(folder: Path) -> VerifiedRun:
@@ -29,7 +27,7 @@ def verified(folder: Path) -> VerifiedRun:
 
 
 def differing(folder: Path) -> list[str]:
-    return [f"{one.file}: {one.what}" for one in verified(folder).differences]
+    return [str(one) for one in verified(folder).differences]
 
 
 def edit(path: Path, **changes: object) -> None:

@@ -31,9 +31,8 @@ from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.protocol import parse_study
 from assaymark.records import content_id
-from assaymark.workflow.import_records import import_records, store_records
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, open_locked, store_records
+from assaymark.workflow import import_files as import_records
 from assaymark.workflow.tracks.benchmark_plan import open_bench
 from assaymark.workflow.tracks.season_lock import lock_season, stored_season
 from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text

@@ -16,8 +16,7 @@ from assaymark import __version__
 from assaymark.plan import Frozen
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow.lock import texts_of
-from assaymark.workflow.run_folder import json_text
+from assaymark.workflow import json_text, texts_of
 from assaymark.workflow.tracks.benchmark_plan import texts_of_stages
 from assaymark.workflow.tracks.season_plan import parse_season
 from assaymark.workflow.version_1 import texts_of_1

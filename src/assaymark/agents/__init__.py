@@ -19,13 +19,6 @@ if TYPE_CHECKING:
     from assaymark.agents.llm import Dater, LLMAgent, Place
     from assaymark.agents.reference import agent_argument_problems, reference_agents
 
-__all__ = [
-    "DATER",
-    "Dater",
-    "LLMAgent",
-    "Place",
-    "agent_argument_problems",
-    "reference_agents",
-]
+__all__ = ["DATER", "Dater", "LLMAgent", "Place", "agent_argument_problems", "reference_agents"]
 
 __getattr__ = exported(__name__)

@@ -22,6 +22,8 @@ from assaymark.prompting import (
     fence,
     flagged,
     material_blocks,
+    members,
+    object_schema,
     prompt_template,
     read_material,
     sections,
@@ -86,19 +88,14 @@ def reply_schema() -> dict[str, JSON]:
     All keys are required there; `parse_answer` also takes a reply without a confidence, and an order without a
     quantity where it closes a position.
     """
-
-    def exactly(properties: dict[str, JSON]) -> dict[str, JSON]:
-        keys = list(properties)
-        return {"type": "object", "properties": properties, "required": keys, "additionalProperties": False}
-
-    order = {
+    order: dict[str, JSON] = {
         "instrument": {"type": "string"},
         "side": {"type": "string", "enum": list(SIDES)},
         "quantity": {"type": ["number", "null"]},
     }
-    return exactly(
+    return object_schema(
         {
-            "orders": {"type": "array", "items": exactly(order)},
+            "orders": {"type": "array", "items": object_schema(order)},
             "rationale": {"type": "string"},
             "confidence": {"type": ["number", "null"]},
         }
@@ -114,69 +111,57 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
     if len(text) > MOST_CHARACTERS:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(strict_reply(text), frozenset(instruments))
+        # The parts of a reply, each checked; the order of the checks decides which problem is recorded.
+        further = ("confidence", "usage", "model", "fingerprint")
+        raw = members(strict_reply(text), ("orders", "rationale"), optional=further)
+        offered = frozenset(instruments)
+        orders = raw["orders"]
+        if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
+            raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
+        taken: list[Action] = []
+        rejected: list[str] = []
+        for number, entry in enumerate(orders, start=1):
+            refusal = f"order {number} must be an object (got {shown(entry)})"
+            keys = f"order {number}: keys"
+            members(entry, ("instrument", "side"), keys, optional=("quantity",), otherwise=refusal)
+            if reason := _refusal(entry, offered):
+                rejected.append(f"order {number}: {reason}")
+            else:
+                quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
+                units = None if quantity is None else float(quantity)
+                taken.append(Action(instrument=entry["instrument"], kind=kind, quantity=units))
+        rationale, confidence = raw["rationale"], raw.get("confidence")
+        if not isinstance(rationale, str) or not rationale.strip():
+            raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
+        if len(rationale) > MOST_RATIONALE:
+            raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
+        if any("\ud800" <= char <= "\udfff" for char in rationale):
+            raise Rejected("rationale holds half of a surrogate pair")
+        if confidence is not None:
+            number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
+            if not number_given or not 0 <= confidence <= 1:
+                raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
+        # Token counts that an agent outside reports; anything that is no count is left out of the record.
+        usage = raw.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        reported: dict[str, Any] = {
+            name: value
+            for name in ("input_tokens", "output_tokens")
+            if type(value := usage.get(name)) is int and 0 <= value < 10**12
+        }
+        for name in ("model", "fingerprint"):
+            word = reported[name] = raw.get(name)
+            if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
+                raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
+        return Answer(
+            orders=tuple(taken),
+            rationale=rationale,
+            confidence=None if confidence is None else float(confidence),
+            rejected=tuple(rejected),
+            **reported,
+        )
     except Rejected as exc:
         return Unusable(str(exc))
-
-
-def _checked(raw: JSON, instruments: frozenset[str]) -> Answer:
-    """The parts of a reply, each checked; the order of the checks decides which problem is recorded."""
-    if not isinstance(raw, dict):
-        raise Rejected(f"not a JSON object (got {type(raw).__name__})")
-    _check_keys(raw, ("orders", "rationale"), ("confidence", "usage", "model", "fingerprint"), "keys")
-    orders = raw["orders"]
-    if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
-        raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
-    taken: list[Action] = []
-    rejected: list[str] = []
-    for number, entry in enumerate(orders, start=1):
-        if not isinstance(entry, dict):
-            raise Rejected(f"order {number} must be an object (got {shown(entry)})")
-        _check_keys(entry, ("instrument", "side"), ("quantity",), f"order {number}: keys")
-        if reason := _refusal(entry, instruments):
-            rejected.append(f"order {number}: {reason}")
-        else:
-            quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
-            units = None if quantity is None else float(quantity)
-            taken.append(Action(instrument=entry["instrument"], kind=kind, quantity=units))
-    rationale, confidence = raw["rationale"], raw.get("confidence")
-    if not isinstance(rationale, str) or not rationale.strip():
-        raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
-    if len(rationale) > MOST_RATIONALE:
-        raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
-    if any("\ud800" <= char <= "\udfff" for char in rationale):
-        raise Rejected("rationale holds half of a surrogate pair")
-    if confidence is not None:
-        number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
-        if not number_given or not 0 <= confidence <= 1:
-            raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
-    # Token counts that an agent outside reports; anything that is no count is left out of the record.
-    usage = raw.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    reported: dict[str, Any] = {
-        name: value
-        for name in ("input_tokens", "output_tokens")
-        if type(value := usage.get(name)) is int and 0 <= value < 10**12
-    }
-    for name in ("model", "fingerprint"):
-        word = reported[name] = raw.get(name)
-        if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
-            raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
-    return Answer(
-        orders=tuple(taken),
-        rationale=rationale,
-        confidence=None if confidence is None else float(confidence),
-        rejected=tuple(rejected),
-        **reported,
-    )
-
-
-def _check_keys(raw: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...], what: str) -> None:
-    """Exactly these keys."""
-    if missing := [key for key in required if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
-    if extra := [key for key in raw if key not in required and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
 
 
 def _refusal(entry: Mapping[str, Any], instruments: frozenset[str]) -> str | None:
@@ -236,29 +221,18 @@ def envelope_of(context: Context) -> Message:
     return Message("user", (Text.of(canonical_json(request)),))
 
 
-def agent_call(spec: AgentSpec, message: Message, *, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
+def agent_call(spec: AgentSpec, message: Message, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
     """The call that asks an agent about one context."""
     outside = is_outside(spec.model)
     return CallSpec(
-        model=spec.model,
-        messages=(message,) if outside else (_system(template), message),
-        template="" if outside else agent_template(template).sha256,
-        trial=trial,
-        seed=spec.seed,
-        temperature=spec.temperature,
-        effort=spec.effort,
-        schema=None if outside else _schema(),
-        args=dict(spec.args),
-    )
+        model=spec.model, messages=(message,) if outside else (_system(template), message),
+        template="" if outside else agent_template(template).sha256, trial=trial, seed=spec.seed,
+        temperature=spec.temperature, effort=spec.effort, schema=None if outside else _schema(), args=dict(spec.args),
+    )  # fmt: skip
 
 
 SEASON_TEMPLATE: Final = "season-v1.txt"
 """The prompt template in use."""
-
-
-@cache
-def _head() -> Text:
-    return Text.of(agent_template(SEASON_TEMPLATE).part("material"))
 
 
 def season_texts() -> dict[str, str]:
@@ -273,7 +247,7 @@ def fenced(block: Block) -> Text:
 
 def season_message(blocks: Sequence[Text]) -> Message:
     """The material of one agent: the sections of its context in their order."""
-    return Message("user", (_head(), *blocks))
+    return Message("user", (Text.of(agent_template(SEASON_TEMPLATE).part("material")), *blocks))
 
 
 def season_call(spec: AgentSpec, context: Context, message: Message, *, trial: int = 1) -> CallSpec:
@@ -282,7 +256,7 @@ def season_call(spec: AgentSpec, context: Context, message: Message, *, trial: i
     An agent outside is sent the context as JSON, as in a study; see `envelope_of`.
     """
     shown = envelope_of(context) if is_outside(spec.model) else message
-    return agent_call(spec, shown, template=SEASON_TEMPLATE, trial=trial)
+    return agent_call(spec, shown, SEASON_TEMPLATE, trial)
 
 
 FORMAT: Final = "orders-v1"
@@ -372,31 +346,19 @@ class LLMAgent:
             params={name: value for name, value in {**own, **self.spec.args}.items() if value is not None},
         )
         used = [found.input_tokens, found.output_tokens] if found else [None, None]
+        call = CallFacts(
+            seconds=reply.seconds, timing_source="absent" if reply.seconds is None else "measured",
+            input_tokens=reply.input_tokens if used[0] is None else used[0],
+            output_tokens=reply.output_tokens if used[1] is None else used[1],
+            cost_usd=cost_usd, attempts=attempts, raw_object=key,
+        )  # fmt: skip
         made = Decision(
-            record_id=place.record_id(self.spec.name),
-            episode_id=place.episode,
-            step=1,
-            cluster=place.regime,
-            decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S),
-            agent=agent,
-            context_id=place.context_id,
-            actions=found.orders if found else (),
-            rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (),
-            confidence=found.confidence if found else None,
-            call=CallFacts(
-                seconds=reply.seconds,
-                timing_source="absent" if reply.seconds is None else "measured",
-                input_tokens=reply.input_tokens if used[0] is None else used[0],
-                output_tokens=reply.output_tokens if used[1] is None else used[1],
-                cost_usd=cost_usd,
-                attempts=attempts,
-                raw_object=key,
-            ),
-            format=FORMAT,
-            provenance=Provenance(source="assaymark study"),
-            flags=flags,
-            missing=missing,
-        )
+            record_id=place.record_id(self.spec.name), episode_id=place.episode, step=1, cluster=place.regime,
+            decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S), agent=agent, context_id=place.context_id,
+            actions=found.orders if found else (), confidence=found.confidence if found else None, call=call,
+            rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (), format=FORMAT,
+            provenance=Provenance(source="assaymark study"), flags=flags, missing=missing,
+        )  # fmt: skip
         return flagged(made)
 
 
@@ -438,21 +400,13 @@ class Dated:
 
 def date_call(model: str, context: Context, *, seed: int | None = None) -> CallSpec:
     """The question about one context."""
-    question = _question()
+    question = Text.of(QUESTION)
+    answer: dict[str, JSON] = {
+        "year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]},
+    }  # fmt: skip
+    schema = Text.of(json.dumps(object_schema(answer), indent=1))
     messages = (Message("system", (question,)), prompt_of(context))
-    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=_date_schema())
-
-
-@cache
-def _question() -> Text:
-    return Text.of(QUESTION)
-
-
-@cache
-def _date_schema() -> Text:
-    properties = {"year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]}}
-    whole = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return Text.of(json.dumps(whole, indent=1))
+    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=schema)
 
 
 def read_date(reply: Reply) -> Dated | None:

@@ -24,9 +24,9 @@ import numpy.typing as npt
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.portfolio.optimisers import min_variance
-from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, settle
+from assaymark.portfolio.orders import Settlement, audit, fee_of, settle
 from assaymark.prompting import SIGNATURES, read_material, sections, signature
-from assaymark.records import Action, Constraint, Context, Portfolio, Series
+from assaymark.records import Action, Constraint, Context, Portfolio
 
 # What a reference agent reads from a context: one row per instrument, the book, and the limits
 
@@ -94,10 +94,6 @@ class Observation:
         """The book after orders, fees included."""
         return settle(self.book, self.prices, actions, fee_bps=fee_of(self.constraints))
 
-    def checks(self, after: Settlement) -> tuple[RuleCheck, ...]:
-        """Every rule held against a settlement."""
-        return audit(after, self.constraints)
-
 
 def observe(context: Context) -> Observation:
     """Read a context of minute bars."""
@@ -119,34 +115,29 @@ def observe(context: Context) -> Observation:
     for fact in context.facts:
         if fact.instrument and not isinstance(fact.value, str):
             stated.setdefault(fact.instrument, {})[fact.field] = fact.value
-    assets = tuple(
-        _asset(item.id, item.asset_class, bars[item.id], stated.get(item.id, {})) for item in context.instruments
-    )
+    # One row; a feature that the context does not state is computed from the bars.
+    assets: list[Asset] = []
+    for item in context.instruments:
+        asset_bars = bars[item.id]
+        asset_stated = stated.get(item.id, {})
+        closes = np.array(asset_bars.close)
+        moves = np.diff(closes) / closes[:-1]
+        n = closes.size
+        low, high = min(asset_bars.low or asset_bars.close), max(asset_bars.high or asset_bars.close)
+        span = high - low
+        computed = {
+            "price": float(closes[-1]), f"return_{n}m": float(closes[-1] / closes[0] - 1),
+            "return_15m": float(closes[-1] / closes[-16] - 1), "return_5m": float(closes[-1] / closes[-6] - 1),
+            f"volatility_{n}m": float(moves.std(ddof=1) * math.sqrt(n)),
+            f"range_{n}m": (float(closes[-1]) - low) / span if span > 0 else 0.5, "volume_15m": 1.0,
+        }  # fmt: skip
+        price, hour, quarter, last, volatility, place, busy = (
+            asset_stated.get(name, value) for name, value in computed.items()
+        )
+        features = (price, hour, quarter, last, volatility, place, busy)
+        assets.append(Asset(item.id, item.asset_class, *features, low, high, moves))
     minutes = min(len(bars[item.id].close) for item in context.instruments)
-    return Observation(assets, context.portfolio, context.constraints, minutes)
-
-
-def _asset(name: str, asset_class: str, bars: Series, stated: Mapping[str, float]) -> Asset:
-    """One row; a feature that the context does not state is computed from the bars."""
-    closes = np.array(bars.close)
-    moves = np.diff(closes) / closes[:-1]
-    n = closes.size
-    low, high = min(bars.low or bars.close), max(bars.high or bars.close)
-    span = high - low
-    return Asset(
-        id=name,
-        asset_class=asset_class,
-        price=stated.get("price", float(closes[-1])),
-        hour=stated.get(f"return_{n}m", float(closes[-1] / closes[0] - 1)),
-        quarter=stated.get("return_15m", float(closes[-1] / closes[-16] - 1)),
-        last=stated.get("return_5m", float(closes[-1] / closes[-6] - 1)),
-        volatility=stated.get(f"volatility_{n}m", float(moves.std(ddof=1) * math.sqrt(n))),
-        place=stated.get(f"range_{n}m", (float(closes[-1]) - low) / span if span > 0 else 0.5),
-        busy=stated.get("volume_15m", 1.0),
-        low=low,
-        high=high,
-        moves=moves,
-    )
+    return Observation(tuple(assets), context.portfolio, context.constraints, minutes)
 
 
 # How the agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.
@@ -251,7 +242,7 @@ def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
                 units = min(units, max(seen.book.positions.get(asset.id, 0.0), 0.0))
             if units > 0:
                 orders.append(Action(instrument=asset.id, kind="buy" if change > 0 else "sell", quantity=units))
-        if all(check.kept for check in seen.checks(seen.after(orders))):
+        if all(check.kept for check in audit(seen.after(orders), seen.constraints)):
             return tuple(orders)
     return ()
 

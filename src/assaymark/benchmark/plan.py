@@ -120,7 +120,7 @@ class BenchPlan(Frozen):
         return self
 
 
-def parse_plan(text: str, *, source: str = "portbench.toml") -> BenchPlan:
+def parse_plan(text: str, source: str = "portbench.toml") -> BenchPlan:
     """A benchmark plan from the text of its file."""
     return read_plan(BenchPlan, read_toml(text, source=source), source=source)
 

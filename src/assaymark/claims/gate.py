@@ -71,7 +71,7 @@ class Gated:
     conditions: tuple[str, ...]
 
 
-def gate_claim(text: str, run: Decided, *, at_least: Level = "headline") -> Gated:
+def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
     """Whether a run supports a claim at a level; an unsupported claim is named without its direction."""
     named = next((one for one in run.verdicts if text.strip() == one.claim.id), None) or run.by_statement.get(
         statement_key(text)

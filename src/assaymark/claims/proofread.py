@@ -346,7 +346,7 @@ def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
 
 
 def proofread_sentence(
-    sentence: str, run: Decided, *, following: Sequence[str] = (), before: Sequence[str] = ()
+    sentence: str, run: Decided, following: Sequence[str] = (), before: Sequence[str] = ()
 ) -> Finding | None:
     """What a run says to one sentence; None if it compares no agent and quotes no number of the run.
 

@@ -20,9 +20,10 @@ from assaymark.cli.options import (
     Tools,
     Verbs,
     examples,
+    option,
     say,
     say_forecast,
-    say_json,
+    say_paid,
 )
 from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
@@ -37,37 +38,23 @@ Strings: TypeAlias = list[str] | None
 Text: TypeAlias = str | None
 Number: TypeAlias = int | None
 Plan = Annotated[Path | None, typer.Argument(help="Benchmark file (TOML), instead of options.", metavar="PLAN")]
-Models = Annotated[
-    Strings, typer.Option("--model", help="Model; repeatable. Default: ten built-in models.", metavar="PROVIDER/NAME")
-]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Run folder; default: named after the model.", metavar="RUN")
-]
-Convention = Annotated[Text, typer.Option("--convention", help="paper (default) or reference.", metavar="NAME")]
-Market = Annotated[Text, typer.Option("--market", help="Snapshot; default: the built-in market.", metavar="FOLDER")]
-Instruments = Annotated[Number, typer.Option("--instruments", help="Number of instruments; default: 81.", metavar="N")]
-Profiles = Annotated[Strings, typer.Option("--profile", help="Only this profile; repeatable.", metavar="NAME")]
-Windows = Annotated[Strings, typer.Option("--window", help="Only this window; repeatable.", metavar="NAME")]
-Pace = Annotated[Text, typer.Option("--pace", help="weekly, monthly (default) or quarterly.", metavar="PACE")]
-Judges = Annotated[
-    Strings, typer.Option("--judge", help="Judge of the rationales; repeatable.", metavar="PROVIDER/NAME")
-]
-PerTemplate = Annotated[
-    Number, typer.Option("--per-template", help="Questions per template; default: 50.", metavar="N")
-]
-SplitChoice = Annotated[Text, typer.Option("--split", help="train, val or test (default).", metavar="SPLIT")]
-QuestionFile = Annotated[
-    Path | None, typer.Option("--questions", help="Question set (JSONL), not the built-in one.", metavar="FILE")
-]
-Seed = Annotated[Number, typer.Option("--seed", help="Seed of the built-in market; default: 0.", metavar="N")]
-Temperature = Annotated[
-    float | None, typer.Option("--temperature", help="Default: 0 if supported. Below 0: not sent.", metavar="T")
-]
-MaxTokens = Annotated[
-    int, typer.Option("--max-tokens", min=1, help="Maximum reply length.", metavar="N", show_default=True)
-]
-BaseUrl = Annotated[Text, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
-KeyEnv = Annotated[Text, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
+Models = Annotated[Strings, option("Model; repeatable. Default: ten built-in models.", "PROVIDER/NAME", "--model")]
+Out = Annotated[Path | None, option("Run folder; default: named after the model.", "RUN", "--out", "-o")]
+Convention = Annotated[Text, option("paper (default) or reference.", "NAME", "--convention")]
+Market = Annotated[Text, option("Snapshot; default: the built-in market.", "FOLDER", "--market")]
+Instruments = Annotated[Number, option("Number of instruments; default: 81.", "N", "--instruments")]
+Profiles = Annotated[Strings, option("Only this profile; repeatable.", "NAME", "--profile")]
+Windows = Annotated[Strings, option("Only this window; repeatable.", "NAME", "--window")]
+Pace = Annotated[Text, option("weekly, monthly (default) or quarterly.", "PACE", "--pace")]
+Judges = Annotated[Strings, option("Judge of the rationales; repeatable.", "PROVIDER/NAME", "--judge")]
+PerTemplate = Annotated[Number, option("Questions per template; default: 50.", "N", "--per-template")]
+SplitChoice = Annotated[Text, option("train, val or test (default).", "SPLIT", "--split")]
+QuestionFile = Annotated[Path | None, option("Question set (JSONL), not the built-in one.", "FILE", "--questions")]
+Seed = Annotated[Number, option("Seed of the built-in market; default: 0.", "N", "--seed")]
+Temperature = Annotated[float | None, option("Default: 0 if supported. Below 0: not sent.", "T", "--temperature")]
+MaxTokens = Annotated[int, option("Maximum reply length.", "N", "--max-tokens", min=1, show_default=True)]
+BaseUrl = Annotated[Text, option("Address of a compatible API.", "URL", "--base-url")]
+KeyEnv = Annotated[Text, option("Variable that holds its key.", "NAME", "--key-env")]
 _SHORT: Final[Mapping[str, str]] = {
     "qa": "ask models the static questions T1 to T7",
     "pipeline": "run models through the stages S1 to S5",
@@ -98,16 +85,14 @@ def bench_app(tools: Tools) -> typer.Typer:
         epilog=examples("assaymark bench questions --out questions/"),
     )
     def questions(
-        out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="FOLDER")],
+        out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
         market: Market = None,
-        seed: Annotated[
-            int, typer.Option("--seed", min=0, help="Seed of the questions and the built-in market.", metavar="N")
-        ] = 0,
+        seed: Annotated[int, option("Seed of the questions and the built-in market.", "N", "--seed", min=0)] = 0,
         json: AsJson = False,
     ) -> None:
         """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
         with tools.progress(WHOLE) as progress:
-            made = write_set(out, market=market, seed=seed, progress=progress)
+            made = write_set(out, market, seed, progress)
         card = str(out / "card.md")
         value = {"questions": made.questions, "sha256": made.sha256, "card": card}
         say(tools, json, value, [f"{made.questions:,} questions, sha256 {made.sha256}", f"card: {card}"])
@@ -144,11 +129,7 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
             verbs.name_ledger(folder, ledger)
         with tools.progress() as progress:
             done = verb(folder, text, source, who, now=datetime.now(UTC), progress=progress)
-        paid = costs.paid_of(folder, prices_of(who))
-        if json:
-            verdicts = Store(folder).read(VERDICTS)
-            say_json({"page": str(done.page), "verdicts": verdicts, "paid": paid.views})
-        else:
-            tools.say_all([*done.lines, *paid.lines, f"page: {done.page}"])
+        value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS) if json else ()}
+        say_paid(tools, json, folder, who, value, done.lines, [f"page: {done.page}"])
 
     return command

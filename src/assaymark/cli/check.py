@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from assaymark.cli.options import NOTHING, AsJson, Tools, examples, say_json, tools_of
+from assaymark.cli.options import NOTHING, AsJson, Tools, examples, option, say_json, tools_of
 from assaymark.errors import InputError, Problem
 from assaymark.importers.roles import ROLES
 from assaymark.importers.scores import UnnamedError
@@ -20,42 +20,25 @@ from assaymark.workflow.run_folder import read_text
 
 app = typer.Typer(rich_markup_mode=None)
 
-Table = Annotated[Path, typer.Argument(help="Scores: CSV, TSV, JSON, JSON lines, Parquet, Arrow, or a tool's log.",
-                                       metavar="TABLE")]  # fmt: skip
+Table = Annotated[
+    Path, typer.Argument(help="Scores: CSV, TSV, JSON, JSON lines, Parquet, Arrow, or a tool's log.", metavar="TABLE")
+]
 RoleMap = Annotated[
-    list[str] | None,
-    typer.Option("--map", help="Column of a role, or a TOML file of them; repeatable.", metavar="ROLE=COLUMN"),
+    list[str] | None, option("Column of a role, or a TOML file of them; repeatable.", "ROLE=COLUMN", "--map")
 ]
-OnScale = Annotated[str | None, typer.Option("--scale", help="Scale of the scores; default: read.", metavar="1..5")]
-Criteria = Annotated[
-    str | None, typer.Option("--dimensions", help="Columns that are scores, comma-separated.", metavar="NAMES")
-]
-Judges = Annotated[
-    str | None, typer.Option("--judges", help="Columns that are judges, or judges to keep.", metavar="NAMES")
-]
-Makers = Annotated[
-    list[str] | None, typer.Option("--family", help="Maker of a judge or agent; repeatable.", metavar="NAME=MAKER")
-]
-Cluster = Annotated[
-    str | None, typer.Option("--cluster", help="Column that groups items; default: each item.", metavar="COLUMN")
-]
+OnScale = Annotated[str | None, option("Scale of the scores; default: read.", "1..5", "--scale")]
+Criteria = Annotated[str | None, option("Columns that are scores, comma-separated.", "NAMES", "--dimensions")]
+Judges = Annotated[str | None, option("Columns that are judges, or judges to keep.", "NAMES", "--judges")]
+Makers = Annotated[list[str] | None, option("Maker of a judge or agent; repeatable.", "NAME=MAKER", "--family")]
+Cluster = Annotated[str | None, option("Column that groups items; default: each item.", "COLUMN", "--cluster")]
 Order = Annotated[
-    str | None,
-    typer.Option("--cluster-order", help="exchangeable, or consecutive if clusters follow in time.", metavar="ORDER"),
+    str | None, option("exchangeable, or consecutive if clusters follow in time.", "ORDER", "--cluster-order")
 ]
-Without = Annotated[
-    list[str] | None, typer.Option("--without", help="Judge to leave out, on the record; repeatable.", metavar="JUDGE")
-]
-Locked = Annotated[
-    Path | None, typer.Option("--study", help="Plan, or the folder where it was locked.", metavar="STUDY")
-]
-Pairs = Annotated[
-    Path | None, typer.Option("--pairs", help="Pairs that the same judges saw in both orders.", metavar="TABLE")
-]
-Humans = Annotated[
-    str | None, typer.Option("--human", help="Columns of people's grades; default: human_*.", metavar="COLUMNS")
-]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")]
+Without = Annotated[list[str] | None, option("Judge to leave out, on the record; repeatable.", "JUDGE", "--without")]
+Locked = Annotated[Path | None, option("Plan, or the folder where it was locked.", "STUDY", "--study")]
+Pairs = Annotated[Path | None, option("Pairs that the same judges saw in both orders.", "TABLE", "--pairs")]
+Humans = Annotated[str | None, option("Columns of people's grades; default: human_*.", "COLUMNS", "--human")]
+Out = Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")]
 
 
 @app.command(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli.options import WHOLE, AsJson, Verbs, examples, say, say_json, tools_of
+from assaymark.cli.options import WHOLE, AsJson, Verbs, examples, option, say, say_json, tools_of
 from assaymark.errors import AssayError
 from assaymark.workflow import data as market_data
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     epilog=examples("assaymark data synth --out market", "assaymark data show market"),
 )  # fmt: skip
 
-Store = Annotated[Path, typer.Option("--out", "-o", help="Folder of the snapshot; it holds one.", metavar="FOLDER")]
+Store = Annotated[Path, option("Folder of the snapshot; it holds one.", "FOLDER", "--out", "-o")]
 Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]
 
 
@@ -28,13 +28,13 @@ Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="F
 def data_synth(
     ctx: typer.Context,
     out: Store,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed, 0 or more.", metavar="N")] = 0,
+    seed: Annotated[int, option("Random seed, 0 or more.", "N", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
     tools = tools_of(ctx)
     with tools.progress(WHOLE) as progress:
-        line = market_data.synth(out, seed, progress=progress)
+        line = market_data.synth(out, seed, progress)
     say(tools, json, market_data.facts(out) if json else {}, [line])
 
 
@@ -50,22 +50,19 @@ def data_pull(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="files, synthetic, or a networked source.", metavar="SOURCE")],
     out: Store,
-    symbol: Annotated[
-        list[str] | None, typer.Option("--symbol", help="Symbol to fetch; repeatable.", metavar="NAME")
-    ] = None,
-    start: Annotated[str | None, typer.Option("--start", help="First day, such as 2024-03-01.", metavar="DAY")] = None,
-    end: Annotated[str | None, typer.Option("--end", help="Last day.", metavar="DAY")] = None,
+    symbol: Annotated[list[str] | None, option("Symbol to fetch; repeatable.", "NAME", "--symbol")] = None,
+    start: Annotated[str | None, option("First day, such as 2024-03-01.", "DAY", "--start")] = None,
+    end: Annotated[str | None, option("Last day.", "DAY", "--end")] = None,
     option: Annotated[
-        list[str] | None,
-        typer.Option("--option", help="Option of the source, such as path=FILE for files.", metavar="KEY=VALUE"),
+        list[str] | None, option("Option of the source, such as path=FILE for files.", "KEY=VALUE", "--option")
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
     tools = tools_of(ctx)
-    wanted = market_data.Pull(source=source, symbols=symbol or (), start=start, end=end, options=option or ())
     with tools.progress(WHOLE) as progress:
-        line = market_data.pull(out, wanted, now=datetime.now(UTC), environment=os.environ, progress=progress)
+        line = market_data.pull(out, source, symbol or (), start, end, options=option or (),
+                                now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
     say(tools, json, market_data.facts(out) if json else {}, [line])
 
 
@@ -77,20 +74,16 @@ def data_pull(
 def data_show(
     ctx: typer.Context,
     folder: Stored,
-    at: Annotated[
-        str | None, typer.Option("--at", help="Day or time with a zone; show what was known then.", metavar="TIME")
-    ] = None,
-    instrument: Annotated[
-        str | None, typer.Option("--instrument", help="Only this instrument, in full.", metavar="NAME")
-    ] = None,
+    at: Annotated[str | None, option("Day or time with a zone; show what was known then.", "TIME", "--at")] = None,
+    instrument: Annotated[str | None, option("Only this instrument, in full.", "NAME", "--instrument")] = None,
     json: AsJson = False,
 ) -> None:
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
     tools = tools_of(ctx)
     if json:
-        say_json(market_data.facts(folder, at=at, instrument=instrument))
+        say_json(market_data.facts(folder, at, instrument))
         return
-    tools.show(market_data.show(folder, at=at, instrument=instrument))
+    tools.show(market_data.show(folder, at, instrument))
 
 
 @app.command(

@@ -15,10 +15,13 @@ from assaymark.cli.options import (
     PriceFile,
     Tools,
     examples,
+    option,
+    refuse,
     say_forecast,
-    say_json,
+    say_paid,
     tools_of,
 )
+from assaymark.engine.providers.registry import Models
 from assaymark.judging import find_rubric
 from assaymark.records import JSON
 from assaymark.report.terminal import datasheet_summary
@@ -28,38 +31,25 @@ from assaymark.workflow.ask import prices_of
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.datasheet import Made
 
-Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Judge to measure; repeatable.", metavar="PROVIDER/NAME")
-]
-Log = Annotated[
-    Path | None, typer.Option("--from", help="Existing log of pairwise verdicts, any format.", metavar="LOG")
-]
-LogMap = Annotated[
-    list[str] | None, typer.Option("--map", help="For --from: a column, or a map (TOML).", metavar="ROLE=COLUMN")
-]
+Judges = Annotated[list[str] | None, option("Judge to measure; repeatable.", "PROVIDER/NAME", "--judge")]
+Log = Annotated[Path | None, option("Existing log of pairwise verdicts, any format.", "LOG", "--from")]
+LogMap = Annotated[list[str] | None, option("For --from: a column, or a map (TOML).", "ROLE=COLUMN", "--map")]
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="For --from: leave out rows that cannot be read.")]
-Only = Annotated[
-    list[str] | None, typer.Option("--only", help="For --from: rows to read; repeatable.", metavar="COLUMN=VALUE")
-]
-Compare = Annotated[
-    list[Path] | None, typer.Option("--compare", help="Earlier datasheet (JSON), to test for drift.", metavar="FILE")
-]
+Only = Annotated[list[str] | None, option("For --from: rows to read; repeatable.", "COLUMN=VALUE", "--only")]
+Compare = Annotated[list[Path] | None, option("Earlier datasheet (JSON), to test for drift.", "FILE", "--compare")]
 Comparator = Annotated[
-    str | None, typer.Option("--comparator", help="Upper-bound reference judge (not ground truth).",
-                             metavar="PROVIDER/NAME"),
-]  # fmt: skip
-Tasks = Annotated[Path | None, typer.Option("--tasks", help="Custom tasks (TOML); default: finance.", metavar="FILE")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of stimuli and resampling.", metavar="N")]
-Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
+    str | None, option("Upper-bound reference judge (not ground truth).", "PROVIDER/NAME", "--comparator")
+]
+Tasks = Annotated[Path | None, option("Custom tasks (TOML); default: finance.", "FILE", "--tasks")]
+Seed = Annotated[int, option("Seed of stimuli and resampling.", "N", "--seed")]
+Trials = Annotated[int, option("Times each question is asked.", "N", "--trials", min=1, max=50)]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also have single texts graded by a rubric.")]
-RubricName = Annotated[
-    str | None, typer.Option("--rubric", help="For --pointwise: rubric, or its file.", metavar="NAME")
-]
-Panel = Annotated[Path | None, typer.Option("--run", help="Run folder whose judges are all measured.", metavar="RUN")]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
-KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]
+RubricName = Annotated[str | None, option("For --pointwise: rubric, or its file.", "NAME", "--rubric")]
+Panel = Annotated[Path | None, option("Run folder whose judges are all measured.", "RUN", "--run")]
+BaseUrl = Annotated[str | None, option("Address of a compatible API.", "URL", "--base-url")]
+KeyEnv = Annotated[str | None, option("Variable that holds its key.", "NAME", "--key-env")]
+Out = Annotated[Path, option("Folder to work in.", "RUN", "--out", "-o")]
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -81,36 +71,34 @@ def datasheet(
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
     tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
-        raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG", ctx=ctx)
+        refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
     given = {"base_url": base_url, "api_key_env": key_env}
     args: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
     if args and not judge:
-        raise typer.BadParameter("--base-url and --key-env are for --judge", ctx=ctx)
+        refuse(ctx, "--base-url and --key-env are for --judge")
     if log is not None:
         asked = "for judges that are asked"
         if tasks is not None or trials != 1 or pointwise or comparator:
-            raise typer.BadParameter(f"--tasks, --trials, --pointwise and --comparator are {asked}", ctx=ctx)
+            refuse(ctx, f"--tasks, --trials, --pointwise and --comparator are {asked}")
         if budget is not None or prices is not None or dry_run:
-            raise typer.BadParameter(f"--budget, --prices and --dry-run are {asked}", ctx=ctx)
+            refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = verbs.log_map(log_map or (), only or ())
         with tools.progress(WHOLE):
             made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going)
-        _show(tools, json, made)
+        _show(tools, json, RunFolder(out), made)
         return
     if log_map or only or keep_going:
-        raise typer.BadParameter("--map, --only and --keep-going are for --from", ctx=ctx)
+        refuse(ctx, "--map, --only and --keep-going are for --from")
     who, folder = costs.paid_models(tools.models(), budget, prices), RunFolder(out if run is None else run)
     panel = () if run is None else verbs.panel_of(folder)
     judges = [*panel, *verbs.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
     if rubric is not None and not (pointwise and run is None):
-        raise typer.BadParameter("--rubric is for --pointwise; a run has the rubric of its plan", ctx=ctx)
+        refuse(ctx, "--rubric is for --pointwise; a run has the rubric of its plan")
     wanted = verbs.tested_by(None if run is None else verbs.open_locked(folder).study)
     wanted = wanted if rubric is None else find_rubric(rubric)
     if dry_run:
-        found = costs.expect_datasheets(
-            folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=pointwise, rubric=wanted
-        )
+        found = costs.expect_datasheets(folder, judges, prices_of(who), tasks, seed, strict, pointwise, rubric=wanted)
         say_forecast(tools, json, found)
         return
     with tools.progress() as progress:
@@ -119,14 +107,11 @@ def datasheet(
             study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
         )  # fmt: skip
-    _show(tools, json, made, costs.paid_of(folder, prices_of(who)))
+    _show(tools, json, folder, made, who)
 
 
-def _show(tools: Tools, json: bool, made: Made, paid: costs.Paid | None = None) -> None:
+def _show(tools: Tools, json: bool, folder: RunFolder, made: Made, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
-    if json:
-        views = {} if paid is None else {"paid": paid.views}
-        say_json({"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement} | views)
-        return
-    tools.show(datasheet_summary(made.sheets, made.agreement))
-    tools.say_all([f"page: {made.page}", *(() if paid is None else paid.lines)])
+    value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
+    summary = datasheet_summary(made.sheets, made.agreement)
+    say_paid(tools, json, folder, who, value, [f"page: {made.page}"], summary=summary)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from assaymark.claims.gate import gate_claim
-from assaymark.cli.options import AsJson, examples, say, say_json, tell, tools_of
+from assaymark.cli.options import AsJson, examples, option, say, say_json, tell, tools_of
 from assaymark.errors import AssayError, StoppedError
 from assaymark.records import to_json
 from assaymark.workflow import proofread as texts
@@ -19,9 +19,7 @@ from assaymark.workflow import proofread as texts
 app = typer.Typer(rich_markup_mode=None)
 
 _ERROR = 2
-Alias = Annotated[
-    list[str] | None, typer.Option("--alias", help="Another name of an agent; can be repeated.", metavar="NAME=AGENT")
-]
+Alias = Annotated[list[str] | None, option("Another name of an agent; can be repeated.", "NAME=AGENT", "--alias")]
 
 
 @contextmanager
@@ -46,13 +44,10 @@ def _errors() -> Iterator[None]:
 def gate(
     ctx: typer.Context,
     run: Annotated[Path, typer.Argument(help="Run folder, or a verdicts.json.", metavar="RUN")],
-    claim: Annotated[
-        str, typer.Option("--claim", help='Claim: "A > B", "A ~ B" or "A first", with "on SCORE"; or a claim id.',
-                          metavar="CLAIM"),
-    ],
-    at_least: Annotated[
-        Literal["headline", "qualified"], typer.Option("--at-least", help="Level that the claim has to reach.")
-    ] = "headline",
+    claim: Annotated[str,
+        option('Claim: "A > B", "A ~ B" or "A first", with "on SCORE"; or a claim id.', "CLAIM", "--claim")],
+    at_least: Annotated[Literal["headline", "qualified"],
+        typer.Option("--at-least", help="Level that the claim has to reach.")] = "headline",
     alias: Alias = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Check that a run supports a claim: exit status 0 if it does, 1 if not, 2 on an error.
@@ -61,7 +56,7 @@ def gate(
     margin of each other.
     """
     with _errors():
-        found = gate_claim(claim, texts.read_decided(run, alias or ()), at_least=at_least)
+        found = gate_claim(claim, texts.read_decided(run, alias or ()), at_least)
         value = to_json(found) | {"claim": claim, "at_least": at_least}
         say(tools_of(ctx), json, value, texts.gate_lines(found, at_least))
     if not found.passed:
@@ -78,14 +73,12 @@ def gate(
 def proofread(
     ctx: typer.Context,
     file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
-    run: Annotated[Path, typer.Option("--run", help="Run folder, or a verdicts.json.", metavar="RUN")],
+    run: Annotated[Path, option("Run folder, or a verdicts.json.", "RUN", "--run")],
     alias: Alias = None,
-    format: Annotated[
-        Literal["text", "json", "sarif", "github"], typer.Option("--format", help="Form of the output.")
-    ] = "text",
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Write the changes: add conditions, replace unsupported sentences.")
-    ] = False,
+    format: Annotated[Literal["text", "json", "sarif", "github"],
+        typer.Option("--format", help="Form of the output.")] = "text",
+    fix: Annotated[bool,
+        typer.Option("--fix", help="Write the changes: add conditions, replace unsupported sentences.")] = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Check every sentence that compares the agents of a run, or quotes a number of it, against the run.

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli.options import AsJson, Tools, examples, say, say_json, tools_of
+from assaymark.cli.options import AsJson, Tools, examples, option, say, say_json, tools_of
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.report.label import label_files
@@ -28,21 +28,13 @@ PORT = 8401
 
 Run = Annotated[Path, typer.Argument(help="Run folder, or a table with a column of texts.", metavar="RUN")]
 Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
-Sample = Annotated[
-    int | None, typer.Option("--sample", min=1, help="Number of cycles to draw; default: the plan's, 40", metavar="N")
-]
-Graders = Annotated[
-    str | None, typer.Option("--graders", help="Initials or numbers of the graders, comma-separated.", metavar="NAMES")
-]
-File = Annotated[
-    Path | None, typer.Option("--file", help="Page to write for each grader, in place of serving.", metavar="FILE")
-]
+Sample = Annotated[int | None, option("Number of cycles to draw; default: the plan's, 40", "N", "--sample", min=1)]
+Graders = Annotated[str | None, option("Initials or numbers of the graders, comma-separated.", "NAMES", "--graders")]
+File = Annotated[Path | None, option("Page to write for each grader, in place of serving.", "FILE", "--file")]
 Read = Annotated[bool, typer.Option("--read", help="Read the FILES that graders sent back.")]
-Gold = Annotated[
-    Path | None, typer.Option("--gold", help="Table of texts with known grades, to mix in.", metavar="FILE")
-]
-Seed = Annotated[int | None, typer.Option("--seed", help="Random seed of the draw; default: the plan's.", metavar="N")]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.", metavar="N")]
+Gold = Annotated[Path | None, option("Table of texts with known grades, to mix in.", "FILE", "--gold")]
+Seed = Annotated[int | None, option("Random seed of the draw; default: the plan's.", "N", "--seed")]
+Port = Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)]
 
 
 @app.command(
@@ -51,14 +43,12 @@ Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 pic
 def draw(
     ctx: typer.Context,
     run: Annotated[Path, typer.Argument(help="Run folder, or a table of scores.", metavar="RUN|TABLE")],
-    sample: Annotated[
-        int | None, typer.Option("--sample", help="Cycles to draw; default: human.sample of the plan.", metavar="N")
-    ] = None,
+    sample: Annotated[int | None, option("Cycles to draw; default: human.sample of the plan.", "N", "--sample")] = None,
     double: Annotated[
-        float | None, typer.Option("--double", help="Share of them that two people grade; default: 0.2.", metavar="P")
+        float | None, option("Share of them that two people grade; default: 0.2.", "P", "--double")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Random seed; default: the plan's.", metavar="N")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")] = OUT,
+    seed: Annotated[int | None, option("Random seed; default: the plan's.", "N", "--seed")] = None,
+    out: Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")] = OUT,
     json: AsJson = False,
 ) -> None:
     """Draw a random sample of cycles, or a season's periods, for people to grade, and store it before the first grade.
@@ -68,7 +58,7 @@ def draw(
     tools = tools_of(ctx)
     with new_folder(out) if run.is_file() else nullcontext():
         folder = _folder(run, out)
-        made = draw_cycles(folder, sample, now=datetime.now(UTC), seed=seed, twice=double)
+        made = draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
     say(tools, json, made, draw_lines(folder, made))
 
 
@@ -95,7 +85,7 @@ def label(
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
-    found = open_labelling(_folder(run, OUT), number=sample, graders=names, gold=gold, seed=seed, now=datetime.now(UTC))
+    found = open_labelling(_folder(run, OUT), sample, names, gold, seed, now=datetime.now(UTC))
     if read:
         new = read_labels(found, files or [])
         _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
@@ -103,7 +93,22 @@ def label(
         written = _write(found, file)
         _say(tools, json, found, {"written": written}, [f"wrote {one}" for one in written])
     else:
-        _serve(tools, json, found, port)
+        # Show the pages until Ctrl-C, then take the labels over.
+        desk = Desk(found)
+        with listen(desk, HOST, port) as server:
+            addresses = {
+                one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders
+            }
+            said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
+            _say(tools, json, found, {"addresses": addresses}, said)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                new = take_over(found.folder)
+                if json:
+                    say_json({**found.progress(), "new": new})
+                else:
+                    tools.say_all([f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:
@@ -131,20 +136,3 @@ def _write(found: Labelling, file: Path) -> list[str]:
     for name, text in pages.items():
         write_atomic(file.parent / name, text)
     return [str(file.parent / name) for name in pages]
-
-
-def _serve(tools: Tools, json: bool, found: Labelling, port: int) -> None:
-    """Show the pages until Ctrl-C, then take the labels over."""
-    desk = Desk(found)
-    with listen(desk, HOST, port) as server:
-        addresses = {one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders}
-        said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
-        _say(tools, json, found, {"addresses": addresses}, said)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            new = take_over(found.folder)
-            if json:
-                say_json({**found.progress(), "new": new})
-            else:
-                tools.say_all([f"stopped; {new} new grades are stored"])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from typer._click.core import Parameter
 
     from assaymark.engine import Model
+    from assaymark.engine.providers.registry import Models
     from assaymark.workflow.forecast import Forecast
     from assaymark.workflow.progress import Progress
+    from assaymark.workflow.run_folder import RunFolder
 
 
 class Loudness(enum.IntEnum):
@@ -293,16 +295,22 @@ def misuse(error: typer.TyperException) -> str:
     return f"{said}; for example: {example}"
 
 
+def option(help: str, metavar: str, *flags: str, **more: Any) -> Any:
+    """An option of a command, with its help and what stands for its value."""
+    return typer.Option(*flags, help=help, metavar=metavar, **more)
+
+
+def refuse(ctx: Context, what: str) -> NoReturn:
+    """End a command that was called wrongly, with what is wrong."""
+    raise typer.BadParameter(what, ctx=ctx)
+
+
 DEGRADED = 3
 """Exit status of a command that did its work without something that should have been there."""
 
-Ledger = Annotated[str | None, typer.Option("--ledger", help="PostgreSQL ledger, for several workers.", metavar="URL")]
-Budget = Annotated[
-    float | None, typer.Option("--budget", help="Maximum total spend for this run, in USD.", metavar="USD")
-]
-PriceFile = Annotated[
-    Path | None, typer.Option("--prices", help="Custom price table (TOML), not the built-in one.", metavar="FILE")
-]
+Ledger = Annotated[str | None, option("PostgreSQL ledger, for several workers.", "URL", "--ledger")]
+Budget = Annotated[float | None, option("Maximum total spend for this run, in USD.", "USD", "--budget")]
+PriceFile = Annotated[Path | None, option("Custom price table (TOML), not the built-in one.", "FILE", "--prices")]
 StrictAgents = Annotated[bool, typer.Option("--strict-agents", help="Stop when a Python agent raises.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]
@@ -346,3 +354,21 @@ def say_json(value: object) -> None:
 def say_forecast(tools: Tools, as_json: bool, found: Forecast) -> None:
     """What a dry run found."""
     say(tools, as_json, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)
+
+
+def say_paid(
+    tools: Tools, as_json: bool, folder: RunFolder, who: Models | None, value: Mapping[str, object],
+    lines: Iterable[str], then: Iterable[str] = (), summary: RenderableType | None = None,
+) -> None:  # fmt: skip
+    """A result, for a person below its summary; with what the replies of the run cost, where it asked models."""
+    if summary is not None and not as_json:
+        tools.show(summary)
+    if who is None:
+        say(tools, as_json, value, [*lines, *then])
+        return
+    from assaymark.workflow.ask import prices_of
+    from assaymark.workflow.forecast import paid_lines
+    from assaymark.workflow.raw_calls import paid_views
+
+    paid = paid_views(folder, prices_of(who))
+    say(tools, as_json, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])

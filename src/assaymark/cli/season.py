@@ -21,8 +21,10 @@ from assaymark.cli.options import (
     Tools,
     Verbs,
     examples,
+    option,
     say,
     say_forecast,
+    say_paid,
     tools_of,
 )
 from assaymark.engine.providers.registry import Models
@@ -36,26 +38,21 @@ from assaymark.workflow.tracks.season_publish import chosen_languages, publish_s
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
 SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to make.", metavar="SEASON")]
-Site = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder of the site: new, empty, or this season's.", metavar="SITE")
-]
+Out = Annotated[Path, option("Run folder to make.", "SEASON", "--out", "-o")]
+Site = Annotated[Path, option("Folder of the site: new, empty, or this season's.", "SITE", "--out", "-o")]
 Language = Annotated[
-    list[str] | None,
-    typer.Option("--language", help="Language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
+    list[str] | None, option("Language of the pages: de, or a TOML file. Default: all.", "LANGUAGE", "--language")
 ]
 Calls = Annotated[
     bool, typer.Option("--calls", help="Pages of raw calls for every grade and decision; they show the context.")
 ]
 Address = Annotated[
-    str | None,
-    typer.Option("--url", help="Address where the site will lie, for links in feeds and previews.", metavar="URL"),
+    str | None, option("Address where the site will lie, for links in feeds and previews.", "URL", "--url")
 ]
 AllowAbsent = Annotated[
-    list[str] | None,
-    typer.Option("--allow-absent", help="Agent that may be absent when the season is locked.", metavar="NAME"),
+    list[str] | None, option("Agent that may be absent when the season is locked.", "NAME", "--allow-absent")
 ]
-Day = Annotated[str | None, typer.Option("--day", help="Last day to run, such as 2024-03-01.", metavar="DAY")]
+Day = Annotated[str | None, option("Last day to run, such as 2024-03-01.", "DAY", "--day")]
 
 
 app = typer.Typer(
@@ -151,10 +148,10 @@ def judge(
         say_forecast(tools, json, expect_season_judging(folder, prices_of(who)))
         return
     with tools.progress() as progress:
-        done = judge_season(folder, who, progress=progress)
-    paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
-    value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
-    say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
+        done = judge_season(folder, who, progress)
+    then = f"assaymark season publish {season} --out SITE"
+    value = {"made": done.made, "lines": done.lines, "next": then}
+    say_paid(tools, json, folder, who, value, done.lines, [f"next: {then}"])
 
 
 @app.command(
@@ -170,7 +167,7 @@ def publish(
     tools = tools_of(ctx)
     chosen = chosen_languages(language or ())
     with tools.progress(WHOLE) as progress:
-        done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, url=url or "", progress=progress)
+        done = publish_season(RunFolder(season), out, chosen, calls, url or "", progress)
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
     say(tools, json, value, done.lines)
 
@@ -179,10 +176,9 @@ def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[...
     folder = RunFolder(season)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
-    paid = costs.paid_of(folder, prices_of(who))
     days = [str(one) for one in done.days]
-    value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent, "paid": paid.views}
-    say(tools, json, value, [*done.lines, *paid.lines])
+    value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
+    say_paid(tools, json, folder, who, value, done.lines)
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:

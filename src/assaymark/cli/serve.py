@@ -8,18 +8,13 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli.options import examples, tools_of
+from assaymark.cli.options import examples, option, tools_of
 from assaymark.workflow.serve import EVERY, HOST, PORT, open_server
 
 Folder = Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")]
-Host = Annotated[
-    str, typer.Option("--host", help="Bind address; anything but 127.0.0.1 exposes the pages.", metavar="ADDRESS")
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option("--allow-host", help="Host name or address of this machine; repeatable.", metavar="NAME"),
-]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.", metavar="N")]
+Host = Annotated[str, option("Bind address; anything but 127.0.0.1 exposes the pages.", "ADDRESS", "--host")]
+Allow = Annotated[list[str] | None, option("Host name or address of this machine; repeatable.", "NAME", "--allow-host")]
+Port = Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)]
 Open = Annotated[bool, typer.Option("--open", help="Open the pages in the browser.")]
 
 
@@ -41,7 +36,7 @@ def serve(
     Only requests to a host named here are answered, so that no other web page can read the run.
     """
     tools = tools_of(ctx)
-    with open_server(folder, host=host, port=port, allowed=allow or ()) as server:
+    with open_server(folder, host, port, allowed=allow or ()) as server:
         names = ["localhost" if host in EVERY else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = ["others on the network are refused: say with --allow-host NAME how they call this machine"]

@@ -23,11 +23,14 @@ from assaymark.cli.options import (
     StrictAgents,
     Tools,
     examples,
+    option,
+    refuse,
     say,
     say_forecast,
-    say_json,
+    say_paid,
     tools_of,
 )
+from assaymark.engine.providers.registry import Models
 from assaymark.errors import AssayError, LedgerError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
@@ -55,17 +58,15 @@ app = typer.Typer(rich_markup_mode=None)
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 MaybeRun = Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")]
 StudyFile = Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")]
+Out = Annotated[Path, option("Run folder to work in.", "RUN", "--out", "-o")]
 
 
 @app.command(epilog=examples("assaymark demo", "assaymark demo --real", "assaymark demo --out /tmp/first --verbose"))
 def demo(
     ctx: typer.Context,
     real: Annotated[bool, typer.Option("--real", help="Check published grades of six language models.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Run folder to work in; default: assaymark-demo[-real].",
-                                  metavar="RUN")
-    ] = None,
+    out: Annotated[Path | None,
+        option("Run folder to work in; default: assaymark-demo[-real].", "RUN", "--out", "-o")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run a small built-in study and write its report: no key, no file, no network."""
@@ -76,7 +77,7 @@ def demo(
         tables.show_checked(tools, json, found, page)
         return
     with tools.progress() as progress:
-        result = verbs.demo(RunFolder(out), tools.models(), now=datetime.now(UTC), progress=progress)
+        result = verbs.demo(RunFolder(out), tools.models(), datetime.now(UTC), progress)
     _finish(tools, json, RunFolder(out), result)
 
 
@@ -96,10 +97,10 @@ def import_(
         str, typer.Argument(help=f"{', '.join(sorted(IMPORTERS))}, human, or: template.", metavar="FORMAT")
     ],
     path: Annotated[Path | None, typer.Argument(help="Folder or file to read.", metavar="PATH")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write.", metavar="RUN")] = None,
+    out: Annotated[Path | None, option("Run folder to write.", "RUN", "--out", "-o")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
     rubric: Annotated[
-        str, typer.Option("--rubric", help="For human: rubric that people graded by, or its file.", metavar="NAME")
+        str, option("For human: rubric that people graded by, or its file.", "NAME", "--rubric")
     ] = "v1.0",
     json: AsJson = False,
 ) -> None:
@@ -112,13 +113,13 @@ def import_(
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
-        raise typer.BadParameter("PATH and --out are needed", ctx=ctx)
+        refuse(ctx, "PATH and --out are needed")
     if format == "human":
         grades = verbs.import_grades(RunFolder(out), path, rubric=rubric)
         say(tools, json, {"grades": grades}, [f"{grades} grades by people"])
         return
     with tools.progress(WHOLE) as progress:
-        report = verbs.import_records(format, path, RunFolder(out), keep_going=keep_going, progress=progress)
+        report = verbs.import_records(format, path, RunFolder(out), keep_going, progress)
     say(tools, json, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
@@ -129,11 +130,9 @@ def import_(
 )
 def controls(
     ctx: typer.Context, run: Run,
-    count: Annotated[int, typer.Option("--count", min=1, help="Texts of each kind.", metavar="N")] = 30,
-    kinds: Annotated[
-        str, typer.Option("--kinds", help="Some of cell_a, cell_b, fact_flip.", metavar="NAMES")
-    ] = "cell_a,cell_b,fact_flip",
-    seed: Annotated[int, typer.Option("--seed", help="Random seed of the texts.", metavar="N")] = 0,
+    count: Annotated[int, option("Texts of each kind.", "N", "--count", min=1)] = 30,
+    kinds: Annotated[str, option("Some of cell_a, cell_b, fact_flip.", "NAMES", "--kinds")] = "cell_a,cell_b,fact_flip",
+    seed: Annotated[int, option("Random seed of the texts.", "N", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Make control texts from imported records before they are judged.
@@ -143,7 +142,7 @@ def controls(
     tools, now = tools_of(ctx), datetime.now(UTC)
     with tools.progress() as progress:
         made = make_controls(
-            RunFolder(run), now=now, count=count, kinds=[one.strip() for one in kinds.split(",")], seed=seed,
+            RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed,
             progress=progress,
         )  # fmt: skip
     say(tools, json, made, list(made.lines()))
@@ -155,12 +154,12 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     tools, now = tools_of(ctx), datetime.now(UTC)
     text = study_text(study)
     if is_plan_of_scores(text, str(study)):
-        made, when = lock_plan(RunFolder(out), text, str(study), now=now)
+        made, when = lock_plan(RunFolder(out), text, str(study), now)
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
         say(tools, json, {"plan_hash": made, "locked_at": when}, lines)
         return
     with tools.progress() as progress:
-        locked = verbs.lock(RunFolder(out), text, str(study), now=now, models=tools.models(), progress=progress)
+        locked = verbs.lock(RunFolder(out), text, str(study), now, tools.models(), progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
     say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
 
@@ -173,10 +172,8 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
 def amend(
     ctx: typer.Context,
     study: Annotated[Path, typer.Argument(help="Study file (TOML); for --rules, a run folder.", metavar="STUDY|RUN")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")] = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Reason, shown with every verdict.", metavar="TEXT")
-    ] = None,
+    out: Annotated[Path | None, option("Run folder to work in.", "RUN", "--out", "-o")] = None,
+    reason: Annotated[str | None, option("Reason, shown with every verdict.", "TEXT", "--reason")] = None,
     rules: Annotated[
         Literal["2"] | None, typer.Option("--rules", help="New rules for a run of version 1; keeps all replies.")
     ] = None,
@@ -189,14 +186,14 @@ def amend(
     tools, now = tools_of(ctx), datetime.now(UTC)
     if rules is not None:
         if out is not None or reason is not None:
-            raise typer.BadParameter("--rules takes a run folder and nothing else", ctx=ctx)
+            refuse(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
-        made = adopt_rules(folder, now=now)
+        made = adopt_rules(folder, now)
     elif out is None or reason is None:
-        raise typer.BadParameter("--out and --reason are needed, or RUN --rules 2", ctx=ctx)
+        refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
         folder, text = RunFolder(out), study_text(study)
-        made = verbs.amend(folder, text, str(study), reason=reason, now=now, models=tools.models())
+        made = verbs.amend(folder, text, str(study), reason, now, tools.models())
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": read_lock(folder)["preregistered"]}
     say(tools, json, value, verbs.amendment_lines(made))
 
@@ -223,9 +220,9 @@ def run(
         with new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 verbs.name_ledger(folder, ledger)
-            verbs.start(folder, text, str(study), now=now, models=who, progress=progress)
-        result = verbs.finish(folder, who, progress=progress)
-    _finish(tools, json, folder, result, costs.paid_of(folder, prices_of(who)))
+            verbs.start(folder, text, str(study), now, who, progress)
+        result = verbs.finish(folder, who, progress)
+    _finish(tools, json, folder, result, who)
 
 
 @app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
@@ -236,11 +233,11 @@ def worker(
     """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
     tools = tools_of(ctx)
     if (run is None) == (ledger is None):
-        raise typer.BadParameter("give a run folder, or --ledger URL", ctx=ctx)
+        refuse(ctx, "give a run folder, or --ledger URL")
     who = costs.paid_models(tools.models(), budget, prices)
     where = ledger or RunFolder(run or Path())
     with tools.progress() as progress:
-        summary = verbs.work(where, who, progress=progress)
+        summary = verbs.work(where, who, progress)
     say(tools, json, summary, verbs.work_lines(summary))
     require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
@@ -249,9 +246,8 @@ def worker(
 def judge(
     ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False,
-    reparse: Annotated[
-        bool, typer.Option("--reparse", help="Only parse stored replies again, with this version (an amendment).")
-    ] = False,
+    reparse: Annotated[bool,
+        typer.Option("--reparse", help="Only parse stored replies again, with this version (an amendment).")] = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Score every decision with every judge of the locked plan, and check every number against its context.
@@ -261,7 +257,7 @@ def judge(
     tools, folder = tools_of(ctx), RunFolder(run)
     if reparse:
         with tools.progress(WHOLE) as progress:
-            read = verbs.reparse(folder, now=datetime.now(UTC), progress=progress)
+            read = verbs.reparse(folder, datetime.now(UTC), progress)
         say(tools, json, {"amendment": read.amendment}, read.lines)
         return
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
@@ -269,11 +265,10 @@ def judge(
         say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))
         return
     with tools.progress() as progress:
-        verbs.decide(folder, who, progress=progress)
-        result = verbs.judge(folder, who, progress=progress)
-    paid = costs.paid_of(folder, prices_of(who))
+        verbs.decide(folder, who, progress)
+        result = verbs.judge(folder, who, progress)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    say(tools, json, to_json(result) | {"paid": paid.views}, [line, *paid.lines])
+    say_paid(tools, json, folder, who, to_json(result), [line])
 
 
 @app.command(
@@ -283,37 +278,23 @@ def judge(
 )
 def measure(
     ctx: typer.Context, run: MaybeRun = None,
-    judgments: Annotated[
-        Path | None,
-        typer.Option("--judgments", help="Folder of partitions; for one file use: assaymark check.", metavar="PATH"),
-    ] = None,
-    study: Annotated[
-        Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.", metavar="STUDY")
-    ] = None,
+    judgments: Annotated[Path | None,
+        option("Folder of partitions; for one file use: assaymark check.", "PATH", "--judgments")] = None,
+    study: Annotated[Path | None, option("For --judgments: the plan; default: defaults.", "STUDY", "--study")] = None,
     dimensions: tables.Criteria = None, role_map: tables.RoleMap = None, scale: tables.OnScale = None,
     judges: tables.Judges = None, family: tables.Makers = None, cluster: tables.Cluster = None,
     cluster_order: tables.Order = None, without: tables.Without = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For --judgments: output folder.", metavar="RUN")
-    ] = None,
-    compute: Annotated[
-        str | None, typer.Option("--compute", help="For a folder: serial, processes or ray.", metavar="HOW")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Partitions at once; default: cores.", metavar="N")
-    ] = None,
-    ray: Annotated[
-        str | None, typer.Option("--ray", help="Ray cluster; default: RAY_ADDRESS, or local.", metavar="ADDRESS")
-    ] = None,
-    deadline: Annotated[
-        float | None, typer.Option("--deadline", help="Seconds per partition; default: 3600.", metavar="SECONDS")
-    ] = None,
+    out: Annotated[Path | None, option("For --judgments: output folder.", "RUN", "--out", "-o")] = None,
+    compute: Annotated[str | None, option("For a folder: serial, processes or ray.", "HOW", "--compute")] = None,
+    workers: Annotated[int | None, option("Partitions at once; default: cores.", "N", "--workers", min=1)] = None,
+    ray: Annotated[str | None, option("Ray cluster; default: RAY_ADDRESS, or local.", "ADDRESS", "--ray")] = None,
+    deadline: Annotated[float | None, option("Seconds per partition; default: 3600.", "SECONDS", "--deadline")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure the judges, the agents and the evidence of a run, or of a folder of partitions of scores."""
     tools = tools_of(ctx)
     if (run is None) == (judgments is None):
-        raise typer.BadParameter("give a run folder, or --judgments PATH", ctx=ctx)
+        refuse(ctx, "give a run folder, or --judgments PATH")
     computing = computing_of(compute, workers, ray, deadline)
     if judgments is not None and computing is None and not judgments.is_dir():  # as `check`, under its old name
         tables.run_check(tools, judgments, out, json, role_map=role_map, scale=scale, dimensions=dimensions,
@@ -323,34 +304,31 @@ def measure(
         plan = None if study is None else parse_study(study_text(study), source=str(study))
         with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
-                judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions, computing=computing,
-                progress=progress,
+                judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
+                progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
         say(tools, json, value, found.lines())
     elif run is not None:
         with tools.progress(WHOLE) as progress:
-            count = verbs.measure(RunFolder(run), progress=progress)
+            count = verbs.measure(RunFolder(run), progress)
         value = {"measurements": Store(RunFolder(run)).read(MEASUREMENTS)} if json else {}
         say(tools, json, value, [f"{count} measurements"])
 
 
 @app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
 def claim(
-    ctx: typer.Context, runs: Annotated[
-        list[Path] | None, typer.Argument(help="Run folder; with --verify, more certificates.", metavar="RUN")
-    ] = None,
-    verify: Annotated[
-        list[Path] | None, typer.Option("--verify", help="Certificates to recompute from their own tables.",
-                                        metavar="FILE")
-    ] = None,
+    ctx: typer.Context, runs: Annotated[list[Path] | None,
+        typer.Argument(help="Run folder; with --verify, more certificates.", metavar="RUN")] = None,
+    verify: Annotated[list[Path] | None,
+        option("Certificates to recompute from their own tables.", "FILE", "--verify")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Decide which claims are supported, or verify certificates without any judged text."""
     tools = tools_of(ctx)
     if not verify:
         if len(runs or ()) != 1:
-            raise typer.BadParameter("give a run folder, or --verify CERTIFICATE", ctx=ctx)
+            refuse(ctx, "give a run folder, or --verify CERTIFICATE")
         file = verbs.claim(RunFolder((runs or [Path()])[0]))
         tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
         say(tools, json, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
@@ -371,7 +349,11 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     """
     tools = tools_of(ctx)
     found = verbs.verify_run(RunFolder(run))
-    value = {"same": found.same, "differences": found.differences, "notes": found.notes}
+    value = {
+        "same": found.same,
+        "differences": [{"file": one.where, "what": one.what} for one in found.differences],
+        "notes": found.notes,
+    }
     say(tools, json, value, found.lines)
     if count := len(found.differences):
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
@@ -386,16 +368,10 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
 )
 def plan_calls(
     ctx: typer.Context, run: Run,
-    budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="Number of further judge calls.", metavar="CALLS")
-    ] = None,
-    effect: Annotated[
-        float | None, typer.Option("--effect", help="Difference to find; default: the claim's.", metavar="POINTS")
-    ] = None,
-    price: Annotated[
-        list[str] | None,
-        typer.Option("--price", help="Price of a record, call or human grade; repeatable.", metavar="WHAT=USD"),
-    ] = None,
+    budget: Annotated[int | None, option("Number of further judge calls.", "CALLS", "--budget", min=1)] = None,
+    effect: Annotated[float | None, option("Difference to find; default: the claim's.", "POINTS", "--effect")] = None,
+    price: Annotated[list[str] | None,
+        option("Price of a record, call or human grade; repeatable.", "WHAT=USD", "--price")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Simulate which further judge calls would most likely raise a claim to the next level.
@@ -406,15 +382,15 @@ def plan_calls(
     """
     tools, given = tools_of(ctx), dict(PRICES if not price else {})
     if budget is None and effect is None:
-        raise typer.BadParameter("--budget or --effect is needed", ctx=ctx)
+        refuse(ctx, "--budget or --effect is needed")
     for one in price or ():
         name, _, value = one.partition("=")
         try:
             given[name.strip()] = float(value)
         except ValueError:
-            raise typer.BadParameter(f"--price must be written call=0.01 (got {one!r})", ctx=ctx) from None
+            refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
     with tools.progress(NOTHING) as progress:
-        plan = verbs.plan_calls(RunFolder(run), budget, effect=effect, prices=given, progress=progress)
+        plan = verbs.plan_calls(RunFolder(run), budget, effect, given, progress)
     say(tools, json, plan.document, verbs.plan_calls_lines(plan))
 
 
@@ -429,25 +405,22 @@ def plan_calls(
 def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of a site of all runs.", metavar="SITE")
-    ] = None,
+    out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
     title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = TITLE,
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
-    language: Annotated[
-        str, typer.Option("--language", help="Further language of a study's first page: de.", metavar="LANGUAGE")
-    ] = "",
+    language: Annotated[str, option("Further language of a study's first page: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,
 ) -> None:
     """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
     tools, folders = tools_of(ctx), [RunFolder(run) for run in runs]
     if out is None and len(folders) > 1:
-        raise typer.BadParameter("several runs make one site: say where with --out SITE", ctx=ctx)
+        refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
         with tools.progress(WHOLE) as progress:
-            joined = join_runs(folders, out, title=title, calls=calls, progress=progress)
-        lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
-        say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
+            shown, pages = join_runs(folders, out, title, calls, progress)
+        named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
+        page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
+        say(tools, json, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
         return
     try:
         _report_one(tools, json, folders[0], calls, language)
@@ -466,7 +439,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
     match kind_of(folder):
         case "portbench":
             with tools.progress(WHOLE) as progress:
-                done = bench_report(folder, calls=calls, progress=progress)
+                done = bench_report(folder, calls, progress)
             value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
             say(tools, json, value, [*done.lines, f"page: {done.page}"])
         case "season":
@@ -474,7 +447,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
                 f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
             )
         case "judges":
-            made = datasheet_report(folder, calls=calls)
+            made = datasheet_report(folder, calls)
             value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
             say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
         case "study":
@@ -482,7 +455,7 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
                 page, view = report_unfinished(folder)
                 say(tools, json, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
                 return
-            _finish(tools, json, folder, verbs.report(folder, calls=calls, language=language))
+            _finish(tools, json, folder, verbs.report(folder, calls, language))
 
 
 @app.command(
@@ -491,33 +464,24 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, langu
 def export(
     ctx: typer.Context, run: Run,
     inspect: Annotated[bool, typer.Option("--inspect", help="Write Inspect AI logs, one per judge.")] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For --inspect: output folder.", metavar="FOLDER")
-    ] = None,
-    arrow: Annotated[
-        Path | None, typer.Option("--arrow", help="Folder for copies of all tables as Arrow files.", metavar="FOLDER")
-    ] = None,
+    out: Annotated[Path | None, option("For --inspect: output folder.", "FOLDER", "--out", "-o")] = None,
+    arrow: Annotated[Path | None,
+        option("Folder for copies of all tables as Arrow files.", "FOLDER", "--arrow")] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Export what judges were asked and answered as logs for Inspect's viewer, or all tables for a notebook."""
     tools = tools_of(ctx)
     if inspect != (out is not None) or (out is None and arrow is None):
-        raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both", ctx=ctx)
+        refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
     with tools.progress(WHOLE) as progress:
-        logs = export_inspect(folder, out, progress=progress) if out is not None else []
+        logs = export_inspect(folder, out, progress) if out is not None else []
         tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
-    told = [{"path": str(one.path), "judge": one.judge, "samples": one.samples, "scored": one.scored} for one in logs]
-    say(tools, json, {"logs": told, "tables": tables}, [*map(str, logs), *tables])
+    lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
+    say(tools, json, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(
-    tools: Tools, json: bool, folder: RunFolder, result: verbs.Reported, paid: costs.Paid | None = None
-) -> None:
+def _finish(tools: Tools, json: bool, folder: RunFolder, result: verbs.Reported, who: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
-    if json:
-        views = {} if paid is None else {"paid": paid.views}
-        say_json({"page": str(result.page), "verdicts": Store(folder).read(VERDICTS)} | views)
-        return
-    tools.show(result.summary)
-    tools.say_all([f"page: {result.page}", *(() if paid is None else paid.lines)])
+    value = {"page": str(result.page), "verdicts": Store(folder).read(VERDICTS) if json else ()}
+    say_paid(tools, json, folder, who, value, [f"page: {result.page}"], summary=result.summary)

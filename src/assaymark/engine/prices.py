@@ -173,7 +173,7 @@ class Prices:
         tokens, most = _most_tokens(call)
         return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
-    def estimate_all(self, calls: Iterable[CallSpec], *, batch: bool = False) -> Estimate:
+    def estimate_all(self, calls: Iterable[CallSpec], batch: bool = False) -> Estimate:
         """What calls may cost together: their characters divided by four, and the longest replies that they allow.
 
         Without ``args.max_tokens`` a reply of 1,000 tokens is assumed. Reasoning, which is paid as output, can make it

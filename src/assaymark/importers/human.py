@@ -83,7 +83,7 @@ def import_human(
 
 
 def import_labels(
-    name: str, data: bytes, *, records: Mapping[str, str], dimensions: Collection[str],
+    name: str, data: bytes, records: Mapping[str, str], dimensions: Collection[str],
     scale: tuple[float, float] = (1, 5),
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The grades of people outside the panel in a CSV or JSONL table, one row a grade, as the fields of each.

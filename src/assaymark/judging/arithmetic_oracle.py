@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from assaymark.judging.evidence.mention import Number, extract_numbers
 from assaymark.portfolio.orders import Settlement
@@ -94,18 +94,6 @@ _FAMILY: dict[str, Family] = {
     "residual": "cash", "cost": "cash", "cash": "cash", "leverage": "gross", "exposure": "gross", "equity": "gross",
     "largest": "largest", "position": "largest", "orders": "orders",
 }  # fmt: skip
-_LIMIT_OF: dict[Family, Quantity] = {
-    "cash": "cash_floor",
-    "gross": "leverage_cap",
-    "largest": "weight_cap",
-    "orders": "orders_cap",
-}
-_VALUE_OF: dict[Family, Quantity] = {
-    "cash": "cash_share",
-    "gross": "leverage",
-    "largest": "largest",
-    "orders": "orders",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +111,16 @@ class Figure:
     quote: str
 
 
-def unfenced(text: str) -> str:
-    """A text without what is dressed up as a section of a prompt: that is quoted matter and states nothing."""
-    return _FENCED.sub(" ", text[:MOST_CHARACTERS])
+# The value and the limit that a family of words speaks of.
+_ABOUT: dict[Family, tuple[Quantity, Quantity]] = {
+    "cash": ("cash_share", "cash_floor"), "gross": ("leverage", "leverage_cap"), "largest": ("largest", "weight_cap"),
+    "orders": ("orders", "orders_cap"),
+}  # fmt: skip
 
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a text that state how things are; those that suppose something are left out."""
-    for sentence in _SENTENCE.split(unfenced(text)):
+    for sentence in _SENTENCE.split(_FENCED.sub(" ", text[:MOST_CHARACTERS])):
         if sentence and not _SUPPOSED.search(sentence):
             yield sentence
 
@@ -190,7 +180,14 @@ def _read(
     number: Number, left: str, right: str, family: Family | None
 ) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
     """The family of one number, what it may state, whether it must, and its cue."""
-    before, after = _cue_before(number, left, right), _cue_after(number, right)
+    # The first fitting cue after a number, if only words such as "of" come between.
+    lead = _RIGHT.match(right[:80])
+    match = _CUE.match(right, lead.end()) if lead else None
+    if lead is None or match is None or match.group().lower() in _AHEAD:
+        cue_after = None
+    else:
+        cue_after = _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), number) else None
+    before, after = _cue_before(number, left, right), cue_after
     cue = after if before is None or (after is not None and after.words < before.words) else before
     if _LIMIT_BEFORE.search(left[-80:]) or _LIMIT_AFTER.match(right[:60]):
         # A cap or floor: of its own cue, else of what is held against it.
@@ -201,7 +198,7 @@ def _read(
         if about is None or number.unit == "usd":
             return None
         # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
-        return about, (_LIMIT_OF[about], _VALUE_OF[about]), True, cue
+        return about, _ABOUT[about][::-1], True, cue
     if cue is not None:
         return _FAMILY[cue.topic], _readings(cue.topic, number, f"{left}|{right}"), cue.topic != "position", cue
     if family is None or not _JOINING.fullmatch(left[-60:]):
@@ -211,7 +208,7 @@ def _read(
         return (family, ("residual",), True, None) if family == "cash" and "=" in left else None
     if family == "cash" and number.unit != "percent":
         return None
-    return family, (_VALUE_OF[family], _LIMIT_OF[family]), family != "orders", None
+    return family, _ABOUT[family], family != "orders", None
 
 
 def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
@@ -227,15 +224,6 @@ def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
     times = _TIMES.match(right[:40])
     multiple = times is not None and (number.unit == "multiple" or times[1] is not None)
     return _Cue("leverage", left, "") if multiple else None
-
-
-def _cue_after(number: Number, right: str) -> _Cue | None:
-    """The first fitting cue after a number, if only words such as "of" come between."""
-    lead = _RIGHT.match(right[:80])
-    match = _CUE.match(right, lead.end()) if lead else None
-    if lead is None or match is None or match.group().lower() in _AHEAD:
-        return None
-    return _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), number) else None
 
 
 def _fits(topic: str, number: Number) -> bool:
@@ -259,17 +247,8 @@ def _readings(topic: str, number: Number, around: str) -> tuple[Quantity, ...]:
         return ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
     if topic == "exposure":
         return ("leverage",) if rate else ("exposure", "leverage")
-    readings: dict[str, Quantity] = {
-        "gross_share": "leverage",
-        "cash_share": "cash_share",
-        "cost": "cost",
-        "equity": "equity",
-        "leverage": "leverage",
-        "largest": "largest",
-        "position": "largest",
-        "orders": "orders",
-    }
-    return (readings[topic],)
+    renamed: dict[str, Quantity] = {"gross_share": "leverage", "position": "largest"}
+    return (renamed.get(topic, cast(Quantity, topic)),)
 
 
 # The stated arithmetic of a text held against a book: cash less cost, exposure over equity, values against limits.
@@ -288,11 +267,8 @@ QUANTITIES: Final = (
 """
 
 PAIRED: Final[Mapping[str, str]] = {
-    "leverage": "leverage_cap",
-    "largest": "weight_cap",
-    "cash_share": "cash_floor",
-    "orders": "orders_cap",
-}
+    "leverage": "leverage_cap", "largest": "weight_cap", "cash_share": "cash_floor", "orders": "orders_cap",
+}  # fmt: skip
 """A value and the limit it is held against."""
 
 _LIMITS: Final[Mapping[str, str]] = {
@@ -364,15 +340,47 @@ def reconcile(
     A number is right if the value of the book lies within half of its last printed digit. Shares may be of the equity
     after the orders or before their fees. A cost may be the whole, without fees, or what was bought or sold.
     """
-    accepted, largest = _accepted(settlement, constraints)
+    # The values that each quantity may be stated with, the exact one first, and the largest holdings.
+    equities = tuple(dict.fromkeys(one for one in (settlement.equity, settlement.equity + settlement.fees) if one > 0))
+    sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
+    top = max(sizes.values(), default=0.0)
+    limits = {rule.kind: rule.limit for rule in constraints}
+    stated = {
+        "cash": (settlement.cash,),
+        "cost": (
+            settlement.cost,
+            settlement.cost - settlement.fees,
+            settlement.bought,
+            settlement.sold,
+            settlement.bought + settlement.sold,
+        ),
+        "residual": (settlement.residual,),
+        "exposure": (settlement.exposure,),
+        "equity": (settlement.equity, settlement.equity + settlement.fees),
+        "leverage": tuple(settlement.exposure / equity for equity in equities),
+        "largest": (*(top * settlement.equity / equity for equity in equities), top * settlement.equity),
+        "cash_share": tuple(settlement.residual / equity for equity in equities),
+        "orders": (float(settlement.orders),),
+        "shorting": (float(sum(units < 0 for units in settlement.positions.values())),),
+        **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
+    }
+    accepted = {name: tuple(filter(math.isfinite, values)) for name, values in stated.items()}
+    largest = frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
 
     def bears_out(quantity: str, figure: Figure) -> bool:
+        # Within half of the last printed digit; a cost is a size.
         if quantity == "largest" and figure.names and not largest.intersection(figure.names):
             return False
-        return any(_agrees(figure.number, value, signed=quantity != "cost") for value in accepted[quantity])
+        factor = 0.01 if figure.number.unit == "percent" else 1.0
+        value, half = figure.number.value * factor, figure.number.step * factor / 2
+        return any(
+            abs(abs(value) - abs(true) if quantity == "cost" else value - true)
+            <= half * (1 + _SLACK) + abs(true) * 1e-12
+            for true in accepted[quantity]
+        )
 
     for figure in figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
         known = [reading for reading in figure.readings if accepted[reading]]
@@ -393,43 +401,10 @@ def reconcile(
     return Reconciliation(tuple(parts))
 
 
-def _accepted(
-    after: Settlement, constraints: Iterable[Constraint]
-) -> tuple[dict[str, tuple[float, ...]], frozenset[str]]:
-    """The values that each quantity may be stated with, the exact one first, and the largest holdings."""
-    equities = tuple(dict.fromkeys(one for one in (after.equity, after.equity + after.fees) if one > 0))
-    sizes = {name: abs(weight) for name, weight in after.weights.items() if math.isfinite(weight)}
-    top = max(sizes.values(), default=0.0)
-    limits = {rule.kind: rule.limit for rule in constraints}
-    accepted = {
-        "cash": (after.cash,),
-        "cost": (after.cost, after.cost - after.fees, after.bought, after.sold, after.bought + after.sold),
-        "residual": (after.residual,),
-        "exposure": (after.exposure,),
-        "equity": (after.equity, after.equity + after.fees),
-        "leverage": tuple(after.exposure / equity for equity in equities),
-        "largest": (*(top * after.equity / equity for equity in equities), top * after.equity),
-        "cash_share": tuple(after.residual / equity for equity in equities),
-        "orders": (float(after.orders),),
-        "shorting": (float(sum(units < 0 for units in after.positions.values())),),
-        **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
-    }
-    finite = {name: tuple(filter(math.isfinite, values)) for name, values in accepted.items()}
-    return finite, frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
-
-
-def _agrees(number: Number, value: float, *, signed: bool) -> bool:
-    """Whether a value lies within half of the last printed digit of a number; a cost is a size."""
-    factor = 0.01 if number.unit == "percent" else 1.0
-    stated, half = number.value * factor, number.step * factor / 2
-    away = abs(stated - value) if signed else abs(abs(stated) - abs(value))
-    return away <= half * (1 + _SLACK) + abs(value) * 1e-12
-
-
 _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
-def oracle_score(found: Reconciliation, *, kept: bool) -> int:
+def oracle_score(found: Reconciliation, kept: bool) -> int:
     """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to a reconciliation.
 
     Three requirements (ValueBlindBench section 5.6): the cash left is stated; exposure or leverage is stated; one value

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeVar, cast, get_args
+from typing import Any, Final, Generic, Literal, TypeVar, cast, get_args
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
@@ -26,8 +26,10 @@ from assaymark.prompting import (
     latest,
     lines_of,
     material_blocks,
+    members,
     no_json,
     number_text,
+    object_schema,
     prompt_template,
     refuse_future,
     row,
@@ -35,7 +37,7 @@ from assaymark.prompting import (
     strict_reply,
 )
 from assaymark.protocol import JudgeSpec, Records, Study
-from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, JudgmentStatus, Rationale
+from assaymark.records import JSON, Action, ActionKind, Context, Decision, Judgment, Rationale
 
 # Judges' replies: parsed strictly, recorded whatever they are, never guessed at
 
@@ -71,6 +73,27 @@ class Invalid:
     reason: str
 
 
+ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[A]):
+    """What became of a reply: its answer where ``state`` is ok, else the reason in words."""
+
+    state: ReplyState
+    answer: A | None = None
+    reason: str | None = None
+
+
+def read_end(reply: Reply, parsed: A | Invalid) -> Read[A]:
+    """A reply with what its text was parsed as: a refusal or a cut reply is that, whatever text came with it."""
+    if reply.finish == "refusal":
+        return Read("refused", None, "the model refused to answer")
+    if reply.finish == "length":
+        return Read("truncated", None, "cut off at the length limit")
+    return Read("invalid", None, parsed.reason) if isinstance(parsed, Invalid) else Read("ok", parsed)
+
+
 def parsed_by(text: str, check: Callable[[JSON], A], most: int) -> A | Invalid:
     """A reply as strict JSON, alone or in one code fence, through a check that raises `Rejected`; never raises."""
     if len(text) > most:
@@ -79,19 +102,6 @@ def parsed_by(text: str, check: Callable[[JSON], A], most: int) -> A | Invalid:
         return check(strict_reply(text))
     except Rejected as exc:
         return Invalid(str(exc))
-
-
-def members(
-    raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
-) -> Mapping[str, Any]:
-    """An object with exactly these keys; ``otherwise`` is the reason for what is no object."""
-    if not isinstance(raw, dict):
-        raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
-    if missing := [key for key in keys if key not in raw]:
-        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
-    if extra := [key for key in raw if key not in keys and key not in optional]:
-        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
-    return raw
 
 
 def whole(raw: JSON, what: str, low: int, high: int) -> int:
@@ -119,16 +129,6 @@ def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
         if raw == word:
             return word
     raise Rejected(f"{what} (got {shown(raw)})")
-
-
-def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 def reply_schema(rubric: Rubric) -> dict[str, JSON]:
@@ -191,28 +191,16 @@ def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric, *, second: Repl
     if second is not None and asks_again(reply):
         made = judgment(replace(planned, call=second_call(planned.call)), second, rubric)
         return replace(made, first_key=planned.call.key)
-    status: JudgmentStatus = "invalid"
-    parsed: Parsed | Invalid
-    if reply.finish == "refusal":
-        status, parsed = "refused", Invalid("the model refused to answer")
-    elif reply.finish == "length":
-        parsed = Invalid("cut off at the length limit")
-    else:
-        parsed = parse_reply(reply.text, rubric)
-    answer = parsed if isinstance(parsed, Parsed) else None
+    read = read_end(reply, parse_reply(reply.text, rubric))
+    given: dict[str, Any] = {}
+    if answer := read.answer:
+        given = {"evidence": answer.evidence, "lookahead_check": answer.lookahead_check}
+        given["scores"] = {name: float(score) for name, score in answer.scores.items()}
     return Judgment(
-        trajectory=planned.trajectory,
-        judge=planned.judge,
-        family=planned.family,
-        rubric=rubric.version,
-        trial=planned.trial,
-        status="ok" if answer else status,
-        scores={name: float(score) for name, score in answer.scores.items()} if answer else {},
-        call_key=planned.call.key,
-        evidence=answer.evidence if answer else (),
-        lookahead_check=answer.lookahead_check if answer else None,
-        reason=parsed.reason if isinstance(parsed, Invalid) else None,
-    )
+        trajectory=planned.trajectory, judge=planned.judge, family=planned.family, rubric=rubric.version,
+        trial=planned.trial, status="ok" if answer else "refused" if read.state == "refused" else "invalid",
+        call_key=planned.call.key, reason=read.reason, **{"scores": {}, **given},
+    )  # fmt: skip
 
 
 ACTION_NUMBERS = ("weight", "quantity", "price", "leverage", "stop", "target", "confidence", "expected_return")
@@ -281,7 +269,7 @@ _SOME = "the texts describe what some numbers mean, and a number between two of 
 _TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PlannedCall:
     """One call to be made, and whose judgment of what its answer will be. ``trajectory`` is a record id."""
 
@@ -297,17 +285,9 @@ def judge_call(
 ) -> CallSpec:
     """A call to a judge, of whatever is judged."""
     return CallSpec(
-        model=judge.model,
-        messages=messages,
-        template=template.sha256,
-        trial=trial,
-        order=order,
-        seed=judge.seed,
-        temperature=judge.temperature,
-        effort=judge.effort,
-        schema=schema,
-        args=dict(judge.args),
-    )
+        model=judge.model, messages=messages, template=template.sha256, trial=trial, order=order, seed=judge.seed,
+        temperature=judge.temperature, effort=judge.effort, schema=schema, args=dict(judge.args),
+    )  # fmt: skip
 
 
 def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
@@ -341,23 +321,6 @@ def system_text(rubric: Rubric) -> str:
     return judge_template(rubric).filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
-def material_text(context: Context, hidden: Hidden) -> str:
-    """The user block that all decisions of one context share."""
-    return _block("material", material_blocks(context), hidden)
-
-
-def decision_text(decision: Decision, hidden: Hidden) -> str:
-    """The user block of one decision."""
-    return _block("decision", decision_blocks(decision, hidden.kept), hidden)
-
-
-def _block(name: str, blocks: Sequence[Block], hidden: Hidden) -> str:
-    """A part of the template with its sections blinded and fenced."""
-    blinded = hidden.apply([content for _, content in blocks])
-    fenced = (fence(label, content) for (label, _), content in zip(blocks, blinded, strict=True))
-    return judge_template().filled(name, blocks="\n\n".join(fenced))
-
-
 @dataclass(frozen=True, slots=True)
 class Hidden:
     """What is taken out of every text of one context: names, and identifiers of records and episodes; and what is not.
@@ -369,19 +332,22 @@ class Hidden:
     kept: frozenset[str] = frozenset()
     identifiers: tuple[str, ...] = ()
 
-    def apply(self, texts: Sequence[str]) -> list[str]:
-        """The texts of one block without them.
+    def apply(self, blocks: Sequence[Block]) -> list[Block]:
+        """The sections of one block without them.
 
         Tokens are lettered by first appearance in the block: letters that went through a study would tell its texts
         of one author by their letter, and letters by name would change the prompt with the names.
         """
-        return [one.text for one in self.blinding.apply_all([self._without_identifiers(text) for text in texts])]
-
-    def _without_identifiers(self, text: str) -> str:
+        texts = [content for _, content in blocks]
         for identifier in self.identifiers:
-            if identifier in text:
-                text = text.replace(identifier, "[id]")
-        return text
+            texts = [text.replace(identifier, "[id]") for text in texts]
+        blinded = self.blinding.apply_all(texts)
+        return [(label, one.text) for (label, _), one in zip(blocks, blinded, strict=True)]
+
+    def shown(self, part: str, blocks: Sequence[Block]) -> Text:
+        """A part of the template with its sections blinded and fenced."""
+        fenced = (fence(label, content) for label, content in self.apply(blocks))
+        return Text.of(judge_template().filled(part, blocks="\n\n".join(fenced)))
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
@@ -445,8 +411,7 @@ def plan_calls(
         for judge in study.model_judges if judges is None else judges:
             for trial in range(1, judge.trials + 1):
                 call = judge_call(judge, trial, (system, users[decision.record_id]), template, schema)
-                who = {"judge": judge.name, "family": judge.family}
-                planned.append(PlannedCall(call=call, trajectory=decision.record_id, trial=trial, **who))
+                planned.append(PlannedCall(call, decision.record_id, judge.name, judge.family, trial))
     return planned
 
 
@@ -484,10 +449,11 @@ def user_messages(
             if newest is not None and newest > decision.decided_at:
                 refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
-        material = Text.of(material_text(context, out))
+        material = out.shown("material", material_blocks(context))
         for decision in members:
             if only is None or decision.record_id in only:
-                messages[decision.record_id] = Message("user", (material, Text.of(decision_text(decision, out))))
+                said = out.shown("decision", decision_blocks(decision, out.kept))
+                messages[decision.record_id] = Message("user", (material, said))
         if only is not None and not waiting:
             break
     if waiting:
@@ -506,13 +472,9 @@ def people_blocks(
     ``decisions`` are all decisions of ``context``, and ``names`` are taken out of every text.
     """
     out = hidden(decisions, context, names, keep_names)
-
-    def blinded(blocks: Sequence[Block]) -> list[Block]:
-        texts = out.apply([content for _, content in blocks])
-        return [(label, text) for (label, _), text in zip(blocks, texts, strict=True) if text]
-
-    return blinded(material_blocks(context)), {
-        one.record_id: blinded(decision_blocks(one, out.kept)) for one in decisions
+    every = {one.record_id: decision_blocks(one, out.kept) for one in decisions}
+    return [one for one in out.apply(material_blocks(context)) if one[1]], {
+        name: [one for one in out.apply(blocks) if one[1]] for name, blocks in every.items()
     }
 
 
@@ -607,14 +569,6 @@ class Book:
         return dict.fromkeys(self.after.positions, 1.0 / max(len(self.after.positions), 1))
 
 
-def made_of_orders(actions: Sequence[Action]) -> bool:
-    """Whether a decision trades units: at least one action, no weight, a quantity wherever it buys or sells."""
-    return bool(actions) and all(
-        action.weight is None and (action.kind in _UNTRADED or (action.kind in SIDES and action.quantity is not None))
-        for action in actions
-    )
-
-
 def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it.
 
@@ -623,7 +577,12 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     """
     portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
-    if portfolio is None or not (made_of_orders(actions) or (ruled and not actions)):
+    # A decision of orders trades units: no weight, and a quantity wherever it buys or sells.
+    of_units = all(
+        one.weight is None and (one.kind in _UNTRADED or (one.kind in SIDES and one.quantity is not None))
+        for one in actions
+    )
+    if portfolio is None or not (of_units and (actions or ruled)):
         return None
     prices, fee = prices_of(context), fee_of(context.constraints)
     known = {item.id for item in context.instruments}

@@ -191,7 +191,7 @@ def _dimension_text(dimension: Dimension) -> str:
 
 def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
     """A rubric from the text of its TOML file."""
-    return read_model(Rubric, text, source=source)
+    return read_model(Rubric, text, source)
 
 
 @cache

@@ -453,7 +453,7 @@ def synthetic_minutes(seed: int) -> SyntheticMinutes:
 
 
 def cycles_of(
-    source: MinuteSource, wanted: Sequence[str], *, cycles: int, bars: int, seed: int, prompt: str = ""
+    source: MinuteSource, wanted: Sequence[str], cycles: int, bars: int, seed: int, *, prompt: str = ""
 ) -> Iterator[Cycle]:
     """The cycles of a study, regime after regime."""
     for regime in wanted:

@@ -427,7 +427,7 @@ def table_from_arrow(
 
 
 def score_table_of(
-    columns: Columns, *, weights: Mapping[str, float] | None = None, derivation: str = "honest"
+    columns: Columns, weights: Mapping[str, float] | None = None, *, derivation: str = "honest"
 ) -> ScoreTable:
     """`table_from_arrow` on columns that were checked, for the rows of one derivation."""
     share = weights_of(columns.dimensions, weights)

@@ -300,7 +300,7 @@ def needed_labels(effect: float, spread: Spread, *, alpha: float = 0.05, power: 
 
 def most_needed(
     found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
-    measurements: Iterable[Measurement], *, alpha: float = 0.05, power: float = 0.8,
+    measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
 ) -> tuple[int | None, Spread | None]:  # fmt: skip
     """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair.
 

@@ -69,10 +69,47 @@ def no_json(text: str) -> bool:
     return False
 
 
+def members(
+    raw: JSON, keys: Sequence[str], what: str = "keys", *, optional: Sequence[str] = (), otherwise: str = ""
+) -> Mapping[str, Any]:
+    """An object with exactly these keys; ``otherwise`` is the reason for what is no object."""
+    if not isinstance(raw, dict):
+        raise Rejected(otherwise or f"not a JSON object (got {type(raw).__name__})")
+    if missing := [key for key in keys if key not in raw]:
+        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
+    if extra := [key for key in raw if key not in keys and key not in optional]:
+        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
+    return raw
+
+
+def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The schema of an object with exactly these keys."""
+    return {
+        "type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False,
+    }  # fmt: skip
+
+
 def strict_json(text: str) -> JSON:
-    """The one JSON value that ``text`` is."""
+    """The one JSON value that ``text`` is: no key twice, no NaN or infinity, integers of sane length."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise Rejected(f"key {shown(key)} comes more than once")
+            found[key] = value
+        return found
+
+    def no_constant(name: str) -> NoReturn:
+        raise Rejected(f"{name} is not JSON")
+
+    def sane(digits: str) -> int:
+        if len(digits) > MOST_DIGITS:
+            raise Rejected(f"an integer with {len(digits)} digits")
+        return int(digits)
+
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=no_constant, parse_int=sane)
     except json.JSONDecodeError as exc:
         raise NotJson(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
     except RecursionError:
@@ -83,27 +120,6 @@ def shown(value: object) -> str:
     """A value for a reason: cut short, printable ASCII only."""
     seen = ascii(value)
     return seen if len(seen) <= 60 else seen[:57] + "..."
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key comes twice."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise Rejected(f"key {shown(key)} comes more than once")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise Rejected(f"{name} is not JSON")
-
-
-def _int(digits: str) -> int:
-    """An integer of sane length."""
-    if len(digits) > MOST_DIGITS:
-        raise Rejected(f"an integer with {len(digits)} digits")
-    return int(digits)
 
 
 _HEDGING = """
@@ -538,12 +554,42 @@ def read_material(found: Sequence[Section]) -> Context:
         )
         for name, symbol, words, asset_class, group, aliases in body("instruments")
     ]  # fmt: skip
+    # Every fact, in the order of the prompt.
+    text = content.get("facts", "")
+    lines = iter(lines_of(text))
+    facts: list[Fact] = []
+    note = ""
+
+    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
+        fact = Fact(
+            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
+            as_of=_moment(as_of), source=source, note=said,
+        )  # fmt: skip
+        facts.append(fact)
+
+    for line in lines:
+        kind, *read_facts_found = cells(line)
+        if kind == "note":
+            note = read_facts_found[0]
+        elif kind in ("fact", "text"):
+            instrument, field, written, unit, as_of, source = read_facts_found
+            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
+        elif kind == "table":
+            count, source, as_of, *noted = read_facts_found
+            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
+            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
+            for _ in range(int(count)):
+                instrument, *values = cells(next(lines))
+                for (field, unit, said), value in zip(columns, values, strict=True):
+                    if value:
+                        add(instrument, field, float(value), unit, as_of, source, said)
     return Context(
         completeness="complete" if situation["completeness"] == "complete" else "partial",
         cutoff=cutoff,
         cutoff_source="prompt",
         prompt=content.get("prompt", ""),
-        facts=_read_facts(content.get("facts", ""), cutoff),
+        facts=tuple(facts),
         series=tuple(_read_series(content.get("series", ""))),
         instruments=tuple(instruments),
         portfolio=portfolio,
@@ -558,39 +604,6 @@ def read_material(found: Sequence[Section]) -> Context:
 def lines_of(text: str) -> list[str]:
     """The lines of a section; none of an empty one."""
     return text.split("\n") if text else []
-
-
-def _read_facts(text: str, cutoff: datetime) -> tuple[Fact, ...]:
-    """Every fact, in the order of the prompt."""
-    lines = iter(lines_of(text))
-    facts: list[Fact] = []
-    note = ""
-
-    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
-        fact = Fact(
-            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
-            as_of=_moment(as_of), source=source, note=said,
-        )  # fmt: skip
-        facts.append(fact)
-
-    for line in lines:
-        kind, *found = cells(line)
-        if kind == "note":
-            note = found[0]
-        elif kind in ("fact", "text"):
-            instrument, field, written, unit, as_of, source = found
-            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
-        elif kind == "table":
-            count, source, as_of, *noted = found
-            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
-            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
-            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
-            for _ in range(int(count)):
-                instrument, *values = cells(next(lines))
-                for (field, unit, said), value in zip(columns, values, strict=True):
-                    if value:
-                        add(instrument, field, float(value), unit, as_of, source, said)
-    return tuple(facts)
 
 
 def _read_series(text: str) -> Iterator[Series]:

@@ -43,7 +43,7 @@ def origin_summary(manifest: Manifest) -> RenderableType:
     return text
 
 
-def store_summary(manifest: Manifest, history: History, *, instrument: str | None = None) -> RenderableType:
+def store_summary(manifest: Manifest, history: History, instrument: str | None = None) -> RenderableType:
     """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps."""
     parts: list[RenderableType] = [origin_summary(manifest)]
     if found := class_overviews(history):
@@ -54,7 +54,7 @@ def store_summary(manifest: Manifest, history: History, *, instrument: str | Non
     return Group(*parts)
 
 
-def view_summary(view: AsOf, *, instrument: str | None = None) -> RenderableType:
+def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     """What could be known at the view's time: last closes, macro readings with their states, and the newest news.
 
     Without ``instrument``, the first few instruments of each class stand for all of them.

@@ -34,7 +34,7 @@ _SHOWN: Final = 4  # reasons that are said
 
 
 def amend(
-    folder: RunFolder, study_text: str, source: str, *, reason: str, now: datetime,
+    folder: RunFolder, study_text: str, source: str, reason: str, now: datetime,
     models: Mapping[str, Model] | None = None,
 ) -> Amendment:  # fmt: skip
     """Replace the locked plan of a run folder by another, and keep what was changed, when and why."""
@@ -52,7 +52,30 @@ def amend(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
     if asking_begun(folder, beside={one.key for one in probe_calls(locked.study)}):
-        _refuse_afterthoughts(folder, locked, fields, source)
+        # No field that a verdict rests on may change once any agent or judge of the study has been asked.
+        old, store = locked.study, Store(folder)
+        late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
+        judges = {
+            judge.name: (f"judges.{judge.name}.model.", f"judges.{judge.name}.args.") for judge in old.model_judges
+        }
+        free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
+        if free and store.digest(DECISIONS) is not None and folder.has_ledger:
+            # Only a judge of whom no reply is usable may get another model or other arguments.
+            desk = Desk(folder, locked, {}, silent)
+            specs = [one for one in old.model_judges if one.name in free]
+            planned = plan_calls(desk.decisions, {}, old, locked.rubric, judges=specs, shown=desk.shown)
+            with Ledger.open(folder.ledger, create=False) as ledger:
+                pending = set(ledger.pending([one.call.key for one in planned]))
+                found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
+            free -= {one.judge for one in found if one.status == "ok"}
+        parts = tuple(part for judge in free for part in judges[judge])
+        if late := [name for name in late if not f"{name}.".startswith(parts)]:
+            begun = "asking" if old.agents else "judging"
+            raise PlanError(
+                f"{source}: the {begun} has begun, and {', '.join(late)} would be chosen with the result in sight; "
+                f"only {', '.join(AFTER_JUDGING)} can still be amended, and the model and args of a judge that has no "
+                "usable reply. Lock the new plan in a new run folder"
+            )
     return _amended(folder, locked, study, study_text, source, models, fields | _parser_field(locked), reason, now)
 
 
@@ -84,7 +107,7 @@ class Reparsed(Told):
     lines: tuple[str, ...]
 
 
-def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) -> Reparsed:
+def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Reparsed:
     """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not (fields := _parser_field(locked)):
@@ -112,31 +135,6 @@ def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) ->
 def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
     """That the replies of a run are read by another parser from now on."""
     return {} if locked.parser == PARSER else {"parser": {"from": locked.parser, "to": PARSER}}
-
-
-def _refuse_afterthoughts(folder: RunFolder, locked: Locked, fields: Mapping[str, object], source: str) -> None:
-    """No field that a verdict rests on may change once any agent or judge of the study has been asked."""
-    study, store = locked.study, Store(folder)
-    late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
-    judges = {judge.name: (f"judges.{judge.name}.model.", f"judges.{judge.name}.args.") for judge in study.model_judges}
-    free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
-    if free and store.digest(DECISIONS) is not None and folder.has_ledger:
-        # Only a judge of whom no reply is usable may get another model or other arguments.
-        desk = Desk(folder, locked, {}, silent)
-        specs = [one for one in study.model_judges if one.name in free]
-        planned = plan_calls(desk.decisions, {}, study, locked.rubric, judges=specs, shown=desk.shown)
-        with Ledger.open(folder.ledger, create=False) as ledger:
-            pending = set(ledger.pending([one.call.key for one in planned]))
-            found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
-        free -= {one.judge for one in found if one.status == "ok"}
-    parts = tuple(part for judge in free for part in judges[judge])
-    if late := [name for name in late if not f"{name}.".startswith(parts)]:
-        begun = "asking" if study.agents else "judging"
-        raise PlanError(
-            f"{source}: the {begun} has begun, and {', '.join(late)} would be chosen with the result in sight; "
-            f"only {', '.join(AFTER_JUDGING)} can still be amended, and the model and args of a judge that has no "
-            "usable reply. Lock the new plan in a new run folder"
-        )
 
 
 def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
@@ -179,8 +177,8 @@ class MadeControls(Result):
 
 
 def make_controls(
-    folder: RunFolder, *, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-    family: str = CONTROL, style: str = "plain", progress: Progress = silent,
+    folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
+    *, family: str = CONTROL, style: str = "plain", progress: Progress = silent,
 ) -> MadeControls:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet.
 

@@ -134,7 +134,7 @@ def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
 
 
 def ask_in_batches(
-    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, *, what: str, progress: Progress
+    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, what: str, progress: Progress
 ) -> None:
     """Ask the calls whose provider takes batches in batches, and wait for them; the others are left for later."""
     batched = batched_calls(calls)
@@ -175,11 +175,18 @@ _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are
 
 
 def run_all(
-    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, *, what: str,
-    progress: Progress, unusable: Unusable | None = None, first: bool = True,
+    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, what: str,
+    progress: Progress, unusable: Unusable | None = None, *, first: bool = True,
 ) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
-    _check_ready(ledger, calls, models)
+    # See that every model that is not ours, and has something left to answer, is there and has its key.
+    outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
+    wanted = {
+        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
+    }
+    for _, call in sorted(wanted.items()):
+        if call.model in models:
+            check_ready(models[call.model], call.args)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
     store_prices(ledger, models.prices if isinstance(models, Models) else None)
@@ -187,7 +194,7 @@ def run_all(
     if engine.batch:
         if purse is not None:
             purse.afford(ledger, batched_calls(calls))
-        ask_in_batches(ledger, calls, engine, what=what, progress=progress)
+        ask_in_batches(ledger, calls, engine, what, progress)
     counts = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
     paid = {"purse": purse, "told": _cost_told(models, progress), **run_options(engine)}
@@ -275,17 +282,6 @@ def stored_run_options(ledger: Ledger) -> EngineChoice | None:
         raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
 
 
-def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model]) -> None:
-    """See that every model that is not ours, and has something left to answer, is there and has its key."""
-    outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
-    wanted = {
-        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
-    }
-    for _, call in sorted(wanted.items()):
-        if call.model in models:
-            check_ready(models[call.model], call.args)
-
-
 def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
     """Show what Python agents raised, once each."""
     for line in models.raised() if isinstance(models, Models) else ():
@@ -321,7 +317,7 @@ def ask(
         anchor_lock(folder, ledger)
         ledger.plan(calls)
         engine, what = engine or EngineChoice(), f"{what} {judge}"
-        summary = run_all(ledger, calls, models, engine, what=what, progress=progress, unusable=unusable)
+        summary = run_all(ledger, calls, models, engine, what, progress, unusable)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -143,11 +143,11 @@ class Checked(Result):
         write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
         write_json(folder.path / READ, head | {"read": asdict(self.read)})
-        page = self.write_pages(folder, brief=brief)
+        page = self.write_pages(folder, brief)
         write_sums(folder)
         return page
 
-    def write_pages(self, folder: RunFolder, *, brief: bool = False) -> Path:
+    def write_pages(self, folder: RunFolder, brief: bool = False) -> Path:
         """Write the pages into a run folder, and return the first."""
         replace_files(folder.report, each_page(self.run, brief=brief))
         return folder.report / "index.html"
@@ -298,7 +298,7 @@ def check(
     if held is not None:
         take_over(RunFolder(Path(held)))
     people = people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
-    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit, people=people)
+    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
@@ -440,7 +440,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
     )
 
 
-def lock_plan(folder: RunFolder, text: str, source: str, *, now: datetime) -> tuple[str, str]:
+def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
     """Lock a plan before scores are made elsewhere; returns its hash and when it was locked.
 
     `PlanError`: another plan is locked there.
@@ -472,25 +472,13 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     found = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
         return found, False
-    return found, _older(folder, Path(source))
-
-
-def _older(folder: RunFolder, scores: Path) -> bool:
-    """Whether a plan was locked, and not touched, before the file of the scores was written."""
+    # Whether a plan was locked, and not touched, before the file of the scores was written.
+    scores = Path(source)
     stored = read_json(folder.lock, "lock")
     if stored.get(PLAN_BYTES) != file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
-    if not scores.is_file():
-        return False
     locked = datetime.fromisoformat(stored["locked_at"])
-    return locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
-
-
-class Panel(NamedTuple):
-    """Judges with the family of each."""
-
-    judges: tuple[str, ...]
-    families: tuple[str, ...]
+    return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
 def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
@@ -501,9 +489,7 @@ def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrde
     every judge scored. A table of several formats keeps that too, as each format has a gate of its own. Shares of wins
     are no levels, so they have no kappa.
     """
-    judges = tuple(sorted(read.families))
-    panel = Panel(judges, tuple(read.families[name] for name in judges))
-    plan = default_study(panel, derivations=columns.names.get("derivation", ("honest",)), scale=read.scale)
+    plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
     if len(read.dimensions) == 1:  # its score is the overall score
         plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
     form = None if read.levels else "icc"

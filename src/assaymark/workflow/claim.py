@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assaymark.claims import Verification, certificate_name, certificates, decide_claims, index, verify
 from assaymark.engine import Ledger
@@ -38,9 +38,6 @@ from assaymark.workflow.tracks.season_day import journal_path, read_journal, tim
 from assaymark.workflow.tracks.season_records import TIMES
 from assaymark.workflow.verdict_file import VerdictFile, verdict_file
 
-if TYPE_CHECKING:
-    pass
-
 
 def claim(folder: RunFolder) -> VerdictFile:
     """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict."""
@@ -58,7 +55,7 @@ def claim(folder: RunFolder) -> VerdictFile:
     verdicts = decide_claims(measurements, study, plan_hash, amended=locked.amended, preregistered=kept)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    file = verdict_file(study, plan_hash, verdicts, measurements, preregistered=kept, amendments=locked.amendments)
+    file = verdict_file(study, plan_hash, verdicts, measurements, kept, locked.amendments)
     basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
     made = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)
@@ -74,35 +71,27 @@ _OBJECT: Final = re.compile(r"object ([0-9a-f]{64})")
 _BEFORE: Final = "made by an earlier version"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A file of a run that is not as it was written, and what differs."""
-
-    file: str
-    what: str
-
-
 @dataclass(slots=True)
 class VerifiedRun:
-    """What going over a run finds: what is as it was written, what differs, and what nothing can show.
+    """What going over a run finds: what is as it was written, what differs where, and what nothing can show.
 
     Files below ``root`` are named from there.
     """
 
     root: Path
     same: tuple[str, ...] = ()
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
         """What `assaymark verify` prints."""
-        differing = [f"DIFFERS  {one.file}: {one.what}" for one in self.differences]
+        differing = [f"DIFFERS  {one}" for one in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
     def differs(self, path: Path, what: str) -> None:
         """Note a difference of a file."""
-        self.differences += (Difference(self.name(path), what),)
+        self.differences += (Problem(self.name(path), what),)
 
     def name(self, path: Path) -> str:
         """How messages call a file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ from assaymark.market import (
     synthetic_snapshot,
     write_snapshot,
 )
-from assaymark.market.instruments import CLASSES, AssetClass, Listing
+from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.open import Condition, condition, quotes
 from assaymark.notebook import Told
 from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
@@ -43,18 +43,7 @@ class Checked(Told):
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pull:
-    """What a person asks a source for, as it comes from the command line: days in ISO form, options as KEY=VALUE."""
-
-    source: str
-    symbols: Sequence[str] = ()
-    start: str | None = None
-    end: str | None = None
-    options: Sequence[str] = field(default=(), repr=False)  # may hold a key
-
-
-def synth(folder: Path, seed: int, *, progress: Progress = silent) -> str:
+def synth(folder: Path, seed: int, progress: Progress = silent) -> str:
     """Write the embedded market of a seed into a folder, and say in one line what is there now."""
     progress("market", 0, 2)
     snapshot = synthetic_snapshot(seed)
@@ -65,44 +54,68 @@ def synth(folder: Path, seed: int, *, progress: Progress = silent) -> str:
 
 
 def pull(
-    folder: Path, wanted: Pull, *, now: datetime, environment: Mapping[str, str], progress: Progress = silent
-) -> str:
-    """Fetch a snapshot into a folder, and say in one line what is there now."""
-    options: dict[str, str] = {}
-    for number, pair in enumerate(wanted.options, start=1):
-        name, sign, value = pair.partition("=")
+    folder: Path, source: str, symbols: Sequence[str] = (), start: str | None = None, end: str | None = None,
+    *, options: Sequence[str] = (), now: datetime, environment: Mapping[str, str], progress: Progress = silent,
+) -> str:  # fmt: skip
+    """Fetch a snapshot into a folder, and say in one line what is there now: days in ISO form, options as KEY=VALUE."""
+    given: dict[str, str] = {}
+    for number, pair in enumerate(options, start=1):
+        name, sign, value = (part.strip() for part in pair.partition("="))
         # A value is never repeated in a message, because it may be a key to a service.
-        if not sign or not name.strip():
+        if not sign or not name:
             raise InputError("--option", [f"number {number} must be KEY=VALUE"])
-        if name.strip() in options:
-            raise InputError("--option", [f"{name.strip()} is given more than once"])
-        options[name.strip()] = value
-    start, end = _day("--start", wanted.start), _day("--end", wanted.end)
-    if wanted.source in LOCAL:
-        return _written(folder, _local(wanted, options, start, end, now))
+        if name in given:
+            raise InputError("--option", [f"{name} is given more than once"])
+        given[name] = value
+    first, last = _day("--start", start), _day("--end", end)
+    if source in LOCAL:
+        # A snapshot from this machine.
+        known, synthetic = LOCAL[source], source == "synthetic"
+        unknown = f"is unknown; {source} takes {', '.join(known)}"
+        problems = [Problem(f"option {name}", unknown) for name in given if name not in known]
+        if source == "files" and "path" not in given:
+            problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
+        if synthetic and (symbols or first or last):
+            problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
+        if problems:
+            raise InputError(f"source {source}", problems)
+        if synthetic:
+            seed = given.get("seed", "0")
+            if not seed.isascii() or not seed.isdigit():
+                raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
+            local = synthetic_snapshot(int(seed))
+        else:
+            kind = given.get("class", "EQ")
+            if kind not in CLASSES:
+                raise UnknownNameError("class", kind, CLASSES)
+            local = snapshot_from_file(
+                Path(given["path"]), now=now, licence=given.get("licence", "not stated"),
+                currency=given.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
+            )  # fmt: skip
+        return _written(folder, local)
     # Here, because the networked sources are needed by nothing else and their package takes time to load.
     from assaymark.market import sources
 
-    if wanted.source not in sources.SOURCES:
-        raise UnknownNameError("source", wanted.source, [*LOCAL, *sources.SOURCES])
-    source = sources.SOURCES[wanted.source]
-    if source.key_option and source.key_variable and environment.get(source.key_variable):
-        options.setdefault(source.key_option, environment[source.key_variable])
-    request = sources.Request(symbols=tuple(wanted.symbols), start=start, end=end, options=options)
-    return _written(folder, sources.pull(wanted.source, request, now=now, progress=progress))
+    if source not in sources.SOURCES:
+        raise UnknownNameError("source", source, [*LOCAL, *sources.SOURCES])
+    asked = sources.SOURCES[source]
+    if asked.key_option and asked.key_variable and environment.get(asked.key_variable):
+        given.setdefault(asked.key_option, environment[asked.key_variable])
+    request = sources.Request(symbols=tuple(symbols), start=first, end=last, options=given)
+    return _written(folder, sources.pull(source, request, now=now, progress=progress))
 
 
-def show(folder: Path, *, at: str | None = None, instrument: str | None = None) -> RenderableType:
+def show(folder: Path, at: str | None = None, instrument: str | None = None) -> RenderableType:
     """What a folder holds or, with ``at``, what could be known from it at that time."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     if moment is None:
-        return store_summary(manifest, history, instrument=instrument)
+        return store_summary(manifest, history, instrument)
     # Without the summary of the store, which knows what came later.
-    return Group(origin_summary(manifest), Text(), view_summary(history.as_of(moment), instrument=instrument))
+    return Group(origin_summary(manifest), Text(), view_summary(history.as_of(moment), instrument))
 
 
-def facts(folder: Path, *, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
+def facts(folder: Path, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
     """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
@@ -160,32 +173,6 @@ def parse_moment(text: str) -> datetime:
     if found.tzinfo is None:
         raise InputError("--at", [f"a time needs a zone, such as {text}Z or {text}-05:00 (got {text!r})"])
     return found
-
-
-def _local(wanted: Pull, options: Mapping[str, str], start: date | None, end: date | None, now: datetime) -> Snapshot:
-    """A snapshot from this machine."""
-    known = LOCAL[wanted.source]
-    unknown = f"is unknown; {wanted.source} takes {', '.join(known)}"
-    problems = [Problem(f"option {name}", unknown) for name in options if name not in known]
-    if wanted.source == "files" and "path" not in options:
-        problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
-    if wanted.source == "synthetic" and (wanted.symbols or start or end):
-        problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
-    if problems:
-        raise InputError(f"source {wanted.source}", problems)
-    if wanted.source == "synthetic":
-        seed = options.get("seed", "0")
-        if not seed.isascii() or not seed.isdigit():
-            raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
-        return synthetic_snapshot(int(seed))
-    kind = options.get("class", "EQ")
-    asset_class: AssetClass | None = next((one for one in CLASSES if one == kind), None)
-    if asset_class is None:
-        raise UnknownNameError("class", kind, CLASSES)
-    return snapshot_from_file(
-        Path(options["path"]), now=now, licence=options.get("licence", "not stated"),
-        currency=options.get("currency", ""), asset_class=asset_class, symbols=wanted.symbols, start=start, end=end,
-    )  # fmt: skip
 
 
 def _day(option: str, text: str | None) -> date | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -44,19 +44,6 @@ _NOT_SHOWN: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedLog:
-    """One log that was written: whose answers it holds, how many, and how many of them carry scores."""
-
-    path: Path
-    judge: str
-    samples: int
-    scored: int
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.samples} answers of {self.judge}, {self.scored} with scores"
-
-
 def require_inspect(name: str = "inspect_ai") -> ModuleType:
     """A module of Inspect AI, imported now."""
     with suppress(ImportError):
@@ -64,8 +51,11 @@ def require_inspect(name: str = "inspect_ai") -> ModuleType:
     raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
 
 
-def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent) -> list[ExportedLog]:
-    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
+def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) -> list[dict[str, Any]]:
+    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge.
+
+    Returns for each log its path, whose answers it holds, how many, and how many of them carry scores.
+    """
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     desk = Desk(folder, locked, {}, progress)
@@ -108,7 +98,7 @@ def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent)
                 log = _log(locked, kind, judge, rubric, ids, samples, scored)
                 with _in_place(path) as part:
                     require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
-                made.append(ExportedLog(path, judge.name, len(known), scored))
+                made.append({"path": str(path), "judge": judge.name, "samples": len(known), "scored": scored})
     return made
 
 

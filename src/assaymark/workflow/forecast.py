@@ -29,7 +29,6 @@ from assaymark.report import PaidView, money
 from assaymark.workflow.ask import anchor_sample
 from assaymark.workflow.lock import check_plan, open_locked, prepare, probe_calls
 from assaymark.workflow.publish import asked
-from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
 from assaymark.workflow.study_calls import agent_calls, stand_in
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
@@ -91,7 +90,7 @@ def paid_models(
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, found, strict=strict)
+    return whole.paid_from(purse, found, strict)
 
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
@@ -117,8 +116,8 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 
 def expect_datasheets(
-    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, *, tasks: Path | None, seed: int, strict: bool,
-    pointwise: bool, rubric: Rubric,
+    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
+    pointwise: bool, *, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost; see `expect_study`."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
@@ -173,13 +172,13 @@ def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, ba
         if key not in replied:
             rest[call.model].append(call)
     return [
-        Expected(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch=batch))
+        Expected(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
         for name, of in sorted(counts.items())
     ]
 
 
 def forecast(
-    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, *, batch: bool = False
+    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, batch: bool = False
 ) -> Forecast:
     """What each model has to answer, and the sum. ``batch`` where no study says it."""
     held = {call.key for stage in stages for call in stage.calls} if folder.has_ledger else set()
@@ -214,25 +213,17 @@ def forecast(
     return Forecast(tuple(found), (*lines, "dry run: nothing was sent"))
 
 
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """What the replies of a run cost, for the models that cost anything: as records, and in lines to print."""
-
-    views: tuple[PaidView, ...]
-    lines: tuple[str, ...]
-
-
-def paid_of(folder: RunFolder, prices: Prices) -> Paid:
-    """What the replies of a run cost; nothing where none costs anything."""
-    found, lines = paid_views(folder, prices), []
-    for paid in found:
+def paid_lines(views: Sequence[PaidView]) -> list[str]:
+    """What the replies of a run cost, in lines to print; none where none costs anything."""
+    lines = []
+    for paid in views:
         known = paid.calls - paid.unpriced
         unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
         cost = f"{_money(paid.usd)} for {known:,} replies{unknown}"
         if not known:
             cost = f"not known, because there is no price of its {paid.calls:,} replies"
         lines.append(f"paid for {paid.model}: {cost}")
-    return Paid(found, tuple(lines))
+    return lines
 
 
 def _money(amount: float) -> str:

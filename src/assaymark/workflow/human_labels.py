@@ -8,12 +8,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-
-import pyarrow as pa
 
 from assaymark import engine
 from assaymark.encoding import write_atomic
@@ -24,7 +22,7 @@ from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
 from assaymark.plan import Human
 from assaymark.records import AGGREGATE, JSON, Decision, canonical_json, content_id, parse, sha256_text
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import Column, Store, Table
+from assaymark.workflow.tables import Store, Table, columns
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -69,14 +67,10 @@ class HumanGrade:
     comment: str = ""
 
 
-def _column(name: str) -> tuple[pa.DataType, Column]:
-    return pa.float64() if name in ("score", "seconds") else pa.string(), lambda row, _: getattr(row, name)
-
-
 LABELS: Final = Table(
     "labels",
     HumanGrade,
-    {one.name: _column(one.name) for one in fields(HumanGrade)},
+    columns("trajectory cycle grader dimension score:float at seconds:float comment"),
     sort=lambda row, _: (row.trajectory, row.grader, row.dimension),
     flat=True,
 )
@@ -108,9 +102,9 @@ def draw_sample(
     if twice:
         double = min(number, max(math.ceil(twice * number - 1e-9), math.ceil(FEWEST_DOUBLE / agents_a_cycle)))
     return Draw(
-        frame=frame, frame_sha256=sha256_text(canonical_json(frame)), strata={name: cycles[name] for name in frame},
-        seed=seed, units=units, pi=dict.fromkeys(frame, number / len(frame)),
-        twice=tuple(units[k * number // double] for k in range(double)), at=at,
+        frame, sha256_text(canonical_json(frame)), {name: cycles[name] for name in frame},
+        seed, units, dict.fromkeys(frame, number / len(frame)),
+        tuple(units[k * number // double] for k in range(double)), at,
     )  # fmt: skip
 
 
@@ -308,7 +302,7 @@ def take_over(folder: RunFolder) -> int:
             cycle, trajectory = sheets.ids.get(name, ("", ""))
             for dimension, score in (before[trajectory, grader] | label["scores"]).items() if trajectory else ():
                 one = HumanGrade(
-                    trajectory=trajectory, cycle=cycle, grader=grader, dimension=dimension,
+                    trajectory, cycle, grader, dimension,
                     score=None if score is None else float(score), at=label["at"], seconds=label.get("seconds"),
                     comment=label.get("comment", ""),
                 )  # fmt: skip

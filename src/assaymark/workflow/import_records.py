@@ -16,7 +16,7 @@ from assaymark.judging import find_rubric
 from assaymark.judging.season.scoring import HIGHEST
 from assaymark.prompting import flagged
 from assaymark.protocol import parse_study
-from assaymark.records import AGGREGATE, Context, Decision, Judgment, Outcome, sha256_text
+from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
 from assaymark.workflow.label_texts import frame_of
 from assaymark.workflow.lock import FORMAT as STUDY_LOCK
@@ -24,13 +24,13 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 from assaymark.workflow.tracks.season_context import material_of
-from assaymark.workflow.tracks.season_lock import StoredSeason, is_season, stored_season
+from assaymark.workflow.tracks.season_lock import is_season, stored_season
 from assaymark.workflow.tracks.season_plan import period_of
 from assaymark.workflow.tracks.season_records import TIMES
 
 
 def import_records(
-    format: str, path: Path, folder: RunFolder, *, keep_going: bool = False, progress: Progress = silent
+    format: str, path: Path, folder: RunFolder, keep_going: bool = False, progress: Progress = silent
 ) -> ImportReport:
     """Read the files of a format below ``path`` into a run folder."""
     chosen = importer(format)
@@ -68,11 +68,26 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         frame = frame_of(folder, rubric)
         cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
         asked = dict.fromkeys((*frame.dimensions, AGGREGATE))
-        given = import_labels(path.name, data, records=cycles, dimensions=asked, scale=frame.scale)
+        given = import_labels(path.name, data, cycles, asked, frame.scale)
         store_grades(folder, [HumanGrade(**one) for one in given])
         return len(given)
     if season:
-        grades = _season_grades(stored_season(folder), store, path, data)
+        # What people of the panel gave whole records (`AGENT`) and periods (`AGENT/2024-W09`).
+        stored = stored_season(folder)
+        played = stored.season
+        people = [one.name for one in played.panel if one.human]
+        if not people:
+            what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
+            then = "to hold the judges against people, first draw what these grade (assaymark draw)"
+            raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
+        rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
+        plan = played.scoring_plan if not rows else material_of(store, stored).scoring
+        periods = {f"{agent}/{period_of(day, played.judging.period)}" for agent, day in rows}
+        grades = import_human(
+            path.name, data, records={agent for agent, _ in rows} | periods, rubric=plan.grader, scale=(0, HIGHEST),
+            dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)], graders=people,
+            optional=("data_reliability", "outcome", *(part.name for part in plan.not_applicable)),
+        )  # fmt: skip
     else:
         records, graders = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}, None
         if folder.lock.is_file() and read_lock(folder).get("format") == STUDY_LOCK:
@@ -103,24 +118,6 @@ def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = 
     places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
     if (path := next((one for one in places if one.is_file()), None)) is not None:
         import_grades(folder, path)
-
-
-def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) -> tuple[Judgment, ...]:
-    """What people of the panel gave whole records (``AGENT``) and periods (``AGENT/2024-W09``)."""
-    season = stored.season
-    people = [one.name for one in season.panel if one.human]
-    if not people:
-        what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
-        then = "to hold the judges against people, first draw what these grade (assaymark draw)"
-        raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere; {then}")])
-    rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
-    plan = season.scoring_plan if not rows else material_of(store, stored).scoring
-    periods = {f"{agent}/{period_of(day, season.judging.period)}" for agent, day in rows}
-    return import_human(
-        path.name, data, records={agent for agent, _ in rows} | periods, rubric=plan.grader, scale=(0, HIGHEST),
-        dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)], graders=people,
-        optional=("data_reliability", "outcome", *(part.name for part in plan.not_applicable)),
-    )  # fmt: skip
 
 
 def store_records(

@@ -64,7 +64,13 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
     stimuli = build_stimuli(finance_tasks(), seed)
     check(stimuli)
     planned = plan_pair_calls(stimuli, _ASKED, [prompt])
-    samples = [_sample(one.call, f"{one.pair.id} {one.order}", _known(one)) for one in planned]
+    # What is known of a pair in one order: for the scorer and for readers of the log, never for the model.
+    samples: list[Any] = []
+    for one in planned:
+        pair = one.pair
+        slot = "" if pair.better is None else str(one.order.index(pair.better) + 1)
+        what = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
+        samples.append(_sample(one.call, f"{one.pair.id} {one.order}", {"better": slot, **what}))
     about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
     return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
 
@@ -88,14 +94,6 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
     first = {"1": 1.0, "2": 0.0}.get(found.verdict, math.nan)
     right = float(found.verdict == better) if better else math.nan
     return {"usable": 1.0, "first": first, "right": right}, None
-
-
-def _known(one: PlannedPairCall) -> dict[str, Any]:
-    """What is known of a pair in one order: for the scorer and for readers of the log, never for the model."""
-    pair = one.pair
-    slot = "" if pair.better is None else str(one.order.index(pair.better) + 1)
-    about = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
-    return {"better": slot, **about}
 
 
 def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:

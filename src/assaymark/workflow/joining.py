@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,27 +46,13 @@ TITLE: Final = "What may be said"
 _NAME: Final = "several runs"
 """What a site of several runs is known by; which they are may change from one time to the next."""
 
-Write = Callable[[Path, Site], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Where the site lies, its pages, and what it is made of."""
-
-    page: Path
-    pages: tuple[Path, ...]
-    runs: tuple[FrontRun, ...]
-
-    @property
-    def named(self) -> list[dict[str, str | int]]:
-        """The runs in a few words each, in the order of the menu."""
-        return [{"kind": run.kind, "title": run.title, "claims": run.verdicts} for run in self.runs]
+Write = Callable[[Path, Site], object]
 
 
 def join_runs(
-    folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
-) -> Joined:
-    """Make one site of several finished runs, whatever they are."""
+    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
+) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
+    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
     paths, problems = [folder.path.resolve() for folder in folders], []
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
@@ -84,7 +69,7 @@ def join_runs(
         # The name of its own folder where that is a plain one.
         key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
         key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
-        made[key] = _SHOWN[kind_of(folder)](folder, calls)
+        made[key] = _shown(folder, calls)
     fronts = {key: front for key, (front, _) in made.items()}
     links = menu(fronts)
 
@@ -96,7 +81,7 @@ def join_runs(
 
     found = replace_site(site, _NAME, "", write)
     progress("writing pages", len(made), len(made))
-    return Joined(site / "index.html", found, tuple(fronts[key] for key in links))
+    return tuple(fronts[key] for key in links), found
 
 
 def kind_of(folder: RunFolder) -> Kind:
@@ -108,44 +93,28 @@ def kind_of(folder: RunFolder) -> Kind:
     return "judges" if has_only_datasheets(folder) else "study"
 
 
-def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
+def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
+    """What the first page says of a run, and what writes its pages to a folder."""
     if is_table(folder):
         run = open_checked(folder).run
         return front_of_study(run), lambda out, site: replace_files(out, each_page(run, site))
-    shown = study_shown(folder)
-    return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls=calls))
-
-
-def _benchmark(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    run = bench_shown(folder)
     read = None if calls == "none" else calls_of(folder)
-    return front_of_benchmark(run), lambda out, site: replace_files(out, each_benchmark_page(run, site, read))
-
-
-def _season(folder: RunFolder, _: Calls) -> tuple[FrontRun, Write]:
-    made = decide_judged_season(folder)
-
-    def write(out: Path, site: Site) -> None:
-        write_season(out, made.run, shipped_languages(), made.sheets, site)
-
-    return front_of_season(made.run), write
-
-
-def _judges(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    sheets, read = stored_datasheets(folder), None if calls == "none" else calls_of(folder)
-
-    def write(out: Path, site: Site) -> None:
-        frame = judges_frame(COMPARISON, site)
-        pages = datasheet_pages(sheets, stored_agreement(folder), frame, answers=stored_answers(folder), read=read)
-        replace_files(out, pages)
-
-    return front_of_judges(sheets, folder.path.resolve().name), write
-
-
-# For each kind of run: what the first page says of it, and what writes its pages to a folder.
-_SHOWN: Final[Mapping[Kind, Callable[[RunFolder, Calls], tuple[FrontRun, Write]]]] = {
-    "portbench": _benchmark,
-    "season": _season,
-    "judges": _judges,
-    "study": _study,
-}
+    match kind_of(folder):
+        case "portbench":
+            bench = bench_shown(folder)
+            return front_of_benchmark(bench), lambda out, site: replace_files(
+                out, each_benchmark_page(bench, site, read)
+            )
+        case "season":
+            season = decide_judged_season(folder)
+            return front_of_season(season.run), lambda out, site: write_season(
+                out, season.run, shipped_languages(), season.sheets, site
+            )
+        case "judges":
+            sheets, own, answers = stored_datasheets(folder), stored_agreement(folder), stored_answers(folder)
+            return front_of_judges(sheets, folder.path.resolve().name), lambda out, site: replace_files(
+                out, datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
+            )
+        case "study":
+            shown = study_shown(folder)
+            return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls))

@@ -198,7 +198,7 @@ def _of_table(folder: RunFolder) -> Texts:
 
     def judged() -> Comparisons:
         columns = Columns.of(read.table, source, read.dimensions, read.scale)
-        return Comparisons.of_table(score_table_of(columns, weights=held.study.rubric.weights), held.study)
+        return Comparisons.of_table(score_table_of(columns, held.study.rubric.weights), held.study)
 
     return Texts(frame, (low, high), questions, "", names, _plain(people, names), show, held.study.inference, judged)
 
@@ -243,7 +243,7 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
 
 
 def draw(
-    folder: RunFolder, number: int | None, *, now: datetime, seed: int | None = None, twice: float | None = None
+    folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
 ) -> Draw:
     """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given.
 

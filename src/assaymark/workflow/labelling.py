@@ -44,6 +44,7 @@ FIELDS: Final = ("run", "id", "grader", "dimension", "grade", "at", "seconds", "
 """The columns of a file of labels."""
 
 CANNOT_SAY: Final = "cannot say"
+"""The grade of a person who could not say."""
 
 LONGEST_COMMENT: Final = 4000
 """Characters of a comment."""
@@ -159,31 +160,21 @@ class Labelling:
         self.sheets = replace(self.sheets, handed=True)
         write_json(self.folder.labels / SHEETS, self.sheets)
 
-    def graded(self, grader: str) -> int:
-        """How many of a person's texts have an answer on every dimension."""
-        labels = self.labels(grader)
-        return sum(
-            set(self.dimensions) <= labels[name]["scores"].keys() for name in self.ids_of(grader) if name in labels
-        )
-
-    def gold_right(self, grader: str) -> tuple[int, int]:
-        """How many known answers a person gave, of how many."""
-        labels, salt = self.labels(grader), self.sheets.salt
-        right = [
-            _hashed(salt, name, dimension, labels.get(name, {"scores": {}})["scores"].get(dimension)) == answer
-            for name, one in self.sheets.gold.items()
-            for dimension, answer in one.answers.items()
-        ]
-        return sum(right), len(right)
-
     def progress(self) -> dict[str, JSON]:
         """How far each person is, as numbers."""
         graders = {}
         for one in self.sheets.graders:
-            texts, graded = len(self.ids_of(one)), self.graded(one)
-            graders[one] = {"texts": texts, "graded": graded, "missing": texts - graded}
+            labels, mine, every = self.labels(one), self.ids_of(one), set(self.dimensions)
+            graded = sum(every <= labels[name]["scores"].keys() for name in mine if name in labels)
+            graders[one] = {"texts": len(mine), "graded": graded, "missing": len(mine) - graded}
+            known = [
+                (_hashed(self.sheets.salt, name, dimension, labels.get(name, {"scores": {}})["scores"].get(dimension)),
+                 answer)
+                for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
+            ]  # fmt: skip
             if self.sheets.gold:
-                graders[one]["gold_right"], graders[one]["gold"] = self.gold_right(one)
+                right = sum(given == answer for given, answer in known)
+                graders[one] |= {"gold_right": right, "gold": len(known)}
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
@@ -196,8 +187,8 @@ def _hashed(salt: str, name: str, dimension: str, score: JSON) -> str:
 
 
 def open_labelling(
-    folder: RunFolder, *, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
-    seed: int | None = None, now: datetime,
+    folder: RunFolder, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
+    seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
     """The labelling of a run: its stored draw, or a new one, dealt out to the graders.
 
@@ -215,7 +206,7 @@ def open_labelling(
         raise PlanError(f"{folder.path}: files of the stored draw were written; leave out --sample and --seed")
     if draw is None or asked:
         size = len(draw.units) if draw is not None and number is None else number
-        draw = draw_cycles(folder, size, now=now, seed=draw.seed if draw is not None and seed is None else seed)
+        draw = draw_cycles(folder, size, now, seed=draw.seed if draw is not None and seed is None else seed)
     if sheets is not None and sheets.draw != content_id(draw):
         sheets = None
     if sheets is None or graders is not None or gold is not None:

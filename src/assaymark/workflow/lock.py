@@ -57,7 +57,7 @@ _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
-def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> None:
+def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> None:
     """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
     if study.substrate is None:
         return
@@ -85,7 +85,7 @@ def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[Cycle]:
     """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
     wanted = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
-    found = cycles_of(source_of(substrate), substrate.regimes, cycles=wanted, bars=substrate.bars, seed=substrate.seed,
+    found = cycles_of(source_of(substrate), substrate.regimes, wanted, substrate.bars, substrate.seed,
                       prompt=task_text())  # fmt: skip
     return list(found)
 
@@ -113,7 +113,7 @@ def unsanitised(cycle: Cycle) -> Context:
 
 
 def probe_dates(
-    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, *, progress: Progress = silent
+    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
 ) -> tuple[ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
@@ -185,6 +185,7 @@ STUDY: Final = Track(
     texts="rubric and prompts of this version",
     restore="restore the plan, or lock it in a new run folder",
 )
+"""The kind of run that a study is, as far as its lock goes."""
 _FIRST: Final = "1"
 """The parser of locks that name none."""
 
@@ -219,15 +220,15 @@ class Locked(Result):
 
 
 def lock(
-    folder: RunFolder, study_text: str, source: str, *, now: datetime, models: Mapping[str, Model] | None = None,
-    first: Callable[[Study], object] | None = None, progress: Progress = silent,
+    folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
+    progress: Progress = silent, first: Callable[[Study], object] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source=source)
     with new_folder(folder.path) if study.substrate is not None else nullcontext():
-        prepare(folder, study, progress=progress)
+        prepare(folder, study, progress)
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
@@ -241,7 +242,7 @@ def lock(
             return locked
         if first is not None:
             first(study)
-    probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress=progress)]
+    probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress)]
     write_plan(folder, study_text, checked, to_json(now), probes)
     return open_locked(folder)
 

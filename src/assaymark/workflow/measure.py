@@ -99,7 +99,7 @@ def oracle_known(
     return {name: {**found.get(name, {}), **known.get(name, {})} for name in {**found, **known}}
 
 
-def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
+def measure(folder: RunFolder, progress: Progress = silent) -> int:
     """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are."""
     locked = open_locked(folder)
     store, study = Store(folder), locked.study
@@ -189,9 +189,9 @@ def _anchored(store: Store, locked: Locked, scores: Scores) -> Iterator[Measurem
     by_id = {one.record_id: one for one in scores.selection.honest}
     yield from anchor_measurements(
         {name: before[name] for name in both}, {name: after[name] for name in both},
-        agents={name: by_id[name].agent.id for name in both}, clusters={name: by_id[name].cluster for name in both},
-        changed=load_rubric(wanted.rubric).changed(locked.rubric), judge=wanted.judge, rubric=wanted.rubric,
-        study=locked.study,
+        {name: by_id[name].agent.id for name in both}, {name: by_id[name].cluster for name in both},
+        load_rubric(wanted.rubric).changed(locked.rubric), wanted.judge, wanted.rubric,
+        locked.study,
     )  # fmt: skip
 
 

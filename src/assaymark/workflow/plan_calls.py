@@ -122,7 +122,7 @@ def claim_design(
     best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,
                   most_clusters=max(MOST_CLUSTERS, now["G"]), human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or found.agents if other != high]
-    labels, spread = most_needed(found, scale, pairs, gap, measurements, alpha=study.inference.alpha, power=power)
+    labels, spread = most_needed(found, scale, pairs, gap, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
@@ -281,8 +281,8 @@ class CallPlan(Result):
 
 
 def plan_calls_report(
-    table: ScoreTable, study: Study, verdicts: Sequence[Verdict], measurements: Sequence[Measurement], *,
-    budget_calls: int | None, seed: int, claim: str | None = None, studies: int = STUDIES,
+    table: ScoreTable, study: Study, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
+    budget_calls: int | None, seed: int, *, claim: str | None = None, studies: int = STUDIES,
     effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> CallPlan:  # fmt: skip
     """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline.

@@ -330,8 +330,15 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
         raise InputError(str(file), [Problem("format", f"must be {FORMAT!r} (got {found.format!r:.80})")])
     compared = (one.claim for one in found.verdicts if one.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
-    named = dict(_alias(one, tuple(found.agents)) for one in aliases)
-    names = Names(tuple(found.agents), scores, named)
+    agents, named = tuple(found.agents), dict[str, str]()
+    for one in aliases:
+        name, equals, agent = (part.strip() for part in one.partition("="))
+        if not equals or not name:
+            raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {one!r:.80})')])
+        if agent not in agents:
+            raise UnknownNameError("agent", agent, agents)
+        named[name] = agent
+    names = Names(agents, scores, named)
     items = found.measurements.values()
     contrasts = [item for item in items if item.name == "contrast"]
     sizes = {
@@ -342,15 +349,6 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
     }  # fmt: skip
     counts = {noun: size for noun, size in sizes.items() if size}
     return Decided(names, found.verdicts, found.measurements, found.ranks, counts, judged=bool(found.panel.judges))
-
-
-def _alias(text: str, agents: tuple[str, ...]) -> tuple[str, str]:
-    name, equals, agent = (part.strip() for part in text.partition("="))
-    if not equals or not name:
-        raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {text!r:.80})')])
-    if agent not in agents:
-        raise UnknownNameError("agent", agent, agents)
-    return name, agent
 
 
 def gate_lines(found: Gated, at_least: str) -> list[str]:
@@ -470,7 +468,7 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
             before = ()
         following = [other.text for other in sentences[at + 1 : at + 12] if other.block == one.block]
         long = len(one.text) > LONGEST and next(run.names.mentions(one.text[: 10 * LONGEST]), None)
-        finding = proofread_sentence(one.text, run, following=following, before=before)
+        finding = proofread_sentence(one.text, run, following, before)
         if long:
             finding = Finding("?", f"a sentence of {len(one.text):,} characters is not read")
         elif len(one.text) <= LONGEST:
@@ -548,7 +546,19 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
         if several:
             yield ""
         for one in one_text.found:
-            yield from _finding_lines(one)
+            head = f"  line {one.line:<4}"
+            if one.finding.mark == "x":
+                room = _WIDTH - len(head) - len("   [x] matches")
+                yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
+            else:
+                yield from _wrapped(clean(one.sentence, 300), head, _INDENT)
+                for label, text in _said(one.finding):
+                    if label.startswith("["):
+                        first = f"     {label:<6}"
+                    else:
+                        first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
+                    rest = " " * len(first) if label in ("Add", "Write") else _INDENT
+                    yield from _wrapped(text, first, rest)
         if several:
             yield ""
     failing, undecided, matching = (sum(one.counts[at] for one in texts) for at in range(3))
@@ -556,22 +566,6 @@ def lines_of(texts: Sequence[Proofread], run: Decided, *, fixing: bool = False) 
     yield f"{failing} to change, {undecided} not decided, {matching} {match}.   Exit status {int(failing > 0)}"
     if failing and not fixing:
         yield "Write the changes: --fix   For pull requests: --format github   JSON: --json"
-
-
-def _finding_lines(one: Placed) -> Iterator[str]:
-    head = f"  line {one.line:<4}"
-    if one.finding.mark == "x":
-        room = _WIDTH - len(head) - len("   [x] matches")
-        yield f"{head}{clean(one.sentence, room):<{room}}   [x] matches"
-        return
-    yield from _wrapped(clean(one.sentence, 300), head, _INDENT)
-    for label, text in _said(one.finding):
-        if label.startswith("["):
-            first = f"     {label:<6}"
-        else:
-            first = _INDENT + (f"{label:<7}" if label in ("Add", "Write") else f"{label} " if label else "")
-        rest = " " * len(first) if label in ("Add", "Write") else _INDENT
-        yield from _wrapped(text, first, rest)
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
@@ -605,7 +599,9 @@ def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
             "startLine": one.line, "startColumn": one.column, "endLine": one.end_line, "endColumn": one.end_column,
             "snippet": {"text": one.sentence},
         }  # fmt: skip
-        place = {"artifactLocation": {"uri": _uri(one.file)}, "region": region}
+        path = Path(one.file)
+        uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+        place = {"artifactLocation": {"uri": uri}, "region": region}
         message = {"text": one.message}
         results.append({"ruleId": rule, "level": level, "message": message, "locations": [{"physicalLocation": place}]})
     driver = {"name": "assaymark", "version": __version__, "rules": rules}
@@ -613,8 +609,3 @@ def sarif(texts: Sequence[Proofread]) -> dict[str, Any]:
         "$schema": _SARIF, "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }  # fmt: skip
-
-
-def _uri(name: str) -> str:
-    path = Path(name)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -15,7 +15,6 @@ from assaymark.agents.reference import planted_words
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import PLANTED
-from assaymark.market.cycles import CycleKey
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.prompting import INSTRUCTION_LIKE
@@ -90,23 +89,19 @@ def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
         except (KeyError, InputError) as exc:
             why = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
             raise LedgerError(why) from None
-    shown = regimes[0].name if regimes else None
+    # One cycle with the honest decisions on it, agents in alphabetical order.
+    example, key = None, next((one for one in keys if regimes and one.regime == regimes[0].name), None)
+    context = next((one for name, one in store.each_context() if key and name == key.context_id), None)
+    if key is not None and context is not None:
+        on_it = (one for one in store.read(DECISIONS) if one.context_id == key.context_id)
+        honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
+        example = CycleView(
+            regime=key.regime, number=key.number, first=key.first_bar, last=key.last_bar, names=dict(key.names),
+            context=context, decisions=tuple(sorted(honest, key=lambda one: one.agent.id)), left_out=key.left_out,
+        )  # fmt: skip
     return SubstrateView(
         source=PurePath(substrate.source).name, bars=substrate.bars, regimes=tuple(regimes), probes=tuple(probes),
-        example=next((_example(key, store) for key in keys if key.regime == shown), None),
-    )  # fmt: skip
-
-
-def _example(key: CycleKey, store: Store) -> CycleView | None:
-    """One cycle with the honest decisions on it, agents in alphabetical order."""
-    context = next((context for name, context in store.each_context() if name == key.context_id), None)
-    if context is None:
-        return None
-    on_it = (one for one in store.read(DECISIONS) if one.context_id == key.context_id)
-    honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
-    return CycleView(
-        regime=key.regime, number=key.number, first=key.first_bar, last=key.last_bar, names=dict(key.names),
-        context=context, decisions=tuple(sorted(honest, key=lambda one: one.agent.id)), left_out=key.left_out,
+        example=example,
     )  # fmt: skip
 
 
@@ -133,7 +128,7 @@ class Reported(Result):
         yield Note(f"page: {self.page}")
 
 
-def report(folder: RunFolder, *, calls: Calls = "all", language: str = "") -> Reported:
+def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:
     """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
     pages = study_pages(shown, calls=calls)
@@ -187,7 +182,7 @@ def study_shown(folder: RunFolder) -> StudyShown:
     return StudyShown(run, sheets, stored_answers(folder), None if paid is None else calls_of(folder))
 
 
-def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") -> Iterator[tuple[str, str]]:
+def study_pages(shown: StudyShown, site: Site = ALONE, calls: Calls = "all") -> Iterator[tuple[str, str]]:
     """Every page of a study with those of its judges, as path and text."""
     yield from each_page(shown.run, site, shown.read, calls)
     if shown.sheets:
@@ -207,12 +202,12 @@ def gather(
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
     judged = Judged(
-        parts={
+        {
             "panel": judgments,
             "anchors": store.read(ANCHOR) if store.rows(ANCHOR) else (),
             "outside": store.read(PROBE) if store.rows(PROBE) else (),
         },
-        decisions=selection.decisions,
+        selection.decisions,
         people=frozenset(one.name for one in study.judges if one.human),
         decided_here=study.substrate is not None,
     )

@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -60,20 +60,6 @@ STREAMED_FROM: Final = 2_000_000
 """From so many rows on, a Parquet file is read in parts of which only sums are kept."""
 
 _LISTED: Final = 5
-
-
-class Judged(Protocol):
-    """Judges with the family of each."""
-
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """Names of the judges."""
-        ...
-
-    @property
-    def families(self) -> tuple[str, ...]:
-        """The family of each."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +149,7 @@ class MeasuredTable(Result):
 
 
 def measure_table(
-    path: Path, study: Study | None = None, out: RunFolder | Path | None = None, *,
+    path: Path, study: Study | None = None, out: RunFolder | Path | None = None,
     dimensions: Sequence[str] | None = None, computing: Computing | None = None, progress: Progress = silent,
 ) -> MeasuredTable:  # fmt: skip
     """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
@@ -214,12 +200,12 @@ def is_large(path: Path) -> bool:
     return False
 
 
-def default_study(table: Judged, *, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
-    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
+def default_study(families: Mapping[str, str], derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
+    """The study that stands in for a plan: the judges of a table with their families, and the protocol's defaults."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
-        for name, family in zip(table.judges, table.families, strict=True)
+        for name, family in families.items()
     )
     records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere", scale=scale)
     return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
@@ -243,7 +229,7 @@ def _in_memory(
 
 
 def measure_columns(
-    path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool, *,
+    path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen.
@@ -259,9 +245,10 @@ def measure_columns(
         if not columns.usable.any():
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
-    whole = honest = score_table_of(columns, weights=weights)
-    plan = default_study(honest, derivations=present) if study is None else study
-    _require_fit(path, plan, honest, honest.names, honest.agents, present)
+    whole = honest = score_table_of(columns, weights)
+    families = dict(zip(honest.judges, honest.families, strict=True))
+    plan = default_study(families, present) if study is None else study
+    _require_fit(path, plan, families, honest.names, honest.agents, present)
     if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
         raise PlanError(
             f"{path}: a table of scores has no texts to count in (claims.length names {', '.join(lacking)})"
@@ -275,7 +262,7 @@ def measure_columns(
             raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
         columns = columns.only(np.array([name not in left_out for name in judges])[columns.codes["judge"]])
         said += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
-        honest = score_table_of(columns, weights=weights)
+        honest = score_table_of(columns, weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
         said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
@@ -301,8 +288,9 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
 
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
     layout = sums.layout
-    plan = default_study(layout) if study is None else study
-    _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents, ())
+    families = dict(zip(layout.judges, layout.families, strict=True))
+    plan = default_study(families) if study is None else study
+    _require_fit(path, plan, families, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
         why = "partitions are only summed, while one file is read whole"
@@ -373,7 +361,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
         composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
         cells = []
         for kind in study.cells_judged:
-            table = score_table_of(columns, weights=study.rubric.weights, derivation=kind)
+            table = score_table_of(columns, study.rubric.weights, derivation=kind)
             own = table.trajectories
             written = tuple(composers[name] for name in own)
             cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in own), written))
@@ -385,11 +373,10 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
 
 
 def _require_fit(
-    path: Path, study: Study, table: Judged, names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
+    path: Path, study: Study, seen: Mapping[str, str], names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
 ) -> None:
     """A plan is about the judges, dimensions and control cells of the table, or about another table."""
     planned = {judge.name: judge.family for judge in study.judges}
-    seen = dict(zip(table.judges, table.families, strict=True))
     problems = [f"judge {name} is in the plan and not in the table" for name in sorted(planned.keys() - seen.keys())]
     problems += [f"judge {name} is in the table and not in the plan" for name in sorted(seen.keys() - planned.keys())]
     for name in sorted(planned.keys() & seen.keys()):

@@ -26,6 +26,7 @@ from assaymark.workflow.run_folder import RunFolder, missing, require_version_2
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
+"""The address of this machine alone."""
 
 EVERY: Final = ("", "0.0.0.0", "::")
 """Where to listen for all addresses of this machine; requests name one of them, and never this."""
@@ -254,7 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def open_server(
-    path: Path, *, host: str = HOST, port: int = PORT, allowed: Collection[str] = ()
+    path: Path, host: str = HOST, port: int = PORT, *, allowed: Collection[str] = ()
 ) -> ThreadingHTTPServer:
     """A server that shows a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}

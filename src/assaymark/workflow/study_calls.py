@@ -115,7 +115,7 @@ class Desk:
             for again in ("", " again"):
                 ledger.plan(calls)
                 summary = run_all(
-                    ledger, calls, self.models, study.engine, what=what + again, progress=self.progress,
+                    ledger, calls, self.models, study.engine, what + again, self.progress,
                     unusable=None if again else unusable,
                 )  # fmt: skip
                 require_all(summary, "the judges", self.folder)
@@ -160,7 +160,7 @@ class JudgeResult(Shown):
     reasked: int
 
 
-def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> JudgeResult:
+def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
     desk = Desk(folder, open_locked(folder), models, progress)
     store = desk.store
@@ -218,7 +218,7 @@ class Asked:
     call: CallSpec
 
 
-def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> int:
+def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> int:
     """Let every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
     study, store, engine = locked.study, Store(folder), locked.study.engine
@@ -477,7 +477,7 @@ def _place(call: CallSpec) -> tuple[str, ...]:
     return (call.model, *map(str, door_of(call)))
 
 
-def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
+def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that could be answered here."""
     folder = None if isinstance(where, str) else where
     locked = None if folder is None else open_locked(folder)

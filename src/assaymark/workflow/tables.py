@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -39,8 +40,6 @@ from assaymark.workflow.run_folder import RunFolder, file_sha256, read_json, wri
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
-_TIME: Final = pa.timestamp("us", tz="UTC")
-_TEXTS: Final = pa.map_(pa.string(), pa.string())
 _ENTRY: Final = ("sha256", "previous", "content", "rows", "basis")
 _CONTEXTS_AT_ONCE: Final = 8
 _BLOCK: Final = 1 << 26
@@ -97,93 +96,68 @@ def texts_array(encoded: Sequence[bytes]) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, type=pa.string())
 
 
-def _typed(kind: pa.DataType, *names: str) -> dict[str, tuple[pa.DataType, Column]]:
-    """Columns that hold a field of the record as it is."""
-
-    def column(name: str) -> tuple[pa.DataType, Column]:
-        return kind, lambda row, _: getattr(row, name)
-
-    return {name: column(name) for name in names}
+_KINDS: Final = {
+    "": pa.string(), "int": pa.int64(), "float": pa.float64(), "time": pa.timestamp("us", tz="UTC"),
+    "list": pa.list_(pa.string()), "map": pa.map_(pa.string(), pa.string()),
+    "floats": pa.map_(pa.string(), pa.float64()),
+}  # fmt: skip
 
 
-def _strings(*names: str) -> dict[str, tuple[pa.DataType, Column]]:
-    return _typed(pa.string(), *names)
+def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
+    """Columns from words such as ``name``, ``step:int``, or ``agent=agent.id`` for a field within a field."""
 
+    def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
+        get = attrgetter(path)
+        made: dict[str, Column] = {
+            "list": lambda row, _: list(get(row)),
+            "time": lambda row, _: get(row).astimezone(UTC),
+            "map": lambda row, _: sorted(get(row).items()),
+        }
+        return _KINDS[kind], made.get("map" if kind == "floats" else kind, lambda row, _: get(row))
 
-def _listed(name: str) -> dict[str, tuple[pa.DataType, Column]]:
-    return {name: (pa.list_(pa.string()), lambda row, _: list(getattr(row, name)))}
-
-
-def _moment(name: str) -> dict[str, tuple[pa.DataType, Column]]:
-    return {name: (_TIME, lambda row, _: getattr(row, name).astimezone(UTC))}
-
-
-def _labels(name: str, kind: pa.DataType = _TEXTS) -> dict[str, tuple[pa.DataType, Column]]:
-    return {name: (kind, lambda row, _: sorted(getattr(row, name).items()))}
+    parts = ((*name.partition(":")[::2], path) for name, _, path in (word.partition("=") for word in words.split()))
+    return {name: column(kind, path or name) for name, kind, path in parts}
 
 
 CONTEXTS: Final = Table(
-    "contexts",
-    Context,
+    "contexts", Context,
     {
         "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
-        **_strings("completeness"),
-        **_moment("cutoff"),
+        **columns("completeness cutoff:time"),
         "facts": (pa.int64(), lambda row, _: len(row.facts)),
-        **_listed("missing"),
+        **columns("missing:list"),
     },
     sort=lambda _, raw: raw,
-)
+)  # fmt: skip
+"""What agents saw, by content id."""
 
 DECISIONS: Final = Table(
-    "decisions",
-    Decision,
-    {
-        **_strings("record_id", "episode_id"),
-        **_typed(pa.int64(), "step"),
-        **_strings("cluster", "context_id", "format"),
-        **_moment("decided_at"),
-        "agent": (pa.string(), lambda row, _: row.agent.id),
-        "agent_family": (pa.string(), lambda row, _: row.agent.family),
-        "derivation": (pa.string(), lambda row, _: row.derivation.kind),
-        **_typed(pa.int64(), "replicate"),
-        **_listed("flags"),
-    },
+    "decisions", Decision,
+    columns("record_id episode_id step:int cluster context_id format decided_at:time agent=agent.id "
+            "agent_family=agent.family derivation=derivation.kind replicate:int flags:list"),
     sort=lambda row, _: row.record_id,
-)
+)  # fmt: skip
+"""What agents decided."""
 
 OUTCOMES: Final = Table(
-    "outcomes", Outcome, {**_strings("record_id", "horizon"), **_typed(pa.float64(), "value", "benchmark")},
+    "outcomes", Outcome, columns("record_id horizon value:float benchmark:float"),
     sort=lambda row, _: (row.record_id, row.horizon),
 )  # fmt: skip
+"""What happened next, apart from the decisions."""
 
 CYCLES: Final = Table(
-    "cycles",
-    CycleKey,
-    {
-        **_strings("context_id", "regime"),
-        **_typed(pa.int64(), "number"),
-        **_strings("source"),
-        **_moment("first_bar"),
-        **_moment("last_bar"),
-    },
+    "cycles", CycleKey, columns("context_id regime number:int source first_bar:time last_bar:time"),
     sort=lambda row, _: (row.regime, row.number),
-)
+)  # fmt: skip
+"""Where each question was cut from."""
 
 JUDGMENTS: Final = Table(
-    "judgments",
-    Judgment,
-    {
-        **_strings("trajectory", "judge", "family", "rubric"),
-        **_typed(pa.int64(), "trial"),
-        **_strings("status"),
-        **_labels("scores", pa.map_(pa.string(), pa.float64())),
-        **_strings("call_key"),
-        **_listed("evidence"),
-        **_strings("lookahead_check", "reason"),
-    },
+    "judgments", Judgment,
+    columns("trajectory judge family rubric trial:int status scores:floats call_key evidence:list lookahead_check "
+            "reason"),
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
-)
+)  # fmt: skip
+"""What judges gave."""
 
 HUMAN: Final = replace(JUDGMENTS, name="human")
 """What people graded, as it was imported."""
@@ -199,68 +173,39 @@ PROBE: Final = replace(JUDGMENTS, name="probe")
 
 EVIDENCE: Final = Table(
     "evidence", Evidence,
-    {
-        **_strings("decision"),
-        **_typed(pa.int64(), "part"),
-        **_strings("kind"),
-        **_typed(pa.int64(), "start"),
-        **_strings("quote"),
-        **_typed(pa.float64(), "number"),
-        **_strings("unit", "subject", "state"),
-        **_listed("facts"),
-        **_strings("rule"),
-    },
+    columns("decision part:int kind start:int quote number:float unit subject state facts:list rule"),
     sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
 )  # fmt: skip
+"""Numbers of rationales, checked against the context."""
 
 PAIRS: Final = Table(
     "pairs", PairCall,
-    {
-        **_strings("pair", "condition", "task", "order", "verdict", "judge", "variant", "prompt", "better"),
-        **_typed(pa.float64(), "delta"),
-        **_typed(pa.int64(), "trial"),
-        **_strings("call_key", "reason"),
-    },
+    columns("pair condition task order verdict judge variant prompt better delta:float trial:int call_key reason"),
     sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
 )  # fmt: skip
+"""Verdicts on pairs of texts."""
 
 SCORES: Final = Table(
-    "scores",
-    Score,
-    {
-        **_strings("about", "agent", "cluster", "name"),
-        **_typed(pa.float64(), "value", "least", "most"),
-        **_strings("convention", "state"),
-        **_labels("labels"),
-    },
+    "scores", Score,
+    columns("about agent cluster name value:float least:float most:float convention state labels:map"),
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
-)
+)  # fmt: skip
+"""Scores of a benchmark."""
 
 MEASUREMENTS: Final = Table(
-    "measurements",
-    Measurement,
-    {
-        **_strings("name"),
-        **_labels("labels"),
-        **_typed(pa.float64(), "value", "low", "high", "level"),
-        **_typed(pa.int64(), "n"),
-        **_strings("n_of", "method", "state", "unit"),
-    },
+    "measurements", Measurement,
+    columns("name labels:map value:float low:float high:float level:float n:int n_of method state unit"),
     sort=lambda row, _: row.id,
-)
+)  # fmt: skip
+"""Everything that was measured."""
 
 VERDICTS: Final = Table(
-    "verdicts",
-    Verdict,
-    {
-        "claim": (pa.string(), lambda row, _: row.claim.id),
-        "scope": (pa.string(), lambda row, _: row.claim.scope),
-        "dimension": (pa.string(), lambda row, _: row.claim.dimension),
-        **_strings("agreement_status", "stability_status", "adversarial_status", "publication_level", "condition"),
-        **_strings("plan_hash"),
-    },
+    "verdicts", Verdict,
+    columns("claim=claim.id scope=claim.scope dimension=claim.dimension agreement_status stability_status "
+            "adversarial_status publication_level condition plan_hash"),
     sort=lambda row, _: row.claim.id,
-)
+)  # fmt: skip
+"""Which claims are supported."""
 
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(

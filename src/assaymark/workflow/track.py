@@ -148,14 +148,33 @@ def checked_rubric(
     models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
 ) -> Rubric:  # fmt: skip
     """The rubric of a study, after everything that the study names was found."""
-    problems = [*_record_problems(study, decisions, models), *_people_problems(study, graders)]
+    known = sorted({decision.agent.id for decision in decisions})
+    problems = [*_unknown("records.agents", "agent", study.records.agents or (), known)]
+    for at, agent in enumerate(study.agents):
+        problems += agent_problems(f"agents.{at}", agent, models)
+    dated = None if study.substrate is None else study.substrate.date_probe.model
+    if dated is not None and (unknown := unknown_model(dated, models)) is not None:
+        problems.append(Problem("substrate.date_probe.model", unknown))
+    for at, judge in enumerate(study.judges):
+        problems += judge_problems(f"judges.{at}", judge, models)
+    if study.stability.probe is not None:
+        problems += judge_problems("stability.probe", study.stability.probe, models)
+    for at, judge in enumerate(study.judges):
+        if judge.human and not graders:
+            what = "a human grader, but no grades were imported; run: assaymark import human"
+            problems.append(Problem(f"judges.{at}", what))
+        elif judge.human:
+            problems += _unknown(f"judges.{at}.name", "human grader", [judge.name], graders)
+    for name in graders:
+        if name not in {judge.name for judge in study.judges if judge.human}:
+            what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
+            add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
+            problems.append(Problem("judges", f"{what}; {add}, or import a table without these grades"))
     for kind in study.cells_judged:
         if not selection.cell(kind):
             problems.append(Problem("records.derivations", f"no record of the control cell {kind} was imported"))
-    clusters = sorted({one.cluster for one in selection.honest})
-    problems += _unknown(
-        "contamination.post_cutoff", "cluster", getattr(study.contamination, "post_cutoff", ()), clusters
-    )
+    clusters, after = sorted({one.cluster for one in selection.honest}), getattr(study.contamination, "post_cutoff", ())
+    problems += _unknown("contamination.post_cutoff", "cluster", after, clusters)
     if (probe := study.anchor_probe) is not None:
         problems += _unknown("anchor_probe.rubric", "rubric", [probe.rubric], rubric_names())
         if probe.rubric == study.rubric.name and probe.rubric in rubric_names():
@@ -168,9 +187,7 @@ def checked_rubric(
         rubric = rubric_of(study.rubric)
     except UnknownNameError as exc:
         raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
-    problems += _rubric_problems(study, rubric)
-    problems += _dimension_problems(study, [dimension.name for dimension in rubric.dimensions])
-    if problems:
+    if problems := [*problems, *_rubric_problems(study, rubric)]:
         raise InputError(source, problems)
     return rubric
 
@@ -178,37 +195,6 @@ def checked_rubric(
 def _unknown(place: str, kind: str, names: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
     """A problem for each of some names that is not known."""
     return (Problem(place, str(UnknownNameError(kind, name, tuple(known)))) for name in names if name not in known)
-
-
-def _record_problems(
-    study: Study, decisions: Sequence[Decision], models: Mapping[str, Model] | None
-) -> Iterator[Problem]:
-    """The agents that a plan names or asks itself, the model of its date probe, and its judges."""
-    known = sorted({decision.agent.id for decision in decisions})
-    yield from _unknown("records.agents", "agent", study.records.agents or (), known)
-    for at, agent in enumerate(study.agents):
-        yield from agent_problems(f"agents.{at}", agent, models)
-    probe = None if study.substrate is None else study.substrate.date_probe.model
-    if probe is not None and (unknown := unknown_model(probe, models)) is not None:
-        yield Problem("substrate.date_probe.model", unknown)
-    for at, judge in enumerate(study.judges):
-        yield from judge_problems(f"judges.{at}", judge, models)
-    if study.stability.probe is not None:
-        yield from judge_problems("stability.probe", study.stability.probe, models)
-
-
-def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem]:
-    people = [(at, judge.name) for at, judge in enumerate(study.judges) if judge.human]
-    for at, name in people:
-        if not graders:
-            yield Problem(f"judges.{at}", "a human grader, but no grades were imported; run: assaymark import human")
-        else:
-            yield from _unknown(f"judges.{at}.name", "human grader", [name], graders)
-    named = {name for _, name in people}
-    for name in (one for one in graders if one not in named):
-        what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
-        add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
-        yield Problem("judges", f"{what}; {add}, or import a table without these grades")
 
 
 def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
@@ -225,9 +211,18 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
             yield Problem(place, unknown)
     if study.oracle and ORACLE_DIMENSION not in rubric.names:
         yield Problem("oracle", f"scores {ORACLE_DIMENSION} alone, which rubric {rubric.version} does not ask for")
-    anchor = study.anchor_probe
+    anchor, known = study.anchor_probe, [dimension.name for dimension in rubric.dimensions]
     if anchor is not None and anchor.rubric in rubric_names() and load_rubric(anchor.rubric).scale != rubric.scale:
         yield Problem("anchor_probe.rubric", f"must have the scale of the study's, {scale_words(rubric.scale)}")
+    weights = study.rubric.weights
+    yield from _unknown("rubric.weights", "dimension", weights or (), known)
+    yield from _unknown("claims.dimensions", "dimension", study.claims.dimensions or (), (AGGREGATE, *known))
+    yield from _unknown("cells.contaminates", "dimension", study.cells.contaminates or (), (AGGREGATE, *known))
+    if weights is not None:
+        if missing := ", ".join(name for name in known if name not in weights):
+            yield Problem("rubric.weights", f"every dimension needs a weight, 0 allowed (missing: {missing})")
+        if not sum(weights.values()) > 0:
+            yield Problem("rubric.weights", "at least one weight must be above 0")
 
 
 def study_text(path: Path) -> str:
@@ -258,24 +253,10 @@ def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
 
 
 def _value_at(text: str, source: str, place: Sequence[str]) -> object:
-    value: object = read_toml(text, source=source)
+    value: object = read_toml(text, source)
     for key in place:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
-
-
-def _dimension_problems(study: Study, known: Sequence[str]) -> Iterator[Problem]:
-    weights = study.rubric.weights
-    yield from _unknown("rubric.weights", "dimension", weights or (), known)
-    for place, names in (
-        ("claims.dimensions", study.claims.dimensions), ("cells.contaminates", study.cells.contaminates)
-    ):  # fmt: skip
-        yield from _unknown(place, "dimension", names or (), (AGGREGATE, *known))
-    if weights is not None:
-        if missing := ", ".join(name for name in known if name not in weights):
-            yield Problem("rubric.weights", f"every dimension needs a weight, 0 allowed (missing: {missing})")
-        if not sum(weights.values()) > 0:
-            yield Problem("rubric.weights", "at least one weight must be above 0")
 
 
 def planned_decisions(study: Study, cycles: Sequence[CycleKey]) -> list[Decision]:
@@ -326,15 +307,14 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
 
 def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with a judge of single decisions; nothing with a person."""
-    if not judge.human:
-        yield from _problems(place, judge, models, argument_problems)
+    return iter(()) if judge.human else _problems(place, judge, models, argument_problems)
 
 
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with a judge of seasons; nothing with a person."""
-    if not judge.human:
-        what = "cannot read whole records; reference models that can"
-        yield from _problems(place, judge, models, season_argument_problems, SEASON_PLANTED, what)
+    what = "cannot read whole records; reference models that can"
+    given = (place, judge, models, season_argument_problems, SEASON_PLANTED, what)
+    return iter(()) if judge.human else _problems(*given)
 
 
 def _problems(

@@ -53,7 +53,7 @@ def release_memory() -> None:
 
 
 def start(
-    folder: RunFolder, text: str, source: str, *, now: datetime, models: Mapping[str, Model],
+    folder: RunFolder, text: str, source: str, now: datetime, models: Mapping[str, Model],
     progress: Progress = silent,
 ) -> Locked:  # fmt: skip
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
@@ -62,16 +62,16 @@ def start(
     def first(study: Study) -> None:
         sent.append(study_canaries(folder, study, models, progress))
 
-    locked = lock(folder, text, source, now=now, models=models, first=first, progress=progress)
+    locked = lock(folder, text, source, now, models, progress, first)
     for one in sent:
         one.keep(folder, locked)
     return locked
 
 
-def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:
+def finish(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> Reported:
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
-    decide(folder, models, progress=progress)
-    judge(folder, models, progress=progress)
+    decide(folder, models, progress)
+    judge(folder, models, progress)
     study = open_locked(folder).study
     measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
@@ -79,7 +79,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
             folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, progress=progress
         )
     release_memory()  # what was rendered for the judges
-    measure(folder, progress=progress)
+    measure(folder, progress)
     claim(folder)
     return report(folder)
 
@@ -90,7 +90,7 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 
 def plan_calls(
-    folder: RunFolder, budget: int | None, *, effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    folder: RunFolder, budget: int | None, effect: float | None = None, prices: Mapping[str, float] = PRICES,
     progress: Progress = silent,
 ) -> CallPlan:  # fmt: skip
     """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
@@ -98,15 +98,15 @@ def plan_calls(
     verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
     progress("simulating studies", 0, 1)
     found = plan_calls_report(
-        honest_table(store, locked), locked.study, verdicts, measurements, budget_calls=budget, seed=locked.study.seed,
+        honest_table(store, locked), locked.study, verdicts, measurements, budget, locked.study.seed,
         effect=effect, prices=prices,
     )  # fmt: skip
     progress("simulating studies", 1, 1)
     return found
 
 
-def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:
+def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress = silent) -> Reported:
     """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now=now, models=models, progress=progress)
-    return finish(folder, models, progress=progress)
+    lock(folder, study, "demo.toml", now, models, progress)
+    return finish(folder, models, progress)

@@ -91,7 +91,7 @@ class VerdictFile(Result):
                 kind = one.claim.id.partition("[")[0]
                 judges = {} if kind.endswith(".beats") else self.panel.built_in
                 agents = {} if kind == "cell" else self.agents
-                built_in = stand_ins(english(), judges, agents, one.claim.subjects, made_by=made_by)
+                built_in = stand_ins(english(), judges, agents, one.claim.subjects, made_by)
                 said.append(Said(level, one.said, f"{built_in} {prose(one.condition or '')}".strip()))
             yield from said[:_SAID]
             if more := tuple(said[_SAID:]):
@@ -109,7 +109,7 @@ def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
 
 
 def verdict_file(
-    study: Study, plan_hash: str, verdicts: Sequence[Verdict], measurements: Sequence[Measurement], *,
+    study: Study, plan_hash: str, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
     preregistered: bool = True, amendments: Sequence[Amendment] = (),
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json``."""

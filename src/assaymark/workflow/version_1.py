@@ -103,7 +103,7 @@ def open_version_1(folder: RunFolder) -> Locked:
     if stored["format"] != "assaymark lock 1":
         raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
     text, source = read_text(folder.plan, "plan"), str(folder.plan)
-    study = parse_study(renewed_text(text, source=source), source=source)
+    study = parse_study(renewed_text(text, source), source=source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
     return Locked(
         study, rubric_of(study.rubric), stored["plan_hash"], stored["locked_at"], stored["preflight"],
@@ -133,17 +133,17 @@ def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) 
         )
 
 
-def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
+def adopt_rules(folder: RunFolder, now: datetime) -> Amendment:
     """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
     stored = _lock_1(folder)
     undo_unfinished(folder, stored)
     text, source = read_text(folder.plan, "plan"), str(folder.plan)
     if stored["format"] == "assaymark season lock 1":
         return _adopt(folder, stored, _season(folder, stored, text, source), now)
-    renewed = renewed_text(text, source=source)
+    renewed = renewed_text(text, source)
     if stored["format"] == "assaymark lock 1":
         return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
-    plan = parse_plan(renewed, source=source)
+    plan = parse_plan(renewed, source)
     before, texts, inputs = _without_new(plan), texts_of_stages(), stored["inputs"]
     lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
     hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
@@ -179,7 +179,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: da
 
 def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> _Renewed:
     study = parse_study(renewed, source=source)
-    before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source=source)), text, source)
+    before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source)), text, source)
     checked = check_plan(folder, study, source, None, refuse_hopeless=False)
     lock = study_lock(checked, stored["locked_at"], stored.get("date_probes", ()))
     return _Renewed(before, study, renewed, hash_before, lock)
@@ -191,7 +191,7 @@ def _study_1(
     """The fields of a study as version 1 had them, and the hash that it made of them."""
     if (tables := locked_tables(study, Store(folder))) != stored["tables"]:
         raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
-    raw, fields = read_toml(text, source=source), study.model_dump(mode="json")
+    raw, fields = read_toml(text, source), study.model_dump(mode="json")
     for table, names in _NEW.items():
         if kept := {name: value for name, value in fields.pop(table).items() if name not in names}:
             fields[table] = kept
@@ -205,9 +205,9 @@ def _study_1(
 
 def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> _Renewed:
     """Whether its market is still the one that it was locked on is asked by whoever opens it next."""
-    renewed = renewed_text(text, source=source)
-    season = season_of(renewed, stored, source=source)
-    found = find_season(folder, read_recorded(renewed, source=source), source=source) if season.recorded else None
+    renewed = renewed_text(text, source)
+    season = season_of(renewed, stored, source)
+    found = find_season(folder, read_recorded(renewed, source), source=source) if season.recorded else None
     before, texts, inputs = _without_new(season), season_texts(season), dict(stored["inputs"])
     hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
     if season.market.source == "synthetic":
@@ -239,9 +239,9 @@ def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "engine"}
 
 
-def renewed_text(text: str, *, source: str) -> str:
+def renewed_text(text: str, source: str) -> str:
     """The file of a plan of version 1 as one of version 2: in the lines of whoever wrote it, where they allow that."""
-    raw = read_toml(text, source=source)
+    raw = read_toml(text, source)
     wanted: dict[str, Any] = {**raw, "version": "2"}
     for table, fields in _WRITTEN.items():
         wanted[table] = {name: one for name, one in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}

@@ -78,39 +78,26 @@ def test_dates_horizons_names_and_identifiers_are_no_numbers(text):
     assert extract_numbers(text) == []
 
 
-def test_the_second_horizon_of_a_list_needs_no_unit_word():
-    assert [n.value for n in extract_numbers("+1.10% over 5 sessions, +0.17% over 21; next")] == [1.10, 0.17]
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("+1.10% over 5 sessions, +0.17% over 21; next", [1.10, 0.17]),  # the second horizon needs no unit word
+        ("IAU 5d +0.72% but 21d -3.16%", [0.72, -3.16]),
+        ("order 12345678901234567890", []),  # digits beyond any measure are an identifier
+        ("0.02354818566571848233", [0.02354818566571848233]),
+        ("0." + "1" * 26, []),
+        ("1,2345 and 5,12% and 1,,2 and ..5", [1.0, 5.12, 1.0, 2.0, 0.5]),
+    ],
+)
+def test_horizons_identifiers_and_mangled_separators(text, values):
+    assert [n.value for n in extract_numbers(text)] == pytest.approx(values)
 
 
-def test_a_number_after_a_horizon_keeps_its_sign():
-    assert [(n.quote, n.value) for n in extract_numbers("IAU 5d +0.72% but 21d -3.16%")] == [
-        ("+0.72%", 0.72),
-        ("-3.16%", -3.16),
-    ]
-
-
-def test_a_bare_integer_is_marked():
-    assert [(n.value, n.bare) for n in extract_numbers("245 advancing, 1,200 falling, +3 net, 7 %")] == [
-        (245.0, True),
-        (1200.0, False),
-        (3.0, False),
-        (7.0, False),
-    ]
-
-
-def test_precision_is_the_worth_of_the_last_printed_digit():
+def test_precision_is_the_worth_of_the_last_printed_digit_and_bare_integers_are_marked():
     found = extract_numbers("4.60%, 57k, 2.0 million, 7,509")
     assert [n.step for n in found] == [pytest.approx(step) for step in (0.01, 1000.0, 1e5, 1.0)]
-
-
-def test_digit_strings_beyond_any_measure_are_identifiers():
-    assert extract_numbers("order 12345678901234567890") == []
-    assert [n.value for n in extract_numbers("0.02354818566571848233")] == [pytest.approx(0.0235481856657)]
-    assert extract_numbers("0." + "1" * 26) == []
-
-
-def test_mangled_separators_do_not_raise():
-    assert [n.value for n in extract_numbers("1,2345 and 5,12% and 1,,2 and ..5")] == [1.0, 5.12, 1.0, 2.0, 0.5]
+    found = extract_numbers("245 advancing, 1,200 falling, +3 net, 7 %")
+    assert [(n.value, n.bare) for n in found] == [(245.0, True), (1200.0, False), (3.0, False), (7.0, False)]
 
 
 ALPHABET = st.sampled_from([*"0123456789.,-+−–$%xkMBT/() abcSPmd\n:年%", "bps", "million", "Aug ", "to ", "and "])
@@ -170,11 +157,6 @@ def test_names_symbols_ids_and_unique_words(text, expected):
     assert named(text) == expected
 
 
-def test_a_name_that_two_share_names_nobody():
-    twins = (Instrument(id="A1", name="World Fund"), Instrument(id="A2", name="World Fund"))
-    assert named("World Fund, or A1", twins) == ["A1"]
-
-
 def test_a_name_in_a_script_without_blanks_needs_no_boundary_there():
     people = (
         Instrument(id="G", name="黄金ETF", aliases=("黄金",)),
@@ -187,9 +169,10 @@ def test_a_name_in_a_script_without_blanks_needs_no_boundary_there():
     assert named("标普5001, 同名的", people) == []
 
 
-def test_a_ticker_that_is_a_word_is_found_in_upper_case_only():
-    it = (Instrument(id="TECH", symbol="IT"),)
-    assert named("it fell, IT rose", it) == ["TECH"]
+def test_a_name_that_two_share_names_nobody_and_a_ticker_that_is_a_word_needs_capitals():
+    twins = (Instrument(id="A1", name="World Fund"), Instrument(id="A2", name="World Fund"))
+    assert named("World Fund, or A1", twins) == ["A1"]
+    assert named("it fell, IT rose", (Instrument(id="TECH", symbol="IT"),)) == ["TECH"]
 
 
 def test_digits_inside_a_name_are_no_figure():
@@ -203,39 +186,26 @@ def test_a_line_that_begins_with_a_name_is_about_it(head):
     assert only(f"{head}up 3.1% lately", PARTIAL).subject == "GOLD"
 
 
-def test_later_lines_inherit_the_header():
+def test_later_lines_inherit_the_header_which_is_no_sentence_that_contains_a_name():
     found = audit("GOLD (rejected)\nEvidence: 3.12% gain\nCHIPS (selected)\nEvidence: down 5.47%", PARTIAL)
     assert [(f.subject, f.state) for f in found] == [("GOLD", "supported"), ("CHIPS", "supported")]
+    assert [f.subject for f in audit("Gold rose.\nThe rest lost 9.99%.", PARTIAL)] == [""]
 
 
-def test_a_sentence_that_merely_contains_a_name_is_no_header():
-    found = audit("Gold rose.\nThe rest lost 9.99%.", PARTIAL)
-    assert [f.subject for f in found] == [""]
+def test_canonical_forms():
+    forms = {"payrolls": "payroll", "52wk": "52w", "21s": "21d", "gas": "gas", "basis": "basis", "vol": "volatility"}
+    assert {word: canonical(word) for word in forms} == forms
 
 
 @pytest.mark.parametrize(
-    ("word", "form"),
+    ("text", "found"),
     [
-        ("payrolls", "payroll"),
-        ("52wk", "52w"),
-        ("21s", "21d"),
-        ("gas", "gas"),
-        ("basis", "basis"),
-        ("vol", "volatility"),
+        ("over five sessions, 6 months and a 52-week range", {"5d", "6m", "52w"}),
+        ("21日, 5个交易日, 3个月, 2周, 1年; 2025年3月2日", {"21d", "5d", "3m", "2w", "1y"}),
     ],
 )
-def test_canonical_forms(word, form):
-    assert canonical(word) == form
-
-
-def test_horizons_in_two_words():
-    text = "over five sessions, 6 months and a 52-week range"
-    assert SpokenHorizons(text).within(0, len(text)) == {"5d", "6m", "52w"}
-
-
-def test_horizons_in_a_script_without_blanks():
-    text = "21日, 5个交易日, 3个月, 2周, 1年; 2025年3月2日"
-    assert SpokenHorizons(text).within(0, len(text)) == {"21d", "5d", "3m", "2w", "1y"}
+def test_horizons_in_two_words_and_in_a_script_without_blanks(text, found):
+    assert SpokenHorizons(text).within(0, len(text)) == found
 
 
 def test_letters_that_change_length_in_lower_case_move_no_offset():

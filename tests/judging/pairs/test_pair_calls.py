@@ -204,8 +204,7 @@ def test_hostile_text_stays_in_its_fence(pairs, attack):
     pair = replace(pairs[0], u=Stimulus(text=attack))
     for order in pair.orders:
         _, task, candidates = pair_texts(pair, order, STRICT)
-        found = read_pair([task, candidates])
-        assert (found.first, found.second) == pair.slots(order)
+        assert read_pair([task, candidates])[2:] == pair.slots(order)
         outside = candidates
         for section in sections(candidates):
             outside = outside.replace(fence(section.label, section.content), "", 1)
@@ -222,10 +221,7 @@ def test_reading_gives_back_what_was_rendered(first, second):
 def test_the_task_is_read_back(pairs):
     for pair in pairs[::45]:
         _, task, candidates = pair_texts(pair, "uv", TIE_ALLOWED)
-        found = read_pair([task, candidates])
-        assert found.question == pair.brief.question
-        assert found.requirements == pair.brief.requirements
-        assert found.names == pair.brief.names
+        assert read_pair([task, candidates])[:2] == (pair.brief.question, pair.brief.requirements)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from statsmodels.stats.proportion import proportion_confint
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import StepRecord, author_probe, horizon_of, probe_calls, reference_season_judges
+from assaymark.judging.prompts import Read
 from assaymark.judging.season.calls import parse_guess, read_guess
-from assaymark.judging.season.plans import Read
 from assaymark.judging.season.record import market_lines
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Action, Agent, Fact, Rationale, content_id
@@ -204,18 +204,18 @@ def asked(spec, of=None):
 
 def test_a_probe_lists_the_agents_and_shows_the_record_without_them():
     (first, *_) = probes = probe_calls(horizons(), [judge()])
-    assert [probe.author for probe in probes] == list(OPTIONS)
+    assert [probe.agent for probe in probes] == list(OPTIONS)
     system, user = (message.text for message in first.call.messages)
     assert all(f'- "{name}"' in system for name in OPTIONS)
     assert not any(name in user for name in OPTIONS)
-    assert first.shown == (1, 2)
+    assert (first.part.first, first.part.last) == (1, 2)
     assert len({probe.call.messages[0].text for probe in probes}) == 1
 
 
 def test_of_a_split_horizon_the_first_part_is_shown():
     long = {name: horizon(6, text="word " * 1500) for name in OPTIONS}
     (probe, *_) = probe_calls(long, [judge()], budget=5000)
-    assert probe.shown == (1, 3)
+    assert (probe.part.first, probe.part.last) == (1, 3)
 
 
 def test_a_judge_that_knows_the_styles_is_above_chance():
@@ -279,7 +279,7 @@ def test_what_makes_no_accuracy_is_refused():
     with pytest.raises(InputError, match=r"at least two are needed \(got 1\)"):
         probe_calls({"desk": horizon(1)}, [judge()])
     answered = asked(judge())
-    other = [(replace(probe, options=OPTIONS[:2], trial=2, author="x"), read) for probe, read in answered[:1]]
+    other = [(replace(probe, options=OPTIONS[:2], agent="x"), read) for probe, read in answered[:1]]
     with pytest.raises(InputError) as caught:
         author_probe([*answered, answered[0], *other], level=1.0)
     said = str(caught.value)

@@ -15,14 +15,14 @@ from assaymark.engine import Reply, Text
 from assaymark.engine.providers.base import strict_schema
 from assaymark.errors import InputError
 from assaymark.judging import Invalid, horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
+from assaymark.judging.prompts import Read
 from assaymark.judging.season.calls import HORIZON_TEMPLATE, grader_version, horizon_texts, season_template
 from assaymark.judging.season.plans import (
     MOST_CLAIMS,
     MOST_NOTE_TOKENS,
     Asked,
     HorizonAnswer,
-    OutcomeAnswer,
-    Read,
+    Reasoned,
     horizon_schema,
     outcome_schema,
     parse_horizon,
@@ -396,7 +396,7 @@ def test_a_reply_that_is_no_answer_says_why():
 
 def test_an_outcome_is_a_number_and_a_reason():
     found = read_outcome_reply(Reply(text='{"outcome": 61, "reason": "ahead on most days"}', model="m"))
-    assert found.answer == OutcomeAnswer(61, "ahead on most days")
+    assert found.answer == Reasoned(61, "ahead on most days")
     assert read_outcome_reply(Reply(text='{"outcome": 61}', model="m")).state == "invalid"
 
 

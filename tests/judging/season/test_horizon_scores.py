@@ -19,6 +19,7 @@ from assaymark.judging import (
     HorizonGrades,
     HorizonLedger,
     HorizonScore,
+    OutcomeGrade,
     horizon_grades,
     horizon_ledger,
     horizon_of,
@@ -29,6 +30,7 @@ from assaymark.judging import (
     load_scoring,
     next_call,
     outcome_calls,
+    outcome_grade,
     reference_season_judges,
 )
 from assaymark.judging.season.calls import (
@@ -40,7 +42,6 @@ from assaymark.judging.season.calls import (
     quoted_spans,
 )
 from assaymark.judging.season.plans import HorizonClaim, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.scoring import OutcomeGrade, outcome_grade
 from assaymark.prompting import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse
@@ -129,14 +130,9 @@ def ledgered(*texts):
 
 def test_the_numeric_ledger_counts_what_the_material_says():
     _, ledger = ledgered(TRUE, FALSE)
-    assert ledger.supported == 1
-    assert ledger.contradicted == 2
+    assert (ledger.counts["supported"], ledger.counts["contradicted"]) == (1, 2)
     assert ledger.cap == pytest.approx(100 / 3)
-    assert ledger.supported_share + ledger.contradicted_share == pytest.approx(1.0)
-    _, silent = ledgered("Hm.", TRUE)
-    assert silent.silent_steps == 1
-    assert ledgered("Hm.")[1].supported_share is None
-    assert ledgered("Hm.")[1].contradicted_share is None
+    assert ledgered("Hm.")[1].cap is None
 
 
 def test_no_judge_can_score_a_contradicted_claim_as_supported():
@@ -170,7 +166,7 @@ def test_the_disagreement_of_the_ledgers_is_counted():
         "contradicted": {"supported": 1, "contradicted": 1},
         "not_verifiable": {"no number": 1},
     }
-    assert (said.agreed, said.strict, said.overruled) == (2, 1, 0)
+    assert (said.strict, said.overruled) == (1, 0)
     assert (said.misquoted, said.unnoticed, said.claims) == (2, 1, 6)
 
 
@@ -182,15 +178,15 @@ def test_without_a_number_that_can_be_decided_nothing_is_capped():
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.floats(0, 100))
 def test_a_cap_never_raises_a_grade(supported, contradicted, silent, given_):
-    counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
-    for one in capped({"claim_support": given_, "no_contradiction": given_}, HorizonLedger({}, counts)):
+    def found(contradicted):
+        counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
+        numbers = [SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count)]
+        return capped({"claim_support": given_, "no_contradiction": given_}, HorizonLedger({1: tuple(numbers)}))
+
+    for one, more in zip(found(contradicted), found(contradicted + 1), strict=True):
         assert one.counted <= one.given
         assert one.counted == one.given or one.counted == one.cap
-    more = HorizonLedger({}, {**counts, "contradicted": contradicted + 1})
-    assert (
-        capped({"claim_support": given_}, more)[0].counted
-        <= capped({"claim_support": given_}, HorizonLedger({}, counts))[0].counted
-    )
+        assert more.counted <= one.counted
 
 
 def test_a_ledger_needs_every_decision_and_context():
@@ -220,7 +216,7 @@ def test_outcomes_are_shown_in_a_call_of_their_own_and_nowhere_else():
     assert "5d\t0.0271828\t0.01\t2026-02-04T14:30:00Z" in shown
     assert "pe of 21.5" not in shown  # no reasons
     assert "market" not in shown
-    assert (planned.agent, planned.judge, planned.trial) == ("desk", "auditor", 1)
+    assert (planned.agent, planned.judge.name, planned.call.trial) == ("desk", "auditor", 1)
     assert "Decision" not in shown
     assert sorted(outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
     first = next_call(horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
@@ -352,20 +348,20 @@ def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
     replies = {}
     due = []
     for _ in range(9):
-        found = horizon_round(tasks(), replies.get)
-        due.append(len(found.due))
-        if found.finished:
+        asked, found = horizon_round(tasks(), replies.get)
+        due.append(len(asked))
+        if not asked:
             break
-        replies |= {planned.call.key: ask(planned) for planned in found.due}
+        replies |= {planned.call.key: ask(planned) for planned in asked}
     assert due == [6, 3, 3, 0]
-    assert [(one.agent, one.judge, len(one.parts), one.state) for one in found.grades] == [
+    assert [(one.agent, one.judge, len(one.parts), one.state) for one in found] == [
         (agent, judge.name, parts, "ok") for agent, parts in (("long", 3), ("short", 1)) for judge in panel()
     ]
-    assert horizon_round(tasks(), replies.get) == found
+    assert horizon_round(tasks(), replies.get) == ([], found)
 
 
 def test_a_round_of_nothing_is_finished():
-    assert horizon_round([], {}.get).finished
+    assert horizon_round([], {}.get) == ([], [])
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -373,12 +369,11 @@ def test_a_refusal_ends_its_task_and_no_other(at):
     replies = {}
     refused = Reply(text="", model="m", finish="refusal")
     for number in range(3):
-        found = horizon_round(tasks(), replies.get)
-        for planned in found.due:
+        for planned in horizon_round(tasks(), replies.get)[0]:
             bad = number == at and planned.task.judge.name == "reader" and planned.task.agent == "long"
             replies[planned.call.key] = refused if bad else ask(planned)
-    found = horizon_round(tasks(), replies.get)
-    assert found.finished
-    states = {(one.agent, one.judge): one.state for one in found.grades}
+    due, found = horizon_round(tasks(), replies.get)
+    assert not due
+    states = {(one.agent, one.judge): one.state for one in found}
     assert states.pop(("long", "reader")) == "refused"
     assert set(states.values()) == {"ok"}

@@ -235,7 +235,7 @@ def test_an_outcome_is_the_share_above_the_benchmark():
         for one, value, bench in zip(found.steps, (0.02, 0.01, -0.01, -0.02), (0.01, None, None, -0.03), strict=True)
     ]
     (planned,) = outcome_calls(made, found, outcomes, judge, PLAN)
-    assert read_outcome_reply(ask(planned.call)).answer.outcome == 75
+    assert read_outcome_reply(ask(planned.call)).answer.value == 75
 
 
 def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():

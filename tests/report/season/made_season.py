@@ -11,10 +11,9 @@ from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
 from assaymark.claims import said
-from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, judge_score, load_scoring, season_table
+from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, SeasonTable, judge_score, load_scoring, season_table
 from assaymark.judging.season.plans import SubComponent
 from assaymark.judging.season.record import AuditLine
-from assaymark.judging.season.table import SeasonTable
 from assaymark.records import EvidenceState
 from assaymark.report.season import (
     SeasonAgent,

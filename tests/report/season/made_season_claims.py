@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 
 from assaymark.claims import ENGLISH, Catalogue, Place, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
-from assaymark.judging.season.table import SeasonTable
+from assaymark.judging import SeasonTable
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
 from assaymark.report.season import SeasonAgent
 

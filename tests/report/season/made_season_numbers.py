@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from assaymark.judging.season.table import SeasonTable
+from assaymark.judging import SeasonTable
 from assaymark.records import Measurement
 from assaymark.report.season import SeasonAgent, SeasonGradeView, SeasonJudge, SeasonPath
 

@@ -210,65 +210,50 @@ def statements_of(text: str, context: Context, actions: Sequence[Action], book: 
     """Read a text against its material."""
     mentions = mentions_in(text, context)
     figures = outside(figures_in(text), mentions)
-    # The numeric fields of each instrument with their values and units
+    # The numeric fields of each instrument, with their kinds and horizons, values and units
     fields: dict[str, list[tuple[_Field, float, str]]] = {}
     for fact in context.facts:
         if fact.instrument and not isinstance(fact.value, str):
-            fields.setdefault(fact.instrument, []).append((_field(fact.field), float(fact.value), fact.unit))
+            parts = fact.field.lower().replace("-", "_").split("_")
+            spans = [part for part in parts if part[:1].isdigit()]
+            kinds = frozenset(part for part in parts if not part[:1].isdigit())
+            field = _Field(fact.field, kinds, spans[0] if spans else "")
+            fields.setdefault(fact.instrument, []).append((field, float(fact.value), fact.unit))
     found: dict[str, list[Stated]] = {"feature": [], "amount": [], "limit": [], "order": []}
     unread = []
     for start, end in sentences_of(text):
         near = [one for one in figures if start <= one.start < end]
         said = [one for one in mentions if start <= one.start < end]
         for at, figure in enumerate(near):
-            left = near[at - 1].end if at else start
-            right = near[at + 1].start if at + 1 < len(near) else end
-            place = _Place(text, start, end, left, right, figure, said)
-            read = _order(place, actions) or _feature(place, fields) or (book and _amount(place, book))
+            lead = text[near[at - 1].end if at else start : figure.start].lower()
+            tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
+            before = [one for one in said if one.end <= figure.start]
+            after = [one for one in said if one.start >= figure.end]
+            read = _ordered(figure, lead, after, actions)
+            if read is None and (named := [*before[-1:], *after[:1]]):
+                name = named[0].instrument
+                read = _feature(figure, lead, tail, name, fields.get(name, ()))
+            if read is None and book is not None:
+                read = _amount(figure, lead, tail, text[start : figure.start].lower(), book)
             if read:
                 found[read[0]].append(read[1])
             else:
                 unread.append(figure)
-    return Statements(
-        features=tuple(found["feature"]),
-        amounts=tuple(found["amount"]),
-        limits=tuple(found["limit"]),
-        orders=tuple(found["order"]),
-        unread=tuple(unread),
-    )
+    features, amounts, limits, orders = (tuple(found[kind]) for kind in ("feature", "amount", "limit", "order"))
+    return Statements(features, amounts, limits, orders, tuple(unread))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A figure in its sentence ``start:end``, with the ends of the figures beside it."""
-
-    text: str
-    start: int
-    end: int
-    left: int
-    right: int
-    figure: Figure
-    mentions: Sequence[Mention]
-
-    @property
-    def lead(self) -> str:
-        """From the figure before, or the sentence's start, to this one."""
-        return self.text[self.left : self.figure.start].lower()
-
-    @property
-    def tail(self) -> str:
-        """From this figure to the next, or the sentence's end."""
-        return self.text[self.figure.end : self.right].lower()
-
-    def instrument(self) -> str:
-        """Whom the figure is about: the last one named before it in the sentence, else the first one behind it."""
-        before = [one.instrument for one in self.mentions if one.end <= self.figure.start]
-        after = [one.instrument for one in self.mentions if one.start >= self.figure.end]
-        return before[-1] if before else (after[0] if after else "")
-
-    def before(self) -> str:
-        """The whole sentence up to the figure."""
-        return self.text[self.start : self.figure.start].lower()
+def _ordered(
+    figure: Figure, lead: str, after: Sequence[Mention], actions: Sequence[Action]
+) -> tuple[str, Stated] | None:
+    """A quantity between a verb of trading and an instrument; what is not ordered counts as 0."""
+    verbs = [_TRADES[word] for word in _WORD.findall(lead) if word in _TRADES]
+    if not verbs or not after or figure.percent or after[0].start - figure.end > 12:
+        return None
+    name = after[0].instrument
+    sizes = [one.quantity or 0.0 for one in actions if one.instrument == name and one.kind == verbs[-1]]
+    actual = min(sizes, key=lambda size: abs(size - figure.value), default=0.0)
+    return "order", Stated(figure, verbs[-1], name, figure.value, actual)
 
 
 class _Field(NamedTuple):
@@ -277,25 +262,13 @@ class _Field(NamedTuple):
     horizon: str
 
 
-Fields = Mapping[str, Sequence[tuple[_Field, float, str]]]
-
-
-@lru_cache(maxsize=1024)
-def _field(name: str) -> _Field:
-    """The words and the horizon in a field's name."""
-    parts = name.lower().replace("-", "_").split("_")
-    spans = [part for part in parts if part[:1].isdigit()]
-    return _Field(name, frozenset(part for part in parts if not part[:1].isdigit()), spans[0] if spans else "")
-
-
-def _feature(place: _Place, fields: Fields) -> tuple[str, Stated] | None:
-    name = place.instrument()
-    known = fields.get(name)
-    if not known:
-        return None
+def _feature(
+    figure: Figure, lead: str, tail: str, name: str, known: Sequence[tuple[_Field, float, str]]
+) -> tuple[str, Stated] | None:
+    """A figure held against a field of the instrument that it is about."""
     # "return_60m of it: 0.8%" has nothing between its mark and the figure
-    pieces = [piece for piece in _BREAK.split(place.lead.replace("_", " ")) if _WORD.search(piece)]
-    clause, ahead = pieces[-1] if pieces else "", _BREAK.split(place.tail.replace("_", " "))[0]
+    pieces = [piece for piece in _BREAK.split(lead.replace("_", " ")) if _WORD.search(piece)]
+    clause, ahead = pieces[-1] if pieces else "", _BREAK.split(tail.replace("_", " "))[0]
     words = [_SAME.get(word, word) for word in _WORD.findall(clause)]
     behind = [_SAME.get(word, word) for word in _WORD.findall(ahead)]
     moving = {*words[-2:], *behind[:1]} & (_DOWN | _UP)
@@ -312,7 +285,6 @@ def _feature(place: _Place, fields: Fields) -> tuple[str, Stated] | None:
     if len(fits) != 1:
         return None
     field, value, unit = fits[0]
-    figure = place.figure
     stated = figure.value if figure.signed else -figure.value if moving & _DOWN else figure.value
     actual = value * 100 if figure.percent and unit not in ("percent", "pct") else value
     return "feature", Stated(figure, field.name, name, stated, actual)
@@ -340,38 +312,25 @@ def _cues(part: str) -> list[str]:
     return [one.lastgroup or "" for one in _CUE.finditer(part)]
 
 
-def _amount(place: _Place, book: Book) -> tuple[str, Stated] | None:
+def _amount(figure: Figure, before: str, after: str, sentence: str, book: Book) -> tuple[str, Stated] | None:
     """A figure held against an amount or a limit; shares are kept as ratios and printed in percent."""
-    lead, tail = _cues(place.lead), _cues(_BREAK.split(place.tail)[0])
-    cues = _cues(place.before())
+    lead, tail, cues = _cues(before), _cues(_BREAK.split(after)[0]), _cues(sentence)
     subject = next((cue for cue in reversed(cues) if cue in _SUBJECTS), "")
     kind, values = "amount", book.amounts
     if lead and lead[-1] in ("cap", "floor"):
         kind, values, name = "limit", book.limits, _LIMIT_OF.get(subject, "")
-    elif place.figure.percent:
+    elif figure.percent:
         name = _SHARE_OF.get(subject or next((cue for cue in tail if cue in _SUBJECTS), ""), "")
     else:
         name = "residual" if "residual" in lead else lead[-1] if lead else (tail[0] if tail else "")
         name = "" if name in ("cap", "floor", "largest") else name
         # "much remains open, at 0.45" leaves no cash
         if name == "residual" and not {"cash", "cost", "proceeds"} & {*cues}:
-            name = "residual" if re.search(r"\bresidual\b", place.lead) else ""
+            name = "residual" if re.search(r"\bresidual\b", before) else ""
     actual = values.get(name)
     if actual is None:
         return None
-    return kind, Stated(place.figure, name, "", place.figure.value, actual * 100 if place.figure.percent else actual)
-
-
-def _order(place: _Place, actions: Sequence[Action]) -> tuple[str, Stated] | None:
-    """A quantity between a verb of trading and an instrument; what is not ordered counts as 0."""
-    verbs = [_TRADES[word] for word in _WORD.findall(place.lead) if word in _TRADES]
-    after = [one for one in place.mentions if place.figure.end <= one.start]
-    if not verbs or not after or place.figure.percent or after[0].start - place.figure.end > 12:
-        return None
-    name = after[0].instrument
-    sizes = [one.quantity or 0.0 for one in actions if one.instrument == name and one.kind == verbs[-1]]
-    actual = min(sizes, key=lambda size: abs(size - place.figure.value), default=0.0)
-    return "order", Stated(place.figure, verbs[-1], name, place.figure.value, actual)
+    return kind, Stated(figure, name, "", figure.value, actual * 100 if figure.percent else actual)
 
 
 _LIKENESS_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")

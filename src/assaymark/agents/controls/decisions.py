@@ -28,7 +28,6 @@ Source = tuple[str, Context, Decision | None]
 def cell_decision(
     kind: DerivationKind,
     composed: Composed,
-    *,
     context_id: str,
     record_id: str,
     cluster: str,
@@ -168,8 +167,7 @@ def cell_decisions(
         reason = "there is nothing left to make one from"
         while idle < len(members):
             for at in order:
-                idle += 1
-                draws += 1
+                idle, draws = idle + 1, draws + 1
                 _, context, decision = source = members[int(at)]
                 own = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
                 try:
@@ -199,18 +197,8 @@ def cell_decisions(
                 del queues[cluster]
                 continue
             (context_id, context, _), composed, own = made
-            found.append(
-                cell_decision(
-                    kind,
-                    composed,
-                    context_id=context_id,
-                    record_id=f"{name}-{seed}-{len(found) + 1:04d}",
-                    cluster=cluster,
-                    family=family,
-                    seed=own,
-                    decided_at=context.cutoff + timedelta(seconds=1),
-                )
-            )
+            record_id, at = f"{name}-{seed}-{len(found) + 1:04d}", context.cutoff + timedelta(seconds=1)
+            found.append(cell_decision(kind, composed, context_id, record_id, cluster, family, own, at))
     if len(found) < count and reasons is None:
         raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
     return found

@@ -84,7 +84,24 @@ class _NothingDrawnError(Exception):
 
 
 def _draft(context: Context, rng: np.random.Generator, style: str) -> Composed:
-    order = _breaking_order(context, rng)
+    barred = any(rule.kind == "allow_short" and not rule.limit for rule in context.constraints)
+    short = int(rng.integers(4 if barred else 3)) == 3
+    prices = prices_of(context)
+    names = [item.id for item in context.instruments if prices.get(item.id, 0.0) > 0]
+    if not names or context.portfolio is None:
+        raise NotMeasurableError("cell_a needs a portfolio and an instrument with a price (got neither or one of them)")
+    name = names[int(rng.integers(len(names)))]
+    price, nav, units = prices[name], context.portfolio.nav, context.portfolio.positions.get(name, 0.0)
+    if short:
+        quantity = units + nav * float(rng.uniform(0.1, 0.25)) / price
+    else:
+        cap = next((rule.limit for rule in context.constraints if rule.kind == "max_weight"), 1.0)
+        value = nav * cap * float(rng.uniform(1.35, 2.1)) - units * price
+        quantity = max(value, 0.2 * nav) / price
+    order = Action(instrument=name, kind="short" if short else "buy", quantity=round(quantity, 1))
+    breaking_order_book = book_if_any(context, (order,))
+    if breaking_order_book is None or not breaking_order_book.broken:
+        raise _NothingDrawnError
     book = book_of(context, (order,))
     held = held_values(context, (order,))
     opening = " ".join([one_of(phrases()["openings"], rng), *some_of(phrases()["theses"], rng, 2)])
@@ -105,29 +122,6 @@ def _draft(context: Context, rng: np.random.Generator, style: str) -> Composed:
     text = styled("\n\n".join([opening, *evidence, decision, account, closing]), signature(style))
     confidence = round(float(rng.uniform(*_CONFIDENCE)), 2)
     return Composed(kind="cell_a", actions=(order,), text=text, confidence=confidence, known_scores=KNOWN_SCORES)
-
-
-def _breaking_order(context: Context, rng: np.random.Generator) -> Action:
-    """An order that breaks at least one limit: too much of one thing, more than the cash, or a short that is barred."""
-    barred = any(rule.kind == "allow_short" and not rule.limit for rule in context.constraints)
-    short = int(rng.integers(4 if barred else 3)) == 3
-    prices = prices_of(context)
-    names = [item.id for item in context.instruments if prices.get(item.id, 0.0) > 0]
-    if not names or context.portfolio is None:
-        raise NotMeasurableError("cell_a needs a portfolio and an instrument with a price (got neither or one of them)")
-    name = names[int(rng.integers(len(names)))]
-    price, nav, units = prices[name], context.portfolio.nav, context.portfolio.positions.get(name, 0.0)
-    if short:
-        quantity = units + nav * float(rng.uniform(0.1, 0.25)) / price
-    else:
-        cap = next((rule.limit for rule in context.constraints if rule.kind == "max_weight"), 1.0)
-        value = nav * cap * float(rng.uniform(1.35, 2.1)) - units * price
-        quantity = max(value, 0.2 * nav) / price
-    order = Action(instrument=name, kind="short" if short else "buy", quantity=round(quantity, 1))
-    book = book_if_any(context, (order,))
-    if book is None or not book.broken:
-        raise _NothingDrawnError
-    return order
 
 
 def _evidence(context: Context, order: Action, held: Sequence[float], rng: np.random.Generator) -> list[str]:
@@ -343,8 +337,42 @@ def _made(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> C
 def _reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     opening = next((words for words in SIGNATURES.values() if text.startswith(words)), "")
     kept: dict[str, str] = {}
-    masked = _masked(text[len(opening) :].lstrip() if opening else text, context, kept)
-    masked = "\n\n".join(_shuffled(part, rng, pinned=bool(opening)) for part in masked.split("\n\n"))
+    # The text with a token in place of every name and every number.
+    masked_text = text[len(opening) :].lstrip() if opening else text
+    numbers = count()
+
+    def hide(mark: str, said: str) -> str:
+        token = f"{mark}{next(numbers)}{_END}"
+        kept[token] = said
+        return token
+
+    masked_found, at = "", 0
+    for one in mentions_in(masked_text, context):
+        masked_found += masked_text[at : one.start] + hide(_NAME, masked_text[one.start : one.end])
+        at = one.end
+    masked_found += masked_text[at:]
+    parts = _TOKEN.split(masked_found)
+    tokens = [*_TOKEN.findall(masked_found), ""]
+    masked = "".join(
+        _NUMERAL.sub(lambda one: hide(_NUMBER, one.group()), part) + token
+        for part, token in zip(parts, tokens, strict=True)
+    )
+    # A paragraph with its blocks in a drawn order: a sentence and those that lean on it move together.
+    shuffleds: list[str] = []
+    for part in masked.split("\n\n"):
+        pinned = bool(opening)
+        blocks: list[list[str]] = []
+        for start, end in sentences_of(part):
+            sentence = part[start:end]
+            joined = blocks and (_LEANS.match(sentence) or blocks[-1][-1].endswith(";"))
+            if joined:
+                blocks[-1].append(sentence)
+            else:
+                blocks.append([sentence])
+        head, rest = (blocks[:1], blocks[1:]) if pinned else ([], blocks)
+        order = [rest[int(at)] for at in rng.permutation(len(rest))]
+        shuffleds.append(" ".join(sentence for block in (*head, *order) for sentence in block))
+    masked = "\n\n".join(shuffleds)
     # A text whose rewordings all make it longer comes back to its length where some of it is kept.
     keep = float(rng.uniform(0.0, _MOST_KEPT))
     rules, phrase, others = _rules()
@@ -368,28 +396,6 @@ def _reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     masked = phrase.sub(reworded, _SO.sub(turned, masked))
     plain = _capitals(_TOKEN.sub(lambda found: kept[found.group()], masked), bool(opening))
     return f"{opening} {plain}" if opening else plain
-
-
-def _masked(text: str, context: Context, kept: dict[str, str]) -> str:
-    """The text with a token in place of every name and every number."""
-    numbers = count()
-
-    def hide(mark: str, said: str) -> str:
-        token = f"{mark}{next(numbers)}{_END}"
-        kept[token] = said
-        return token
-
-    found, at = "", 0
-    for one in mentions_in(text, context):
-        found += text[at : one.start] + hide(_NAME, text[one.start : one.end])
-        at = one.end
-    found += text[at:]
-    parts = _TOKEN.split(found)
-    tokens = [*_TOKEN.findall(found), ""]
-    return "".join(
-        _NUMERAL.sub(lambda one: hide(_NUMBER, one.group()), part) + token
-        for part, token in zip(parts, tokens, strict=True)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,38 +426,22 @@ def _rules() -> tuple[tuple[_Rule, ...], re.Pattern[str], dict[str, tuple[str, .
     lower = {phrase.lower(): tuple(others) for phrase, others in raw["phrases"].items()}
     ordered = sorted(lower, key=lambda one: (-len(one), one))
     phrase = re.compile(r"(?<![\w'])(?:" + "|".join(map(re.escape, ordered)) + r")(?![\w'])", re.IGNORECASE)
-    return tuple(_Rule(_pattern(source), tuple(ways)) for source, ways in sentences), phrase, lower
+    # A source as a pattern: slots become groups, and case does not matter.
+    patterns: list[_Rule] = []
+    for source, ways in sentences:
+        kinds = {"#": f"{_NUMBER}[0-9]+{_END}", "@": f"{_NAME}[0-9]+{_END}", "*": r"[A-Za-z]+(?: [a-z]+)?"}
+        parts = _SLOT.split(source)
+        slots = [*_SLOT.findall(source), ""]
+        made = "".join(
+            re.escape(part) + (f"(?P<{_group(slot)}>{kinds[slot[0]]})" if slot else "")
+            for part, slot in zip(parts, slots, strict=True)
+        )
+        patterns.append(_Rule(re.compile(rf"(?<!\w){made}(?!\w)", re.IGNORECASE), tuple(ways)))
+    return tuple(patterns), phrase, lower
 
 
 def _group(slot: str) -> str:
     return {"#": "n", "@": "x", "*": "w"}[slot[0]] + slot[1]
-
-
-def _pattern(source: str) -> re.Pattern[str]:
-    """A source as a pattern: slots become groups, and case does not matter."""
-    kinds = {"#": f"{_NUMBER}[0-9]+{_END}", "@": f"{_NAME}[0-9]+{_END}", "*": r"[A-Za-z]+(?: [a-z]+)?"}
-    parts = _SLOT.split(source)
-    slots = [*_SLOT.findall(source), ""]
-    made = "".join(
-        re.escape(part) + (f"(?P<{_group(slot)}>{kinds[slot[0]]})" if slot else "")
-        for part, slot in zip(parts, slots, strict=True)
-    )
-    return re.compile(rf"(?<!\w){made}(?!\w)", re.IGNORECASE)
-
-
-def _shuffled(part: str, rng: np.random.Generator, *, pinned: bool) -> str:
-    """A paragraph with its blocks in a drawn order: a sentence and those that lean on it move together."""
-    blocks: list[list[str]] = []
-    for start, end in sentences_of(part):
-        sentence = part[start:end]
-        joined = blocks and (_LEANS.match(sentence) or blocks[-1][-1].endswith(";"))
-        if joined:
-            blocks[-1].append(sentence)
-        else:
-            blocks.append([sentence])
-    head, rest = (blocks[:1], blocks[1:]) if pinned else ([], blocks)
-    order = [rest[int(at)] for at in rng.permutation(len(rest))]
-    return " ".join(sentence for block in (*head, *order) for sentence in block)
 
 
 def _cased(way: str, found: re.Match[str]) -> str:
@@ -492,12 +482,24 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         The text has no number that can be made wrong, or no draw was admissible.
     """
     text = judged_text(decision)
-    choices = _figure_choices(text, decision, context)
+    held = held_values(context, decision.actions)
+    said = statements_of(text, context, decision.actions, book_if_any(context, decision.actions))
+    # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
+    choices: list[tuple[Figure, bool, bool]] = []
+    for one in said.features:
+        if one.right and _telling(one.figure):
+            kind, figure = one.about.split("_")[0], one.figure
+            choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
+    if not choices:
+        amounts = [one for one in said.amounts if one.right and one.about in RECONCILED and _telling(one.figure)]
+        choices = [(one.figure, False, False) for one in amounts]
+    if not choices:
+        loose = [one for one in outside(figures_in(text), mentions_in(text, context)) if _telling(one)]
+        choices = [(one, False, False) for one in loose if is_held(held, abs(one.value), one.half)]
     if not choices:
         raise NotMeasurableError(
             "fact_flip cannot be made from this decision: its text states no number that the material holds"
         )
-    held = held_values(context, decision.actions)
 
     def draw(_: int) -> Composed | None:
         figure, signed, place = choices[int(rng.integers(len(choices)))]
@@ -508,30 +510,6 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
         return _made("fact_flip", decision, flipped, change=Change(figure.quote, new, figure.start))
 
     return drawn("fact_flip", draw, context)
-
-
-FigureChoice = tuple[Figure, bool, bool]
-"""A figure, whether its sign can be turned, and whether it is a place between 0 and 1."""
-
-
-def _figure_choices(text: str, decision: Decision, context: Context) -> list[FigureChoice]:
-    """The figures that may be changed: of the best sort that the text has any of."""
-    book = book_if_any(context, decision.actions)
-    said = statements_of(text, context, decision.actions, book)
-    features = []
-    for one in said.features:
-        if one.right and _telling(one.figure):
-            kind = one.about.split("_")[0]
-            place = kind == "range" and not one.figure.percent
-            features.append((one.figure, one.figure.signed and kind in _SIGNED, place))
-    if features:
-        return features
-    amounts = [one for one in said.amounts if one.right and one.about in RECONCILED and _telling(one.figure)]
-    if amounts:
-        return [(one.figure, False, False) for one in amounts]
-    held = held_values(context, decision.actions)
-    loose = outside(figures_in(text), mentions_in(text, context))
-    return [(one, False, False) for one in loose if _telling(one) and is_held(held, abs(one.value), one.half)]
 
 
 def _telling(figure: Figure) -> bool:
@@ -591,7 +569,27 @@ def _fitted(text: str, decision: Decision, context: Context, tokens: int, rng: n
     if low <= have <= high:
         return text
     if have > high:
-        return _shortened(text, low, high)
+        spans = sentences_of(text)
+        sizes = [token_count(text[start:end]) for start, end in spans]
+        worth = [len(figures_in(text[start:end])) for start, end in spans]
+        best: dict[int, tuple[int, tuple[int, ...]]] = {sizes[0]: (worth[0], (0,))} if spans else {}
+        for at in range(1, len(spans)):
+            for size, (value, chosen) in list(best.items()):
+                total = size + sizes[at]
+                if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
+                    best[total] = (value + worth[at], (*chosen, at))
+        fits = {size: one for size, one in best.items() if low <= size <= high}
+        if not fits:
+            return None
+        value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))]
+        if sum(worth) and not value:
+            return None
+        found = text[spans[0][0] : spans[0][1]]
+        for before, at in pairwise(chosen):
+            # A new paragraph begins where one began between the chosen sentences.
+            between = text[spans[before][1] : spans[at][0]]
+            found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
+        return found
     added = _additions(text, decision, context, low - have, high - have, rng)
     return None if added is None else " ".join([text, *added])
 
@@ -617,28 +615,3 @@ def _additions(
             found.append(fits[int(rng.integers(len(fits)))])
             have += token_count(found[-1])
     return None
-
-
-def _shortened(text: str, low: float, high: float) -> str | None:
-    """The first sentence and as many others as fit, those with numbers before those without; paragraphs are kept."""
-    spans = sentences_of(text)
-    sizes = [token_count(text[start:end]) for start, end in spans]
-    worth = [len(figures_in(text[start:end])) for start, end in spans]
-    best: dict[int, tuple[int, tuple[int, ...]]] = {sizes[0]: (worth[0], (0,))} if spans else {}
-    for at in range(1, len(spans)):
-        for size, (value, chosen) in list(best.items()):
-            total = size + sizes[at]
-            if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
-                best[total] = (value + worth[at], (*chosen, at))
-    fits = {size: one for size, one in best.items() if low <= size <= high}
-    if not fits:
-        return None
-    value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))]
-    if sum(worth) and not value:
-        return None
-    found = text[spans[0][0] : spans[0][1]]
-    for before, at in pairwise(chosen):
-        # A new paragraph begins where one began between the chosen sentences.
-        between = text[spans[before][1] : spans[at][0]]
-        found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
-    return found

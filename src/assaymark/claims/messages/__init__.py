@@ -163,7 +163,7 @@ def languages() -> tuple[str, ...]:
 
 def stand_ins(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
-    *, made_by: str = "agents",
+    made_by: str = "agents",
 ) -> str:  # fmt: skip
     """The sentence to say with a claim whose judges or agents are built in; empty where none is."""
     graded, made = (bool(who) and all(who.values()) for who in (judges, agents))

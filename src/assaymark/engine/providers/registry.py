@@ -71,7 +71,7 @@ class Models(Mapping[str, Model]):
         self._made: dict[str, Model] = {}
         self.prices, self.purse, self._strict = prices, purse, strict
 
-    def paid_from(self, purse: Purse | None, prices: Prices, *, strict: bool = False) -> Models:
+    def paid_from(self, purse: Purse | None, prices: Prices, strict: bool = False) -> Models:
         """The same models at these prices; with a purse, calls are asked only as long as it pays."""
         return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
 

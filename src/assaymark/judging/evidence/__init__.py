@@ -6,8 +6,9 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 
 from __future__ import annotations
 
-from assaymark.judging.evidence.context_index import Material, OwnNumbers
+from assaymark.judging.evidence.context_index import Material, OwnNumbers, own_numbers
 from assaymark.judging.evidence.ledger import (
+    ROW_RULES,
     Finding,
     audit_texts,
     chance_corrected,
@@ -18,6 +19,7 @@ from assaymark.judging.evidence.ledger import (
 from assaymark.judging.evidence.mention import extract_numbers
 
 __all__ = [
+    "ROW_RULES",
     "Finding",
     "Material",
     "OwnNumbers",
@@ -27,4 +29,5 @@ __all__ = [
     "extract_numbers",
     "forecast_mismatches",
     "numeric_ledger",
+    "own_numbers",
 ]

@@ -29,7 +29,7 @@ from assaymark.judging.evidence.words import (
     words_of,
 )
 from assaymark.judging.prompts import book_of
-from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
+from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Series
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -142,18 +142,40 @@ class Material:
     @classmethod
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
+        # What was held before the decision, as facts.
+        if context.portfolio is None:
+            holdings = []
+        else:
+            totals = [("portfolio cash", context.portfolio.cash), ("portfolio nav value", context.portfolio.nav)]
+            found = [
+                Fact(
+                    id=f"portfolio.{name}",
+                    instrument="",
+                    field=name,
+                    value=value,
+                    unit="usd",
+                    available_at=context.cutoff,
+                    note=name,
+                )
+                for name, value in totals
+            ]
+            found += [
+                Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
+                     available_at=context.cutoff)
+                for name, units in context.portfolio.positions.items()
+            ]  # fmt: skip
+            holdings = found
         return cls.build(
-            facts=[*context.facts, *_holdings(context.portfolio, context)],
-            instruments=context.instruments,
-            rules=(*context.constraints, context.prompt),
-            completeness=context.completeness,
-            series=context.series,
+            [*context.facts, *holdings],
+            context.instruments,
+            (*context.constraints, context.prompt),
+            context.completeness,
+            context.series,
         )
 
     @classmethod
     def build(
         cls,
-        *,
         facts: Sequence[Fact],
         instruments: Sequence[Instrument] = (),
         rules: Sequence[Constraint | str] = (),
@@ -168,12 +190,40 @@ class Material:
         # The instrument that field names measure against (``beta_spy_63s``), or -1.
         alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
         benchmark = next((row for row in alone if row >= 0), -1)
+        # The prices of an instrument at several times, where facts state them one by one.
+        shown: dict[str, dict[datetime, float]] = defaultdict(dict)
+        for fact in facts:
+            if fact.instrument and fact.as_of is not None and fact.field.replace("_", " ").lower() in _BARS:
+                for value, _ in _parts(fact):
+                    shown[fact.instrument].setdefault(fact.as_of, value)
+        # Numbers of constraints, and of the lines of prompts that oblige the agent to something.
+        found: list[Entry] = []
+        for one in rules:
+            if isinstance(one, Constraint):
+                words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
+                # A limit of a kind has other names in a sentence, beside its own.
+                said = next((also for start, also in _LIMIT_WORDS.items() if one.kind.startswith(start)), frozenset())
+                found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
+            else:
+                found += _rules_of_text(one)
         return cls(
             subjects=subjects,
             cells=cells,
             free=_free([fact for fact in facts if not fact.instrument]),
-            rules=_rules(rules),
-            series=MappingProxyType(_bars_in(facts) | {one.instrument: one for one in series}),
+            rules=_bag(found),
+            series=MappingProxyType(
+                {
+                    name: Series(
+                        instrument=name,
+                        interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
+                        times=tuple(sorted(bars)),
+                        close=tuple(bars[at] for at in sorted(bars)),
+                    )
+                    for name, bars in shown.items()
+                    if len(bars) > 1
+                }
+                | {one.instrument: one for one in series}
+            ),
             benchmark=benchmark,
             completeness=completeness,
             prompts=tuple(one for one in rules if isinstance(one, str)),
@@ -199,44 +249,7 @@ def _name_words(name: str) -> frozenset[str]:
     return frozenset(words_of(name.replace("_", " ")).forms)
 
 
-def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
-    """What was held before the decision, as facts."""
-    if portfolio is None:
-        return []
-    totals = [("portfolio cash", portfolio.cash), ("portfolio nav value", portfolio.nav)]
-    found = [
-        Fact(id=f"portfolio.{name}", instrument="", field=name, value=value, unit="usd", available_at=context.cutoff,
-             note=name)
-        for name, value in totals
-    ]  # fmt: skip
-    found += [
-        Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
-             available_at=context.cutoff)
-        for name, units in portfolio.positions.items()
-    ]  # fmt: skip
-    return found
-
-
 _BARS = frozenset(("close", "price", "last", "last price", "adj close", "adjusted close", "previous close"))
-
-
-def _bars_in(facts: Sequence[Fact]) -> dict[str, Series]:
-    """The prices of an instrument at several times, where facts state them one by one."""
-    shown: dict[str, dict[datetime, float]] = defaultdict(dict)
-    for fact in facts:
-        if fact.instrument and fact.as_of is not None and fact.field.replace("_", " ").lower() in _BARS:
-            for value, _ in _parts(fact):
-                shown[fact.instrument].setdefault(fact.as_of, value)
-    return {
-        name: Series(
-            instrument=name,
-            interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
-            times=tuple(sorted(bars)),
-            close=tuple(bars[at] for at in sorted(bars)),
-        )
-        for name, bars in shown.items()
-        if len(bars) > 1
-    }
 
 
 _FINEST = 1e-12
@@ -276,7 +289,7 @@ def field_label(name: str) -> FieldLabel:
     horizons = [word for word in words if is_horizon(word)]
     kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
     return FieldLabel(
-        kinds=kinds,
+        kinds,
         horizon=horizons[0] if horizons else "",
         signed=not (kinds & _UNSIGNED_KINDS),
         depth=bool(kinds & _DEPTH_KINDS),
@@ -303,15 +316,15 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
         if key not in known:
             known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
     return Cells(
-        values=Values.of([(item[3], item[4]) for item in expanded]),
-        labels=labels,
-        label=label,
-        ids=tuple(item[2] for item in expanded),
-        bounds=bounds,
-        depth=np.array([one.depth for one in labels], dtype=bool)[label],
-        horizons=tuple(known[key] for key in keys),
-        of_cell=of_cell,
-        parts=parts,
+        Values.of([(item[3], item[4]) for item in expanded]),
+        labels,
+        label,
+        tuple(item[2] for item in expanded),
+        bounds,
+        np.array([one.depth for one in labels], dtype=bool)[label],
+        tuple(known[key] for key in keys),
+        of_cell,
+        parts,
     )
 
 
@@ -373,20 +386,6 @@ def _read_note(note: str) -> tuple[bool, tuple[Number, ...]]:
     """Whether a note speaks of a decrease, and its numbers; rounds share their briefings."""
     text = note[:_LONGEST_NOTE]
     return not DOWN.isdisjoint(words_of(text).lowers), tuple(extract_numbers(text))
-
-
-def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
-    """Numbers of constraints, and of the lines of prompts that oblige the agent to something."""
-    found: list[Entry] = []
-    for one in rules:
-        if isinstance(one, Constraint):
-            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
-            # A limit of a kind has other names in a sentence, beside its own.
-            said = next((also for start, also in _LIMIT_WORDS.items() if one.kind.startswith(start)), frozenset())
-            found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
-        else:
-            found += _rules_of_text(one)
-    return _bag(found)
 
 
 @lru_cache(maxsize=256)
@@ -494,7 +493,7 @@ def owners_of(decision: Decision) -> dict[str, str]:
     return {text: next(iter(owners)) for text, owners in found.items() if len(owners) == 1}
 
 
-def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = False) -> Iterator[OwnEntry]:
+def _walk(value: JSON, path: str, subject: str, depth: int, percent: bool = False) -> Iterator[OwnEntry]:
     """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are."""
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
@@ -513,10 +512,10 @@ def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = F
             own = value[key]
             leaf = isinstance(own, (int, float))
             if leaf and path.rsplit(".", 1)[-1] in ("holdings", "weights"):
-                yield from _walk(own, path, key, depth + 1, percent=percent)
+                yield from _walk(own, path, key, depth + 1, percent)
             else:
                 whose = named or ("" if leaf else key)
                 yield from _walk(own, f"{path}.{key}", whose, depth + 1, percent=says and not leaf)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _walk(item, path, subject, depth + 1, percent=percent)
+            yield from _walk(item, path, subject, depth + 1, percent)

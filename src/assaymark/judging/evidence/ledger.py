@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.evidence.context_index import Material, NumberBag, OwnNumbers, own_numbers, owners_of
+from assaymark.judging.evidence.context_index import Material, OwnNumbers, own_numbers, owners_of
 from assaymark.judging.evidence.mention import Around, Number, Reading, extract_numbers
 from assaymark.judging.evidence.rules import (
     CellHit,
+    Ruling,
     UnitReading,
     accusation,
     content,
@@ -51,16 +52,7 @@ class Finding:
     rule: str
 
 
-class _Ruling(NamedTuple):
-    """The outcome of one rule."""
-
-    state: EvidenceState
-    rule: str
-    facts: tuple[str, ...] = ()
-    row: int = -1
-
-
-_IN_NAME = _Ruling("not_found", "in-name")
+_IN_NAME = Ruling("not_found", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
 _EXACT = 1e-9
 _MOST_KNOWN = 1 << 14
@@ -137,7 +129,7 @@ def audit_texts(
     }
     found: list[Finding] = []
     # The rulings are kept for texts that say the same thing again and again.
-    known: dict[object, _Ruling] = {}
+    known: dict[object, Ruling] = {}
     for part, (kind, text) in enumerate(texts):
         numbers = extract_numbers(text) if kind not in SKIPPED_KINDS else []
         if not numbers:
@@ -161,21 +153,25 @@ def audit_texts(
     return found
 
 
-def _decide(material: Material, around: Around, own: OwnNumbers) -> _Ruling:
+def _decide(material: Material, around: Around, own: OwnNumbers) -> Ruling:
     """The first rule that speaks: own figures named as such, then facts, rules, own figures, derivations."""
-    ruling = (
-        _own(own.bag, around, material, labelled=True)
-        or _fact(material, around)
-        or _rule(material, around)
-        or _own(own.bag, around, material, labelled=False)
-        or _derived(material, around)
-        or _unmatched(material, around)
-    )
+    number, bag, ruling = around.number, own.bag, None
+    named = around.words & _OWN_WORDS
+    if named and (at := match_bag(bag, around, named, None)) is not None:
+        ruling = Ruling("own_action", "own-labelled", (f"own:{bag.ids[at]}",))
+    ruling = ruling or _fact(material, around)
+    if ruling is None and (at := match_bag(material.rules, around, around.words, None)) is not None:
+        ruling = Ruling("rule", "stated-in-task", (material.rules.ids[at],))
+    if ruling is None and (number.held or not (number.bare or _is_coarse_threshold(around))):
+        whose = frozenset(material.subjects.ids[row] for row in around.rows)
+        if (at := match_bag(bag, around, around.words, whose)) is not None:
+            ruling = Ruling("own_action", "own-same-subject", (f"own:{bag.ids[at]}",))
+    ruling = ruling or derive(material, around) or _unmatched(material, around)
     # Its subject is the one that the rule found, else the nearest one named.
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
 
-def _fact(material: Material, around: Around) -> _Ruling | None:
+def _fact(material: Material, around: Around) -> Ruling | None:
     """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
     hit: CellHit | None = None
     for row in around.rows:  # the best agreeing cell among the instruments the number can be about, the nearest first
@@ -184,22 +180,17 @@ def _fact(material: Material, around: Around) -> _Ruling | None:
             hit = other
     from_row = None
     if hit is not None:
-        from_row = _Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
+        from_row = Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
         if hit.tier >= 2:
             return from_row
     if _is_coarse_threshold(around):
         return None
     free = material.free
-    at = match_free(free, around, content(around))
-    if at is not None:
-        return _Ruling("supported", "free-fact", (free.ids[at],))
-    if from_row is not None:
-        return from_row
-    if around.number.bare or significant(around.number) < 2:
-        return None
-    wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
-    at = match_free(free, around, wide)
-    return None if at is None else _Ruling("supported", "free-fact-in-sentence", (free.ids[at],))
+    at, rule = match_free(free, around, content(around)), "free-fact"
+    if at is None and from_row is None and not around.number.bare and significant(around.number) >= 2:
+        wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
+        at, rule = match_free(free, around, wide), "free-fact-in-sentence"
+    return from_row if at is None else Ruling("supported", rule, (free.ids[at],))
 
 
 def _is_coarse_threshold(around: Around) -> bool:
@@ -207,64 +198,37 @@ def _is_coarse_threshold(around: Around) -> bool:
     return around.conditional and significant(around.number) < 3
 
 
-def _rule(material: Material, around: Around) -> _Ruling | None:
-    """A number of the task, where the clause shares a word with it."""
-    at = match_bag(material.rules, around, around.words, None)
-    return None if at is None else _Ruling("rule", "stated-in-task", (material.rules.ids[at],))
-
-
-def _own(bag: NumberBag, around: Around, material: Material, *, labelled: bool) -> _Ruling | None:
-    """What the agent put forward: named as such in the clause, or (later) a figure about the same instrument."""
-    at = None
-    if labelled:
-        words = around.words & _OWN_WORDS
-        at = match_bag(bag, around, words, None) if words else None
-    elif around.number.held or not (around.number.bare or _is_coarse_threshold(around)):
-        whose = frozenset(material.subjects.ids[row] for row in around.rows)
-        at = match_bag(bag, around, around.words, whose)
-    if at is None:
-        return None
-    name = bag.ids[at]
-    return _Ruling("own_action", "own-labelled" if labelled else "own-same-subject", (f"own:{name}",))
-
-
-def _derived(material: Material, around: Around) -> _Ruling | None:
-    found = derive(material, around)
-    return None if found is None else _Ruling("derivable", found.rule, found.facts, found.row)
-
-
-def _stands(material: Material, around: Around) -> _Ruling | None:
+def _stands(material: Material, around: Around) -> Ruling | None:
     """Where the material holds the number as it is printed, whatever it is said of there; a sign goes with it."""
     if (found := material.prints(around.number)) is not None:
         where, rounded = found
-        return _Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (where,))
+        return Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (where,))
     free, cells = material.free, material.cells
     for reading in readings(around.number):
-        reach = reading.size * _EXACT
-        index = free.values.rate_size if reading.as_rate else free.values.plain_size
-        for at in index.all_near(reading.size, reach):
+        size, reach = reading.size, reading.size * _EXACT
+        values = free.values
+        for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
             if direction_fits(free, at, around):
-                return _Ruling("in_context", "in-facts", (free.ids[at],))
-        for at in (cells.values.rate_size if reading.as_rate else cells.values.plain_size).all_near(
-            reading.size, reach
-        ):
-            if sign_fits(around, cells.values.printed[at], cells.of_cell[at].signed, cells.of_cell[at].depth):
-                return _Ruling("in_context", "in-facts", (cells.ids[at],))
+                return Ruling("in_context", "in-facts", (free.ids[at],))
+        values = cells.values
+        for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
+            if sign_fits(around, values.printed[at], cells.of_cell[at].signed, cells.of_cell[at].depth):
+                return Ruling("in_context", "in-facts", (cells.ids[at],))
     return None
 
 
-def _unmatched(material: Material, around: Around) -> _Ruling:
+def _unmatched(material: Material, around: Around) -> Ruling:
     """Accused, if every condition of an accusation holds; else in the context, where that holds it at all."""
     why = "bare-integer" if around.number.bare else "threshold" if around.conditional else "unmatched"
     charge = accusation(material, around) if why == "unmatched" else None
     if charge is not None:
         facts = (material.cells.ids[charge.cell],)
         if material.completeness != "complete":
-            return _Ruling("not_found", "partial-context", facts, charge.row)
-        return _Ruling("contradicted", "one-cell-differs", facts, charge.row)
+            return Ruling("not_found", "partial-context", facts, charge.row)
+        return Ruling("contradicted", "one-cell-differs", facts, charge.row)
     found = _stands(material, around)
     if found is None:
-        return _Ruling("not_found", why)
+        return Ruling("not_found", why)
     return found if why == "unmatched" else found._replace(rule=why)
 
 
@@ -336,7 +300,26 @@ def chance_corrected(
         for at, (_, material) in enumerate(members):
             groups[id(material)].append(at)
         for places in groups.values():
-            agrees[places] = _agreement([members[at][0] for at in places], members[places[0]][1])
+            # Agreement of each number with each row of one material, over any cell and with the printed sign.
+            items = [members[at][0] for at in places]
+            agreement_material = members[places[0]][1]
+            cells = agreement_material.cells
+            readings = [_reading(item) for item in items]
+            rate = np.array([reading.as_rate for reading in readings])[:, None]
+            size = np.array([reading.size for reading in readings])[:, None]
+            half = np.array([reading.half for reading in readings])[:, None]
+            heads = [item.quote[:4] for item in items]
+            sign = np.array([-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads])[
+                :, None
+            ]
+            stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
+            plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
+            hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus)) | (
+                (plus | minus) & cells.depth[None, :]
+            )
+            counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
+            totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
+            agrees[places] = totals
         index = np.arange(len(own))
         observed += int(agrees[index, own].sum())
         shuffled = rng.permuted(np.tile(own, (permutations, 1)), axis=1)
@@ -355,23 +338,6 @@ def _decimals(quote: str) -> int:
     while point and digits < len(rest) and rest[digits] in "0123456789":
         digits += 1
     return digits
-
-
-def _agreement(items: Sequence[Evidence], material: Material) -> NDArray[np.bool_]:
-    """Agreement of each number with each row of one material, over any cell and with the printed sign."""
-    cells = material.cells
-    readings = [_reading(item) for item in items]
-    rate = np.array([reading.as_rate for reading in readings])[:, None]
-    size = np.array([reading.size for reading in readings])[:, None]
-    half = np.array([reading.half for reading in readings])[:, None]
-    heads = [item.quote[:4] for item in items]
-    sign = np.array([-1 if any(dash in head for dash in "-−–") else int("+" in head) for head in heads])[:, None]
-    stored = np.where(rate, cells.values.rate[None, :], cells.values.plain[None, :])
-    plus, minus = np.abs(stored - size) <= half, np.abs(stored + size) <= half
-    hits = np.where(sign > 0, plus, np.where(sign < 0, minus, plus | minus)) | ((plus | minus) & cells.depth[None, :])
-    counts = np.concatenate([np.zeros((len(items), 1), dtype=np.int64), np.cumsum(hits, axis=1)], axis=1)
-    totals: NDArray[np.bool_] = counts[:, cells.bounds[1:]] > counts[:, cells.bounds[:-1]]
-    return totals
 
 
 def _reading(item: Evidence) -> UnitReading:
@@ -426,7 +392,15 @@ def evidence_summary(
     def share(name: str, labels: Mapping[str, str], hits: Mapping[str, int], totals: Mapping[str, int]) -> None:
         n_of = "numbers" if name == "evidence.share" else "records"
         n, count, clusters = sum(totals.values()), sum(hits.values()), sorted(totals)
-        low, high = _interval([hits.get(c, 0) for c in clusters], [totals[c] for c in clusters], level)
+        # A ratio of sums, linearised over clusters; None where the clusters show no spread to make one from.
+        low = high = None
+        groups = len(clusters)
+        if groups > 1 and 0 < count < n:
+            sizes = np.array([totals[c] for c in clusters], dtype=np.float64)
+            residuals = np.array([hits.get(c, 0) for c in clusters], dtype=np.float64) - count / n * sizes
+            error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
+            reach = t_quantile(0.5 + level / 2, groups - 1) * error
+            low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
         rows.append(
             Measurement(
                 name=name,
@@ -485,18 +459,6 @@ def evidence_summary(
 def _defined(there: object, why: str, unit: str) -> dict[str, Any]:
     """The unit of a measurement that is defined, or the state of one that is not."""
     return {"unit": unit} if there else {"state": f"undefined: {why}"}
-
-
-def _interval(hits: Sequence[int], totals: Sequence[int], level: float) -> tuple[float, float] | tuple[None, None]:
-    """Cluster interval of a ratio of sums; None where the clusters show no spread to make one from."""
-    groups, n = len(totals), sum(totals)
-    if groups < 2 or sum(hits) in (0, n):
-        return None, None
-    share = sum(hits) / n
-    residuals = np.asarray(hits, dtype=np.float64) - share * np.asarray(totals, dtype=np.float64)
-    error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
-    reach = t_quantile(0.5 + level / 2, groups - 1) * error
-    return max(0.0, share - reach), min(1.0, share + reach)
 
 
 def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FORECAST_TOLERANCE) -> Measurement:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.judging.evidence.words import (
+    BREAK,
     CJK,
     CONDITION,
     DOWN,
@@ -22,10 +23,10 @@ from assaymark.judging.evidence.words import (
     NO_HORIZONS,
     SPAN_WORDS,
     UP,
-    Breaks,
     Pieces,
     SpokenHorizons,
     Subjects,
+    clause_in,
     is_content,
     is_horizon,
     lower_of,
@@ -212,10 +213,9 @@ def extract_numbers(text: str) -> list[Number]:
             read[i], read[i + 1] = _with_unit(first, "usd", shared), _with_unit(second, "usd", shared)
         elif first.unit == "none" and second.unit != "none":
             read[i] = _with_unit(first, second.unit, second.scale)
-    found = read
     if plain is text:
-        return found
-    return [replace(number, quote=text[number.start : number.end]) for number in found]
+        return read
+    return [replace(number, quote=text[number.start : number.end]) for number in read]
 
 
 def _read(text: str, match: re.Match[str]) -> Number | None:
@@ -413,7 +413,7 @@ class _Sentence:
         self.start = start
         self.end = end
         self.words = words_in(lower, start, end)
-        self.breaks = Breaks(text, start, end)
+        self.breaks = [match.span() for match in BREAK.finditer(text, start, end)]
         # the search is dear and few sentences have one
         told = bool(_UNSPACED.search(text, start, end)) or not SPAN_WORDS.isdisjoint(self.words.lowers)
         self.spoken = SpokenHorizons(text, start, end) if told else NO_HORIZONS
@@ -479,7 +479,7 @@ class Reading:
             if last >= 0 and number.end <= mentions[last].end:
                 return None
         window = self.pieces.sentence(number.start)
-        clause = left, right = sentence.breaks.clause(number.start, number.end, window)
+        clause = left, right = clause_in(sentence.breaks, number.start, number.end, window)
         # The clause goes up to the numbers beside this one, unless nothing but a dash or slash stands between.
         if at and numbers[at - 1].end > left and not _JOINED.match(text, numbers[at - 1].end, number.start):
             left = numbers[at - 1].end
@@ -506,15 +506,15 @@ class Reading:
                 rows = (mentions[nearest].row,)
         default = self.headers.row_at(number.start)
         return Around(
-            number=number,
-            words=forms,
-            lead=lead,
-            trail=trail,
-            horizons=frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
+            number,
+            forms,
+            lead,
+            trail,
+            frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
             | sentence.spoken.within(left, right),
-            named=named,
-            rows=rows if default < 0 or default in rows else (*rows, default),
-            default=default,
+            named,
+            rows if default < 0 or default in rows else (*rows, default),
+            default,
             direction=_direction(number, lead, trail),
             place=Place(self, at, window, clause),
         )

@@ -29,7 +29,7 @@ from assaymark.judging.evidence.words import (
     narrow,
     words_in,
 )
-from assaymark.records import Series
+from assaymark.records import EvidenceState, Series
 
 # Whether a sentence plainly states one figure: subject, field, horizon, copula, number, and not one word more.
 
@@ -237,12 +237,6 @@ def significant(number: Number) -> int:
     return _digits(number.quote)
 
 
-def in_row(values: Values, reading: UnitReading, part: slice, *, money: bool = False) -> list[int]:
-    """The places in ``part`` whose size, sign aside, is the reading's within half a last digit; rates are no money."""
-    index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
-    return index.near(reading.size, reading.half, part)
-
-
 def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[int]:
     """The same among all values, found without looking at each of them."""
     index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
@@ -289,7 +283,11 @@ def match_row(material: Material, around: Around, row: int) -> CellHit | None:
         return None
     best: CellHit | None = None
     for order, reading in enumerate(readings(around.number, percent_of_plain=True)):
-        for cell in in_row(cells.values, reading, part, money=around.number.unit == "usd"):
+        money = around.number.unit == "usd"
+        index = (
+            cells.values.unmarked if money else cells.values.rate_size if reading.as_rate else cells.values.plain_size
+        )
+        for cell in index.near(reading.size, reading.half, part):
             label = cells.of_cell[cell]
             if not sign_fits(around, cells.values.printed[cell], label.signed, label.depth):
                 continue
@@ -365,24 +363,30 @@ _FINE = 3
 _DAY_S = 86_400
 
 
-class Derived(NamedTuple):
-    """The facts that a number follows from, and how."""
+class Ruling(NamedTuple):
+    """The outcome of one rule: the state of a number, the rule, the facts used, and the row of its subject."""
 
-    facts: tuple[str, ...]
+    state: EvidenceState
     rule: str
+    facts: tuple[str, ...] = ()
     row: int = -1
 
 
-def derive(material: Material, around: Around) -> Derived | None:
+def derive(material: Material, around: Around) -> Ruling | None:
     """The first way in which the number follows from visible facts, or None."""
     if around.number.bare:
         return None
-    return (
+    found = (
         _spread(material, around)
         or _combined(material.free, around)
         or _recomputed(material, around)
         or _change_in_row(material.cells, around)
     )
+    return found and Ruling("derivable", *found)
+
+
+Derived = tuple[str, tuple[str, ...], int]
+"""How a number follows from facts, these facts, and the row that it is about or -1."""
 
 
 def _spread(material: Material, around: Around) -> Derived | None:
@@ -408,7 +412,7 @@ def _spread(material: Material, around: Around) -> Derived | None:
             rate, plain = cells.values.rate, cells.values.plain
             gap = float(rate[at] - rate[there]), float(plain[at] - plain[there])
             if _is_gap(around, gap, ordered=other == material.benchmark):
-                return Derived((cells.ids[at], cells.ids[there]), "difference-of-rows", one)
+                return "difference-of-rows", (cells.ids[at], cells.ids[there]), one
     return None
 
 
@@ -439,7 +443,7 @@ def _combined(free: FreeFacts, around: Around) -> Derived | None:
         for reading in readings(around.number):
             found = _pair(free.values.rate[part], free.values.plain[part], reading)
             if found is not None:
-                return Derived((free.ids[start + found[0]], free.ids[start + found[1]]), found[2])
+                return found[2], (free.ids[start + found[0]], free.ids[start + found[1]]), -1
         shown += 1
         if shown == _MOST_NOTES:
             return None
@@ -475,11 +479,11 @@ def _recomputed(material: Material, around: Around) -> Derived | None:
             starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
             gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
             if any(_is_gap(around, (gap, gap), ordered=True) for gap in gaps):
-                return Derived((f"series:{series.instrument}",), "return-shown", row)
+                return "return-shown", (f"series:{series.instrument}",), row
         for horizon in sorted(around.horizons):
             for rule, value in _statistics(series, horizon, around):
                 if math.isfinite(value) and _is_gap(around, (value, value), ordered=rule == "return"):
-                    return Derived((f"series:{series.instrument}",), f"{rule}-{horizon}", row)
+                    return f"{rule}-{horizon}", (f"series:{series.instrument}",), row
     return None
 
 
@@ -493,7 +497,7 @@ def _change_in_row(cells: Cells, around: Around) -> Derived | None:
         for at, base in permutations(prices[:_MOST_PRICES], 2):
             value, before = float(cells.values.plain[at]), float(cells.values.plain[base])
             if before > 0 and _is_gap(around, (value / before - 1, value - before), ordered=True):
-                return Derived((cells.ids[at], cells.ids[base]), "change-in-row", row)
+                return "change-in-row", (cells.ids[at], cells.ids[base]), row
     return None
 
 
@@ -565,7 +569,13 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
     number = around.number
     if not math.isnan(rate) and number.unit not in _RATE_UNITS:
         return False
-    step = _stored_step(plain)
+    # The worth of the last digit of a stored value: it may have been rounded there before the agent saw it.
+    digits = repr(abs(plain))
+    if "e" in digits:
+        step = abs(plain) * 1e-15 if abs(plain) < 1 else 1.0
+    else:
+        fraction = digits.partition(".")[2].rstrip("0")
+        step = float(10.0 ** -len(fraction))
     comparable = False
     for reading in readings(number, percent_of_plain=True):
         value = rate if reading.as_rate else plain
@@ -584,15 +594,6 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
             if abs(abs(value) - sign * size) <= reach * (1 + 1e-6) + size * 1e-12:
                 return False
     return comparable
-
-
-def _stored_step(value: float) -> float:
-    """The worth of the last digit of a stored value: it may have been rounded there before the agent saw it."""
-    digits = repr(abs(value))
-    if "e" in digits:
-        return abs(value) * 1e-15 if abs(value) < 1 else 1.0
-    fraction = digits.partition(".")[2].rstrip("0")
-    return float(10.0 ** -len(fraction))
 
 
 def _is_shown(material: Material, number: Number) -> bool:

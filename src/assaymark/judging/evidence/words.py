@@ -6,7 +6,7 @@ import re
 import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -35,10 +35,6 @@ CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 # a run of one of these scripts is a word of its own, so that a Latin name or a figure beside it stays whole
 _TOKEN = re.compile(rf"[^\W_{CJK}]+(?:&[^\W_{CJK}]+)*|[{CJK}]+")
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|\Z)\s*|\n+|[。；！？]|\s\|\s")
-_BREAK = re.compile(
-    r"[,;()|，、]|\s[\-–—/]\s|(?<![A-Za-z0-9])(?:and|but|while|whereas|versus|vs|though|although|despite|after|with|plus"
-    r"|against|compared)(?![A-Za-z0-9])"
-)
 _HORIZON = re.compile(r"([0-9]{1,4})([a-z]+)\Z")
 _SPACED_HORIZON = re.compile(
     r"(?<![A-Za-z0-9.,])([0-9]{1,4}|[A-Za-z]{3,9})[ \-](?:trading[ \-])?"
@@ -128,12 +124,6 @@ def words_in(lower: str, start: int, end: int) -> Words:
     found = [(match.start(), match.group()) for match in _TOKEN.finditer(lower, start, end)]
     lowers = [word for _, word in found]
     return Words([place for place, _ in found], lowers, [canonical(word) for word in lowers])
-
-
-def word_at(text: str, position: int) -> str:
-    """The lower-case word that begins at a position of ``text``, empty where none does."""
-    match = _TOKEN.match(text, position)
-    return match.group().lower() if match else ""
 
 
 class SpokenHorizons:
@@ -233,27 +223,25 @@ class Pieces:
         return before, self.text[start : min(self._ends[at + 1], start + _WIDEST_SENTENCE)]
 
 
-class Breaks:
-    """The commas, brackets and conjunctions of a stretch of text, which cut it into clauses."""
+BREAK = re.compile(
+    r"[,;()|，、]|\s[\-–—/]\s|(?<![A-Za-z0-9])(?:and|but|while|whereas|versus|vs|though|although|despite|after|with|plus"
+    r"|against|compared)(?![A-Za-z0-9])"
+)
+"""The commas, brackets and conjunctions that cut a sentence into clauses."""
 
-    __slots__ = ("_found",)
 
-    def __init__(self, text: str, start: int, end: int) -> None:
-        self._found = [match.span() for match in _BREAK.finditer(text, start, end)]
-
-    def clause(self, start: int, end: int, sentence: tuple[int, int]) -> tuple[int, int]:
-        """The piece of ``sentence`` around the span that no comma, bracket or conjunction interrupts."""
-        found = self._found
-        at = bisect_left(found, (start, start))
-        left = max(sentence[0], start - _WIDEST_CLAUSE)
-        if at and found[at - 1][1] > left:
-            left = found[at - 1][1]
-        right = min(sentence[1], end + _WIDEST_CLAUSE)
-        while at < len(found) and found[at][0] < end:
-            at += 1
-        if at < len(found) and found[at][0] < right:
-            right = found[at][0]
-        return left, right
+def clause_in(breaks: Sequence[tuple[int, int]], start: int, end: int, sentence: tuple[int, int]) -> tuple[int, int]:
+    """The piece of ``sentence`` around the span that none of its breaks interrupts."""
+    at = bisect_left(breaks, (start, start))
+    left = max(sentence[0], start - _WIDEST_CLAUSE)
+    if at and breaks[at - 1][1] > left:
+        left = breaks[at - 1][1]
+    right = min(sentence[1], end + _WIDEST_CLAUSE)
+    while at < len(breaks) and breaks[at][0] < end:
+        at += 1
+    if at < len(breaks) and breaks[at][0] < right:
+        right = breaks[at][0]
+    return left, right
 
 
 _LONGEST_NAME = 200
@@ -314,7 +302,8 @@ class Subjects:
 
     def first(self, text: str, position: int) -> Mention | None:
         """The instrument that the word at ``position`` begins to name, if it does."""
-        head = word_at(text, position)
+        match = _TOKEN.match(text, position)
+        head = match.group().lower() if match else ""
         if canonical(head) not in self.phrases and head not in self.symbols and head.isascii():
             return None
         line_end = text.find("\n", position, position + _LONGEST_NAME)
@@ -353,10 +342,21 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     """
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
-        for phrase in _names(instrument):
+        # Whole names of an instrument as canonical words; the name is also known without its generic last words.
+        found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
+        symbol = (instrument.symbol or "").lower()
+        found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
+        names_name = words_of(instrument.name[:_LONGEST_NAME]).forms
+        while len(names_name) > 1 and names_name[-1] in _GENERIC:
+            names_name.pop()
+            found.add(tuple(names_name))
+        for phrase in {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}:
             owners[phrase].add(row)
     # Words of names that exactly one instrument uses, such as Korea for South Korea.
-    words = tuple(_words(instrument) for instrument in instruments)
+    texts = (" ".join((one.id, one.symbol or "", one.name, *one.aliases)) for one in instruments)
+    words = tuple(
+        frozenset(form for form in words_of(text[:400]).forms if len(form) > 1 and form not in STOP) for text in texts
+    )
     users: dict[str, set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
         for word in words[row] - {canonical((instrument.symbol or "").lower())}:
@@ -405,22 +405,3 @@ def _unique(names: Iterable[str]) -> dict[str, int]:
 
 def _phrase(text: str) -> tuple[str, ...]:
     return tuple(words_of(text[:_LONGEST_NAME]).forms)
-
-
-def _names(instrument: Instrument) -> set[tuple[str, ...]]:
-    """Whole names of an instrument as canonical words; the name is also known without its generic last words."""
-    found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
-    symbol = (instrument.symbol or "").lower()
-    found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
-    name = words_of(instrument.name[:_LONGEST_NAME]).forms
-    while len(name) > 1 and name[-1] in _GENERIC:
-        name.pop()
-        found.add(tuple(name))
-    # A name of one word that prose uses for other things names nothing.
-    return {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}
-
-
-def _words(instrument: Instrument) -> frozenset[str]:
-    """Content words of an instrument's names, which can tie a sentence about it to free text."""
-    text = " ".join((instrument.id, instrument.symbol or "", instrument.name, *instrument.aliases))
-    return frozenset(form for form in words_of(text[:400]).forms if len(form) > 1 and form not in STOP)

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging.prompts import Invalid, judge_call, members, object_schema, parsed_by, text_of, word_of
+from assaymark.judging.prompts import Invalid, judge_call, parsed_by, read_end, text_of, word_of
 from assaymark.plan import read_model
-from assaymark.prompting import PromptTemplate, Rejected, fence, prompt_template, row
+from assaymark.prompting import PromptTemplate, Rejected, fence, members, object_schema, prompt_template, row
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, PairCall, PairCondition, SlotVerdict, record, sha256_text
+from assaymark.records import JSON, PairCall, PairCondition, record, sha256_text
 
 # Tasks for stimuli: a situation, and the requirements that a good text for it meets. A person writes them as TOML
 
@@ -142,7 +142,7 @@ class _Tasks(_Strict):
 
 def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
     """The tasks in the text of a TOML file (``docs/tasks.md`` describes its form); InputError with all problems."""
-    tasks = read_model(_Tasks, text, source=source).tasks
+    tasks = read_model(_Tasks, text, source).tasks
     if problems := task_problems(tasks):
         raise InputError(source, problems)
     return tasks
@@ -160,52 +160,52 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
     called = [task.name for task in tasks]
     problems = [] if called else [Problem("task", "at least one is needed (got 0)")]
     problems += [Problem(f"task {name}", "another task has this name") for name in _twice(called)]
+
+    def naming(task: Task) -> Iterator[str]:
+        # Names of requirements that cannot be told apart, or that occur in sentences which meet nothing.
+        if len(task.requirements) < LEAST_REQUIREMENTS:
+            yield f"at least {LEAST_REQUIREMENTS} requirements are needed (got {len(task.requirements)})"
+        for name in _twice(task.names):
+            yield f"two requirements are called {name!r}"
+        for inner, outer in permutations(dict.fromkeys(task.names), 2):
+            if names(outer, inner):
+                yield f"a sentence about {outer!r} also names {inner!r}; give one of them another name"
+        for name in task.names:
+            if any(names(sentence, name) for sentence in FIXED_SENTENCES):
+                yield f"{name!r} is a word of the sentences that lengthen a text; give the requirement another name"
+        for sentence in _twice([one.neutral for one in task.requirements]):
+            yield f"two requirements share a neutral sentence: {sentence!r}"
+
+    def wording(task: Task, one: Requirement) -> Iterator[str]:
+        if len(one.met) < 2 or _twice(one.met):
+            found = f"{len(one.met)}, {len(set(one.met))} different"
+            yield f"met must hold two or more wordings, all different (got {found})"
+        pivot = len(one.met[0].split()) if one.met else len(one.neutral.split())
+        for field, sentence in (*(("met", met) for met in one.met), ("partly", one.partly), ("neutral", one.neutral)):
+            others = [name for name in task.names if name != one.name and names(sentence, name)]
+            if len(sentences(sentence)) != 1 or sentence[-1] not in ".!?":
+                yield f"{field} must be one sentence with a stop at its end (got {sentence!r})"
+            if others:
+                yield f"{field} names another requirement, {others[0]!r} (got {sentence!r})"
+            if names(sentence, one.name) != (field != "neutral"):
+                yield f"{field} must {'not ' if field == 'neutral' else ''}name {one.name!r} (got {sentence!r})"
+            if field != "neutral" and has_value(sentence) != (field != "partly"):
+                must = "no value: no digit, no" if field == "partly" else "a value: a digit or a"
+                yield f"{field} must hold {must} quotation (got {sentence!r})"
+            if not SHORTEST * pivot <= (length := len(sentence.split())) <= LONGEST * pivot:
+                allowed = f"{SHORTEST:g} to {LONGEST:g} times the {pivot} tokens of the first wording"
+                yield f"{field} must have {allowed} (got {length})"
+
     for task in tasks:
-        problems += [Problem(f"task {task.name}", what) for what in _naming_problems(task)]
+        problems += [Problem(f"task {task.name}", what) for what in naming(task)]
         for one in task.requirements:
-            problems += [Problem(f"task {task.name}, {one.name}", what) for what in _sentence_problems(task, one)]
+            problems += [Problem(f"task {task.name}, {one.name}", what) for what in wording(task, one)]
     return problems
 
 
 def _twice(found: Sequence[str]) -> list[str]:
     """The entries that occur more than once."""
     return sorted({one for one in found if found.count(one) > 1})
-
-
-def _naming_problems(task: Task) -> Iterator[str]:
-    """Names of requirements that cannot be told apart, or that occur in sentences which meet nothing."""
-    if len(task.requirements) < LEAST_REQUIREMENTS:
-        yield f"at least {LEAST_REQUIREMENTS} requirements are needed (got {len(task.requirements)})"
-    for name in _twice(task.names):
-        yield f"two requirements are called {name!r}"
-    for inner, outer in permutations(dict.fromkeys(task.names), 2):
-        if names(outer, inner):
-            yield f"a sentence about {outer!r} also names {inner!r}; give one of them another name"
-    for name in task.names:
-        if any(names(sentence, name) for sentence in FIXED_SENTENCES):
-            yield f"{name!r} is a word of the sentences that lengthen a text; give the requirement another name"
-    for sentence in _twice([one.neutral for one in task.requirements]):
-        yield f"two requirements share a neutral sentence: {sentence!r}"
-
-
-def _sentence_problems(task: Task, one: Requirement) -> Iterator[str]:
-    if len(one.met) < 2 or _twice(one.met):
-        yield f"met must hold two or more wordings, all different (got {len(one.met)}, {len(set(one.met))} different)"
-    pivot = len(one.met[0].split()) if one.met else len(one.neutral.split())
-    for field, sentence in (*(("met", met) for met in one.met), ("partly", one.partly), ("neutral", one.neutral)):
-        others = [name for name in task.names if name != one.name and names(sentence, name)]
-        if len(sentences(sentence)) != 1 or sentence[-1] not in ".!?":
-            yield f"{field} must be one sentence with a stop at its end (got {sentence!r})"
-        if others:
-            yield f"{field} names another requirement, {others[0]!r} (got {sentence!r})"
-        if names(sentence, one.name) != (field != "neutral"):
-            yield f"{field} must {'not ' if field == 'neutral' else ''}name {one.name!r} (got {sentence!r})"
-        if field != "neutral" and has_value(sentence) != (field != "partly"):
-            must = "no value: no digit, no" if field == "partly" else "a value: a digit or a"
-            yield f"{field} must hold {must} quotation (got {sentence!r})"
-        if not SHORTEST * pivot <= (length := len(sentence.split())) <= LONGEST * pivot:
-            allowed = f"{SHORTEST:g} to {LONGEST:g} times the {pivot} tokens of the first wording"
-            yield f"{field} must have {allowed} (got {length})"
 
 
 def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
@@ -423,30 +423,14 @@ def pair_call(planned: PlannedPairCall, reply: Reply) -> PairCall:
     A refusal and a reply that was cut off are ``invalid``, whatever text came with them. ``reason`` says why a call is
     invalid and is None of a valid one, whose own words stay in the ledger.
     """
-    parsed: ParsedPair | Invalid
-    if reply.finish == "refusal":
-        parsed = Invalid("the model refused to answer")
-    elif reply.finish == "length":
-        parsed = Invalid("cut off at the length limit")
-    else:
-        parsed = parse_pair_reply(reply.text)
-    verdict: SlotVerdict = "invalid" if isinstance(parsed, Invalid) else parsed.verdict
+    read = read_end(reply, parse_pair_reply(reply.text))
     pair = planned.pair
     return PairCall(
-        pair=pair.id,
-        condition=pair.condition,
-        task=pair.task,
-        order=planned.order,
-        verdict=verdict,
-        judge=planned.judge,
-        delta=pair.delta,
-        better=pair.better,
-        variant=pair.variant,
-        prompt=planned.prompt,
-        trial=planned.trial,
-        call_key=planned.call.key,
-        reason=parsed.reason if isinstance(parsed, Invalid) else None,
-    )
+        pair=pair.id, condition=pair.condition, task=pair.task, order=planned.order, judge=planned.judge,
+        verdict=read.answer.verdict if read.answer else "invalid", delta=pair.delta, better=pair.better,
+        variant=pair.variant, prompt=planned.prompt, trial=planned.trial, call_key=planned.call.key,
+        reason=read.reason,
+    )  # fmt: skip
 
 
 PairPrompt = Literal["tie-allowed", "strict"]
@@ -463,7 +447,7 @@ PAIR_TEMPLATE = "pair-v1.txt"
 _CRITERIA: Mapping[PairPrompt, str] = {TIE_ALLOWED: "allowed", STRICT: "strict"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PlannedPairCall:
     """One call to be made, and which pair, order, instruction, judge and trial its answer will count for."""
 
@@ -570,17 +554,7 @@ def plan_pair_calls(
             for at, order in enumerate(pair.orders):
                 for trial in range(1, times + 1):
                     call = judge_call(judge, trial, (systems[prompt], users[at]), pair_template(), schema, order=at)
-                    planned.append(
-                        PlannedPairCall(
-                            call=call,
-                            pair=pair,
-                            order=order,
-                            prompt=prompt,
-                            judge=judge.name,
-                            family=judge.family,
-                            trial=trial,
-                        )
-                    )
+                    planned.append(PlannedPairCall(call, pair, order, prompt, judge.name, judge.family, trial))
     return planned
 
 
@@ -620,9 +594,8 @@ def check(pairs: Sequence[Pair]) -> GateReport:
     Raises InputError with every problem of every pair.
     """
     problems: list[Problem] = [] if pairs else [Problem("", "at least one pair is needed (got 0)")]
-    gates = (("dominance", _dominance), ("length", _length), ("leakage", _leakage), ("orders", _orders))
     for pair in pairs:
-        problems += [Problem(f"pair {pair.id}", f"{name}: {what}") for name, gate in gates for what in gate(pair)]
+        problems += [Problem(f"pair {pair.id}", what) for what in _gate_problems(pair)]
     lengths: dict[str, list[int]] = {}
     for pair in pairs:
         if pair.condition in _MATCHED:
@@ -647,57 +620,56 @@ def check(pairs: Sequence[Pair]) -> GateReport:
     return GateReport(pairs=len(pairs), checked=checked, words=dict(GATES))
 
 
-def _dominance(pair: Pair) -> Iterator[str]:
-    """Whether the texts differ in what they meet as the pair says."""
+def _gate_problems(pair: Pair) -> Iterator[str]:
+    """What the gates say against one pair: what the texts meet, their lengths, leaks into prompts, the orders."""
     names = pair.brief.names
     u, v = (marks(text.text, names) for text in (pair.u, pair.v))
     for called, text, earned in (("u", pair.u, u), ("v", pair.v, v)):
         claimed = tuple(1.0 if name in text.met else 0.5 if name in text.partly else 0.0 for name in names)
         if earned != claimed:
-            yield f"{called} does not meet what it is said to meet (got {earned}, said {claimed})"
+            yield f"dominance: {called} does not meet what it is said to meet (got {earned}, said {claimed})"
     if pair.condition == "ladder":
-        if pair.better is None or pair.delta <= 0:
-            yield f"a ladder pair needs a better text and a step above 0 (got {pair.better}, {pair.delta:g})"
-            return
         high, low = (u, v) if pair.better == "u" else (v, u)
-        if any(better < worse for better, worse in zip(high, low, strict=True)):
-            yield f"{pair.better} does not meet everything that the other meets"
-        if sum(high) - sum(low) != pair.delta:
-            yield f"the difference is {sum(high) - sum(low):g} requirements, not {pair.delta:g}"
-        return
-    if pair.delta or pair.better is not None:
-        yield f"neither text can be better in a {pair.condition} pair (got delta {pair.delta:g}, {pair.better})"
-    blank = pair.u.text.strip() == pair.v.text.strip()
-    if blank != (pair.condition == "vacuum"):
-        yield f"the texts of a {pair.condition} pair must {'differ' if blank else 'not differ'}"
-    if pair.condition == "different_subset":
-        if sum(u) != sum(v) or u == v:
-            yield f"the texts must meet equally many different requirements (got {sum(u):g} and {sum(v):g})"
-    elif u != v:
-        yield f"the texts must meet the same requirements (got {u} and {v})"
-
-
-def _length(pair: Pair) -> Iterator[str]:
+        if pair.better is None or pair.delta <= 0:
+            got = f"{pair.better}, {pair.delta:g}"
+            yield f"dominance: a ladder pair needs a better text and a step above 0 (got {got})"
+        else:
+            if any(better < worse for better, worse in zip(high, low, strict=True)):
+                yield f"dominance: {pair.better} does not meet everything that the other meets"
+            if sum(high) - sum(low) != pair.delta:
+                yield f"dominance: the difference is {sum(high) - sum(low):g} requirements, not {pair.delta:g}"
+    else:
+        if pair.delta or pair.better is not None:
+            got = f"delta {pair.delta:g}, {pair.better}"
+            yield f"dominance: neither text can be better in a {pair.condition} pair (got {got})"
+        blank = pair.u.text.strip() == pair.v.text.strip()
+        if blank != (pair.condition == "vacuum"):
+            yield f"dominance: the texts of a {pair.condition} pair must {'differ' if blank else 'not differ'}"
+        if pair.condition == "different_subset":
+            if sum(u) != sum(v) or u == v:
+                got = f"{sum(u):g} and {sum(v):g}"
+                yield f"dominance: the texts must meet equally many different requirements (got {got})"
+        elif u != v:
+            yield f"dominance: the texts must meet the same requirements (got {u} and {v})"
     short, long = sorted((pair.u.tokens, pair.v.tokens))
     if pair.condition in _MATCHED and long - short > LENGTH_TOLERANCE * long:
-        yield f"the texts have {short} and {long} tokens, more than 5 % apart"
+        yield f"length: the texts have {short} and {long} tokens, more than 5 % apart"
     if pair.condition == "filler" and pair.v.tokens < (1 + LEAST_FILLER) * pair.u.tokens:
-        yield f"v must be longer by a fifth (got {pair.v.tokens} tokens against {pair.u.tokens})"
-
-
-def _leakage(pair: Pair) -> Iterator[str]:
-    """Whether anything that is known about a pair reaches its prompts."""
-    u, v = (Stimulus(text=text.text) for text in (pair.u, pair.v))
-    brief = replace(pair.brief, task="")
-    anonymous = replace(pair, id="", condition="vacuum", variant="", brief=brief, u=u, v=v, delta=0.0, better=None)
+        yield f"length: v must be longer by a fifth (got {pair.v.tokens} tokens against {pair.u.tokens})"
+    bare = replace(
+        pair, id="", condition="vacuum", variant="", brief=replace(pair.brief, task=""), delta=0.0, better=None,
+        u=Stimulus(text=pair.u.text), v=Stimulus(text=pair.v.text),
+    )  # fmt: skip
     for order in pair.orders:
         for prompt in PAIR_PROMPTS:
-            if pair_texts(pair, order, prompt) != pair_texts(anonymous, order, prompt):
-                yield f"the {prompt} prompt in order {order} depends on more than the texts of the pair"
+            if pair_texts(pair, order, prompt) != pair_texts(bare, order, prompt):
+                yield f"leakage: the {prompt} prompt in order {order} depends on more than the texts of the pair"
     listed = (pair.brief.question, *(part for one in pair.brief.requirements for part in one))
-    for where, text in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
-        if leaked := pair.id if pair.id and pair.id in text else _telling(text):
-            yield f"{where} tells about the pair (got {leaked!r})"
+    for where, shown in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
+        if leaked := pair.id if pair.id and pair.id in shown else _telling(shown):
+            yield f"leakage: {where} tells about the pair (got {leaked!r})"
+    if sorted(pair.orders) != sorted(ORDERS):
+        yield f"orders: must be shown in both orders once (got {', '.join(pair.orders) or 'none'})"
 
 
 @lru_cache(maxsize=8192)
@@ -705,8 +677,3 @@ def _telling(text: str) -> str:
     """Words in a text that would tell a judge what is expected of it; empty if there are none."""
     found = _TELLING.search(text)
     return found.group() if found else ""
-
-
-def _orders(pair: Pair) -> Iterator[str]:
-    if sorted(pair.orders) != sorted(ORDERS):
-        yield f"must be shown in both orders once (got {', '.join(pair.orders) or 'none'})"

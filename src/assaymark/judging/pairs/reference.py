@@ -32,29 +32,14 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import measurement_id
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPair:
-    """A prompt as a judge sees it: the situation, the requirements (name, what must be there), and the two texts."""
-
-    question: str
-    requirements: tuple[tuple[str, str], ...]
-    first: str
-    second: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the requirements."""
-        return tuple(name for name, _ in self.requirements)
-
-
-def read_pair(parts: Sequence[str]) -> ShownPair:
-    """The pair of a prompt, from the texts of its user parts: the task, then the candidates."""
+def read_pair(parts: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...], str, str]:
+    """The pair of a prompt, from the texts of its user parts: situation, requirements, and the two texts."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a task and a pair of candidates are needed (got {len(parts)} parts)"])
     found = sections(parts[1])
     if [one.label for one in found] != ["candidate", "candidate"]:
         raise InputError("prompt", [f"two candidates are needed (got {len(found)} sections)"])
-    return ShownPair(*_read_task(parts[0]), found[0].content, found[1].content)
+    return *_read_task(parts[0]), found[0].content, found[1].content
 
 
 @lru_cache(maxsize=1024)
@@ -201,7 +186,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     found: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
     if not planted.invalid:
         for prompt in prompts:
-            values = [*_zero(planted, planted.kept(0, prompt)), *_steps(planted, prompt)]
+            values = [*_without_difference(planted, planted.kept(0, prompt)), *_ladder(planted, prompt)]
             found += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
         if STRICT in prompts:
             # How far the strict instruction moves the tie rate of each condition.
@@ -212,7 +197,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     return {measurement_id(name, {"judge": judge.name, **labels}): value for name, labels, value in found}
 
 
-def _zero(planted: PlantedPair, kept: float) -> Iterator[Value]:
+def _without_difference(planted: PlantedPair, kept: float) -> Iterator[Value]:
     """Everything without a difference in requirements, of which an instruction keeps a share."""
     yield "dark_current", {}, planted.dark_current * kept
     for variant in _BLANKS:
@@ -221,26 +206,21 @@ def _zero(planted: PlantedPair, kept: float) -> Iterator[Value]:
         yield "graded_vacuum", {"variant": variant}, planted.raw * planted.near * kept
     yield "filler.preference", {}, planted.filler * kept
     decided = planted.slot_bias + planted.surface + planted.one_sided
+    shares = {
+        "raw": planted.raw * kept, "tie_rate": 1.0 - planted.raw * kept, "stable": planted.surface * kept,
+        "positional": planted.slot_bias * kept, "one_sided": planted.one_sided * kept, "other": 0.0,
+        "other_pairs": 0.0, "no_preference": 1.0 - decided * kept,
+    }  # fmt: skip
+    if kept and planted.slot_bias + planted.surface:
+        shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
+    if kept and planted.slot_bias:
+        shares["slot_1_share"] = planted.slot_1
     for condition in _EQUAL:
-        shares = {
-            "raw": planted.raw * kept,
-            "tie_rate": 1.0 - planted.raw * kept,
-            "stable": planted.surface * kept,
-            "positional": planted.slot_bias * kept,
-            "one_sided": planted.one_sided * kept,
-            "other": 0.0,
-            "other_pairs": 0.0,
-            "no_preference": 1.0 - decided * kept,
-        }
-        if kept and planted.slot_bias + planted.surface:
-            shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
-        if kept and planted.slot_bias:
-            shares["slot_1_share"] = planted.slot_1
         for name, value in shares.items():
             yield f"delta0.{name}", {"condition": condition}, value
 
 
-def _steps(planted: PlantedPair, prompt: str) -> Iterator[Value]:
+def _ladder(planted: PlantedPair, prompt: str) -> Iterator[Value]:
     """The ladder, step by step, and the threshold on it."""
     for delta in DELTAS:
         labels = {"delta": f"{delta:g}"}
@@ -277,16 +257,17 @@ class ReferencePairJudge(PromptJudge):
         """The reply as JSON text, or as a sentence where the judge forgets its form."""
         planted = planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
         parts = parts_shown(call)
-        shown = read_pair(parts)
+        _, requirements, text_1, text_2 = read_pair(parts)
+        names = tuple(name for name, _ in requirements)
         strict = criterion_text(STRICT) in "\n".join(m.text for m in call.messages if m.role == "system")
-        draws = _Draws(self.name, planted, shown, call, parts[0])
-        first, second = (sum(marks(text, shown.names)) for text in (shown.first, shown.second))
+        draws = _Draws(self.name, planted, (text_1, text_2), call, parts[0])
+        first, second = (sum(marks(text, names)) for text in (text_1, text_2))
         if first != second:
             verdict = draws.by_requirements(first - second)
-            reason = f"The candidates meet {first:g} and {second:g} of {len(shown.names)} requirements."
+            reason = f"The candidates meet {first:g} and {second:g} of {len(names)} requirements."
         else:
             verdict = draws.without_difference()
-            reason = f"Both candidates meet {first:g} of {len(shown.names)} requirements."
+            reason = f"Both candidates meet {first:g} of {len(names)} requirements."
         per_call = draws.same or first != second
         yields = draws.call("strict") if per_call else draws.pair("strict")
         if strict and yields < planted.yields(abs(first - second)):
@@ -304,14 +285,13 @@ def reference_pair_judges() -> dict[str, ReferencePairJudge]:
 class _Draws:
     """One question to a judge: what it sees, and its draws."""
 
-    def __init__(self, name: str, planted: PlantedPair, shown: ShownPair, call: CallSpec, task: str) -> None:
-        self.planted = planted
-        self.shown = shown
-        self.same = shown.first.strip() == shown.second.strip()
-        texts = (_digest(shown.first), _digest(shown.second))
+    def __init__(self, name: str, planted: PlantedPair, texts: tuple[str, str], call: CallSpec, task: str) -> None:
+        self.planted, self.texts = planted, texts
+        self.same = texts[0].strip() == texts[1].strip()
+        digests = tuple(map(_digest, texts))
         judge = f"{name}|{call.seed}|{_digest(task)}"
-        self._pair = f"{judge}|{'|'.join(sorted(texts))}"
-        self._call = f"{judge}|{'|'.join(texts)}|{call.order if self.same else ''}"
+        self._pair = f"{judge}|{'|'.join(sorted(digests))}"
+        self._call = f"{judge}|{'|'.join(digests)}|{call.order if self.same else ''}"
         self._trial = "" if uniform(f"{self._pair}|steady") < planted.steady else str(call.trial)
 
     def pair(self, what: str) -> float:
@@ -335,7 +315,7 @@ class _Draws:
 
     def without_difference(self) -> PairVerdict:
         """Equal requirements: nothing to choose between, more words, or only the surface."""
-        planted, (text_1, text_2) = self.planted, (self.shown.first, self.shown.second)
+        planted, (text_1, text_2) = self.planted, self.texts
         if self.same:
             return self.slot() if self.call("dark") < planted.dark_current else "tie"
         first, second = len(text_1.split()), len(text_2.split())

@@ -130,16 +130,11 @@ class _Drawn:
         return found
 
 
-def prefix_chain(task: Task, seed: int) -> list[Stimulus]:
-    """The texts Q0 .. Q5 of a task: each meets what the one before it meets and one requirement more."""
-    return _Drawn(task, seed).chain
-
-
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
     """The pairs of one task. They depend on the seed and on this task alone."""
     drawn = _Drawn(task, seed)
     brief = brief_of(task)
-    made = [*_ladder(drawn), *_same_subset(drawn), *_different_subset(drawn), *_filler(drawn), *_vacuum(drawn, task)]
+    made = [*_compared(drawn), *_without_difference(drawn, task)]
     flips = (drawn.rng.random(len(made)) < 0.5).tolist()
     numbers: Counter[str] = Counter()
     for (condition, variant, first, second, delta), drawn_flip in zip(made, flips, strict=True):
@@ -147,94 +142,74 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         flip = drawn_flip and condition != "filler"
         better: Literal["u", "v"] = "v" if flip else "u"
         yield Pair(
-            id=f"{task.name}.{condition}.{numbers[condition]}",
-            condition=condition,
-            variant=variant,
-            brief=brief,
-            u=second if flip else first,
-            v=first if flip else second,
-            delta=delta,
-            better=better if delta else None,
-        )
+            id=f"{task.name}.{condition}.{numbers[condition]}", condition=condition, variant=variant, brief=brief,
+            u=second if flip else first, v=first if flip else second, delta=delta, better=better if delta else None,
+        )  # fmt: skip
 
 
-def _ladder(drawn: _Drawn) -> Iterator[Draft]:
-    """Every two levels of the chain, and half steps: met over partly and partly over missing, twice each."""
+def _compared(drawn: _Drawn) -> Iterator[Draft]:
+    """The ladder, and texts of equal worth that meet the same or other requirements."""
+    # Every two levels of the chain, and half steps: met over partly and partly over missing, twice each.
+    writer, chain, earned = drawn.writer, drawn.chain, drawn.earned
     for delta in range(1, STEPS + 1):
         for low in range(STEPS + 1 - delta):
-            high = low + delta
-            yield "ladder", f"Q{high} over Q{low}", drawn.chain[high], drawn.chain[low], float(delta)
+            yield "ladder", f"Q{low + delta} over Q{low}", chain[low + delta], chain[low], float(delta)
     for number, level in enumerate(drawn.drawn(STEPS, 4)):
-        part = drawn.writer.write(drawn.earned(drawn.order[:level], partly=drawn.order[level]))
+        part = writer.write(earned(drawn.order[:level], partly=drawn.order[level]))
         if number % 2 == 0:
-            yield "ladder", "met over partly", drawn.chain[level + 1], part, 0.5
+            yield "ladder", "met over partly", chain[level + 1], part, 0.5
         else:
-            yield "ladder", "partly over missing", part, drawn.chain[level], 0.5
-
-
-def _same_subset(drawn: _Drawn) -> Iterator[Draft]:
-    """The same requirements in other words, in another order, in another form, twice each."""
-    writer = drawn.writer
+            yield "ladder", "partly over missing", part, chain[level], 0.5
+    # The same requirements in other words, in another order, in another form, twice each.
     for kind in ("wording", "order", "formatting"):
-        sizes = drawn.drawn(STEPS, 2)
-        forms = drawn.drawn(len(_FORMS), 2)
+        sizes, forms = drawn.drawn(STEPS, 2), drawn.drawn(len(_FORMS), 2)
         for size, form in zip(sizes, forms, strict=True):
-            earned = drawn.earned(drawn.drawn(drawn.count, size + 1))
+            marked = earned(drawn.drawn(drawn.count, size + 1))
             if kind == "wording":
-                other = writer.write(earned, reworded=True)
+                other = writer.write(marked, reworded=True)
             elif kind == "order":
                 by = int(drawn.rng.integers(1, len(writer.layout)))  # moved round, so that no sentence stays in place
-                other = writer.write(earned, layout=writer.layout[by:] + writer.layout[:by])
+                other = writer.write(marked, layout=writer.layout[by:] + writer.layout[:by])
             else:
-                other = writer.write(earned, form=_FORMS[form])
-            yield "same_subset", kind, writer.write(earned), other, 0.0
-
-
-def _different_subset(drawn: _Drawn) -> Iterator[Draft]:
-    """Equally many other requirements: three pairs that share none, three that exchange one."""
-    apart = drawn.drawn(drawn.count, drawn.count)
-    shared = drawn.drawn(drawn.count, drawn.count)
+                other = writer.write(marked, form=_FORMS[form])
+            yield "same_subset", kind, writer.write(marked), other, 0.0
+    # Equally many other requirements: three pairs that share none, three that exchange one.
+    apart, shared = drawn.drawn(drawn.count, drawn.count), drawn.drawn(drawn.count, drawn.count)
     for variant, mine, theirs in (
         ("disjoint", apart[:1], apart[1:2]),
         ("disjoint", apart[2:3], apart[3:4]),
         ("disjoint", apart[:2], apart[2:4]),
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
-        first, second = (drawn.writer.write(drawn.earned(met)) for met in (mine, theirs))
-        yield "different_subset", variant, first, second, 0.0
+        yield "different_subset", variant, writer.write(earned(mine)), writer.write(earned(theirs)), 0.0
 
 
-def _filler(drawn: _Drawn) -> Iterator[Draft]:
-    """The levels Q1 .. Q5 against themselves with sentences more that meet nothing. The longer text is always v."""
+def _without_difference(drawn: _Drawn, task: Task) -> Iterator[Draft]:
+    """Fillers, where the longer text is always v, and pairs without any difference or with next to none.
+
+    Of vacuum there are an empty pair, two of white space, three identical, and a typo, a unit and a synonym. The level
+    of each small change is drawn; where its text has nothing to change, the next one that has is taken. A task without
+    any unit gives no unit pair.
+    """
+    chain = drawn.chain
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
         at = {"before": 0, "between": drawn.count // 2, "after": drawn.count}[place]
         more: list[str] = []
-        added = 0
         order = drawn.drawn(len(FILLERS), len(FILLERS))
-        while added < FILLER_SHARE * drawn.chain[level].tokens:
+        while sum(map(tokens_of, more)) < FILLER_SHARE * chain[level].tokens:
             more.append(FILLERS[order[len(more) % len(order)]])
-            added += tokens_of(more[-1])
         longer = drawn.writer.write(drawn.earned(drawn.order[:level]), more=more, more_at=at)
-        yield "filler", place, drawn.chain[level], longer, 0.0
-
-
-def _vacuum(drawn: _Drawn, task: Task) -> Iterator[Draft]:
-    """No difference (an empty pair, two of white space, three identical), and next to none: a typo, a unit, a synonym.
-
-    The level of each small change is drawn; where its text has nothing to change, the next one that has is taken. A
-    task without any unit gives no unit pair.
-    """
+        yield "filler", place, chain[level], longer, 0.0
     for first, second in _BLANKS:
         yield "vacuum", "whitespace" if first else "empty", Stimulus(text=first), Stimulus(text=second), 0.0
     for level in drawn.drawn(STEPS + 1, 3):
-        yield "vacuum", "identical", drawn.chain[level], drawn.chain[level], 0.0
+        yield "vacuum", "identical", chain[level], chain[level], 0.0
     for (variant, change), start in zip(CHANGES.items(), drawn.drawn(STEPS + 1, len(CHANGES)), strict=True):
         for level in (*range(start, STEPS + 1), *range(start)):
-            text = drawn.chain[level]
+            text = chain[level]
             if (changed := change(text.text, task.names)) is not None:
-                other = Stimulus(text=changed, met=text.met, partly=text.partly)
-                yield "graded_vacuum", variant, text, other, 0.0
+                yield "graded_vacuum", variant, text, Stimulus(text=changed, met=text.met, partly=text.partly), 0.0
                 break
 
 
@@ -337,7 +312,7 @@ def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
     """The pairs and manifest of a file that `stimuli_json` made; InputError where the two do not belong together."""
-    stored = parse(_Stored, text, source=source)
+    stored = parse(_Stored, text, source)
     briefs = {brief.task: brief for brief in stored.tasks}
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
@@ -401,7 +376,7 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
         brief = brief_of(task)
         texts: list[tuple[PointVariant, int, int, str]] = []
         texts += [("vacuum", number, 0, text) for number, text in enumerate(_NOTHING, start=1)]
-        texts += [("ladder", level, level, one.text) for level, one in enumerate(prefix_chain(task, seed))]
+        texts += [("ladder", level, level, one.text) for level, one in enumerate(_Drawn(task, seed).chain)]
         for pair in drafts(task, seed):
             if pair.condition == "filler" and (level := len(pair.v.met)) in FILLED_LEVELS:
                 texts.append(("filler", level, level, pair.v.text))

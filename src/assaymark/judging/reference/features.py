@@ -17,7 +17,7 @@ from typing import Any
 from assaymark.errors import InputError
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
 from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
-from assaymark.judging.prompts import Book, Cell, Shown, book_of, read_decision
+from assaymark.judging.prompts import Book, Shown, book_of, read_decision
 from assaymark.prompting import read_material, sections, style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
@@ -88,27 +88,6 @@ def _stands_in(name: str, text: str) -> bool:
     return False
 
 
-def _mentions(text: str, holdings: Mapping[str, float], known: Mapping[str, Called]) -> dict[str, Any]:
-    """What is named in ``text``, and in a sentence that gives a number, an event or a risk."""
-    sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
-    reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
-    items = {item: known.get(item) or _called(Instrument(id=item)) for item in holdings}
-    total = math.fsum(holdings.values())
-
-    def share(said: str) -> float | None:
-        lower = said.lower()
-        named = [holdings[key] for key, item in items.items() if _is_named(item, said, lower)]
-        return math.fsum(named) / total if total else None
-
-    lower = text.lower()
-    return {
-        "named": share(text),
-        "explained": share(reasons),
-        "alternatives": sum(_is_named(item, text, lower) for key, item in known.items() if key not in holdings),
-        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / max(len(holdings), 1),
-    }
-
-
 # The arithmetic of a stated decision: sizes, forecasts, limits, and whether they fit together.
 
 _HELD = ("buy", "hold", "short", "target_weight")
@@ -121,17 +100,6 @@ _ENDS = {"low": "low", "p10": "low", "base": "base", "p50": "base", "high": "hig
 _TOTAL_SLACK = 0.005
 _PRINTED = 0.00006
 _SLACK = 1e-6
-
-
-def _held(shown: Shown) -> dict[str, float]:
-    """Absolute weights by instrument of what the decision holds; equal ones where no weight is given at all."""
-    weights: dict[str, float] = defaultdict(float)
-    for action in shown.actions:
-        if action.kind in _HELD:
-            weights[action.instrument] += abs(action.weight or 0.0)
-    if not math.fsum(weights.values()):
-        return dict.fromkeys(weights, 1.0 / max(len(weights), 1))
-    return {instrument: weight for instrument, weight in weights.items() if weight > 0}
 
 
 def _sizes(seen: Seen, holdings: Mapping[str, float]) -> dict[str, Any]:
@@ -153,20 +121,6 @@ def _sizes(seen: Seen, holdings: Mapping[str, float]) -> dict[str, Any]:
         "groups": 1.0 / math.fsum(share * share for share in groups.values()),
         "volatility": whole / weight if weight else None,
     }
-
-
-def _volatility_ranks(context: Context) -> dict[str, float]:
-    """For each instrument its mid-rank, 0..1, by stated volatility, averaged over the fields that state one."""
-    fields: dict[str, dict[str, float]] = defaultdict(dict)
-    for fact in context.facts:
-        if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
-            fields[fact.field][fact.instrument] = fact.value
-    ranks: dict[str, list[float]] = defaultdict(list)
-    for values in fields.values():
-        ordered = sorted(values.values())
-        for instrument, value in values.items():
-            ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
-    return {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()}
 
 
 def _share(checks: Sequence[bool | float]) -> float | None:
@@ -339,7 +293,23 @@ def _seen(text: str) -> Seen:
     context = read_material(sections(text))
     items = {item.id: item for item in context.instruments}
     called = {name: _called(item) for name, item in items.items()}
-    return Seen(context, Material.of(context), items, called, _volatility_ranks(context))
+    # For each instrument its mid-rank, 0..1, by stated volatility, averaged over the fields that state one.
+    fields: dict[str, dict[str, float]] = defaultdict(dict)
+    for fact in context.facts:
+        if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
+            fields[fact.field][fact.instrument] = fact.value
+    ranks: dict[str, list[float]] = defaultdict(list)
+    for values in fields.values():
+        ordered = sorted(values.values())
+        for instrument, value in values.items():
+            ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
+    return Seen(
+        context,
+        Material.of(context),
+        items,
+        called,
+        {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()},
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -349,7 +319,16 @@ def _notice(material: str, decision: str) -> Features:
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     tokens = token_count(text)
     book = book_of(seen.context, shown.actions)
-    holdings = _held(shown) if book is None else book.holdings
+    holdings = {} if book is None else book.holdings
+    if book is None:
+        # Absolute weights by instrument of what the decision holds; equal ones where no weight is given at all.
+        weights: dict[str, float] = defaultdict(float)
+        for action in shown.actions:
+            if action.kind in _HELD:
+                weights[action.instrument] += abs(action.weight or 0.0)
+        holdings = {instrument: weight for instrument, weight in weights.items() if weight > 0}
+        if not math.fsum(weights.values()):
+            holdings = dict.fromkeys(weights, 1.0 / max(len(weights), 1))
     stated: list[Part] = []
     if book is not None and book.after is not None:
         found = reconcile(text, book.after, seen.context.constraints, names=tuple(seen.instruments))
@@ -357,21 +336,21 @@ def _notice(material: str, decision: str) -> Features:
     confidence = shown.confidence
     if confidence is None:
         confidence = _share([action.confidence for action in shown.actions if action.confidence is not None])
-    noticed: dict[str, Any] = {
-        **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
-        **_audit(seen, shown, max(len(holdings), 1), max(tokens, 1), book, stated),
-        **_mentions(text, holdings, seen.called),
-        **_sizes(seen, holdings),
-        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]),
-    }
-    legality = _legality(seen.context, shown, holdings) if book is None else book.legality
-    return Features(tokens=tokens, legality=legality, confidence=confidence, style=style_of(text), **noticed)
+    # What is named in `text`, and in a sentence that gives a number, an event or a risk.
+    sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
+    reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
+    items = {item: seen.called.get(item) or _called(Instrument(id=item)) for item in holdings}
+    total = math.fsum(holdings.values())
 
+    def share(said: str) -> float | None:
+        lower = said.lower()
+        named = [holdings[key] for key, item in items.items() if _is_named(item, said, lower)]
+        return math.fsum(named) / total if total else None
 
-def _audit(
-    seen: Seen, shown: Shown, holdings: int, tokens: int, book: Book | None, stated: Sequence[Part]
-) -> dict[str, Any]:
-    """What the material says about the numbers of the text, under the names of the fields."""
+    lower = text.lower()
+    # What the material says about the numbers of the text, under the names of the fields.
+    audit_holdings = max(len(holdings), 1)
+    audit_tokens = max(tokens, 1)
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
     # Numbers that reconcile the book are rules or the decision's own, although the material bears out neither.
     waiting: dict[str, list[EvidenceState]] = {}
@@ -389,16 +368,25 @@ def _audit(
     borne_out = sum(states[state] for state in _BORNE_OUT)
     others = len(findings) - states["own_action"]
     doubtful = [one.number.quote for one in findings if one.state not in (*_BORNE_OUT, "own_action")]
-    return {
-        "number_rate": 100.0 * len(findings) / tokens,
+    noticed: dict[str, Any] = {
+        **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
+        "number_rate": 100.0 * len(findings) / audit_tokens,
         "grounded": borne_out / others if others else None,
         "contradicted": states["contradicted"],
-        "used": borne_out / holdings,
+        "used": borne_out / audit_holdings,
         "rules_cited": states["rule"],
-        "sizes_cited": states["own_action"] / holdings,
+        "sizes_cited": states["own_action"] / audit_holdings,
         "risk_numbers": sum(one.kind == "risk" and one.state in _BORNE_OUT for one in findings),
         "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]),
+        "named": share(text),
+        "explained": share(reasons),
+        "alternatives": sum(_is_named(item, text, lower) for key, item in seen.called.items() if key not in holdings),
+        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / max(len(holdings), 1),
+        **_sizes(seen, holdings),
+        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]),
     }
+    legality = _legality(seen.context, shown, holdings) if book is None else book.legality
+    return Features(tokens=tokens, legality=legality, confidence=confidence, style=style_of(text), **noticed)
 
 
 def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> OwnNumbers:
@@ -415,7 +403,12 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
             subject = path
             while subject and subject not in instruments:
                 subject = subject.partition(".")[2]
-            unit = _unit_beside(path.removesuffix(subject), shown.values) if subject else _unit(path)
+            # The unit of values by instrument is what their path says, else what the names beside it say.
+            stem = path.removesuffix(subject) if subject else path
+            above = stem.rstrip(".").rpartition(".")[0] if subject else ""
+            beside = {_unit(name) for name in shown.values if above and name.rpartition(".")[0] == above}
+            told = _unit(stem) == "ratio" and len(beside) == 1
+            unit = beside.pop() if told else _unit(stem.rstrip(".") if subject else path)
             entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
         for cells in rows:
@@ -427,13 +420,6 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
         # The weights that the orders lead to are the decision's own, as target weights are.
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in book.after.weights.items()]
     return OwnNumbers.of(dict.fromkeys(entries))
-
-
-def _unit_beside(path: str, values: Mapping[str, Cell]) -> str:
-    """The unit of the values by instrument under a path: what the path says, else what the names beside it say."""
-    above = path.rstrip(".").rpartition(".")[0]
-    beside = {_unit(name) for name in values if above and name.rpartition(".")[0] == above}
-    return beside.pop() if _unit(path) == "ratio" and len(beside) == 1 else _unit(path.rstrip("."))
 
 
 def _unit(path: str) -> str:

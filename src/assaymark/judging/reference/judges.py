@@ -17,7 +17,7 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from assaymark.engine.calls import CallSpec, Message, Reply
+from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
@@ -241,7 +241,7 @@ class ReferenceJudge(PromptJudge):
         """The reply as JSON text. No tense is understood here, so look-ahead stays open."""
         planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
         seen = notice(parts_shown(call))
-        dimensions, (low, high) = asked_of(call)
+        dimensions, (low, high) = asked_of(call.schema)
         views = _views(self.name, "\n".join(part.text for m in call.messages if m.role == "system" for part in m.parts))
         error = planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0
         halo = planted.halo if planted.kin and seen.style == planted.kin else 0.0
@@ -286,17 +286,13 @@ def dimension_problem(model: str, names: Collection[str]) -> str | None:
     return f"{model} has a view of the shipped dimensions alone ({known}) and none of {', '.join(unknown)}; ask a model"
 
 
-def asked_of(call: CallSpec) -> tuple[tuple[str, ...], tuple[int, int]]:
-    """The dimensions that the reply schema of a call asks for, and their scale; ModelError where it asks for none."""
-    if call.schema is None:
-        raise ModelError("a judge call needs a reply schema", retryable=False)
-    return _asked(call.schema.text)
-
-
 @lru_cache(maxsize=16)
-def _asked(schema: str) -> tuple[tuple[str, ...], tuple[int, int]]:
+def asked_of(schema: Text | None) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """The dimensions that the reply schema of a call asks for, and their scale; ModelError where it asks for none."""
+    if schema is None:
+        raise ModelError("a judge call needs a reply schema", retryable=False)
     try:
-        scores = json.loads(schema)["properties"]["scores"]
+        scores = json.loads(schema.text)["properties"]["scores"]
         point = scores["properties"][scores["required"][0]]
         low, high = (point["enum"][0], point["enum"][-1]) if "enum" in point else point["description"].split(" to ")
         return tuple(scores["required"]), (int(low), int(high))
@@ -334,7 +330,7 @@ class ConstraintOracle(PromptJudge):
         """The reply as JSON text: the wrong statements as evidence, every verdict in the comment."""
         if call.args:
             raise ModelError(f"{ORACLE} takes no arguments (got {', '.join(sorted(call.args))})", retryable=False)
-        asked, scale = asked_of(call)
+        asked, scale = asked_of(call.schema)
         if (asked, scale) != ((DIMENSION,), (1, 5)):
             got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
             raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
@@ -350,7 +346,7 @@ class ConstraintOracle(PromptJudge):
         comment = "; ".join([*words, *(f"{check.rule} broken" for check in book.checks if not check.kept)])
         # Passages are cut short, in characters that UTF-8 can carry.
         quotes = [quote[:_MOST_QUOTED].encode("utf-8", "replace").decode("utf-8") for quote in wrong[:_MOST_QUOTES]]
-        return _reply({DIMENSION: oracle_score(found, kept=book.kept)}, quotes, comment)
+        return _reply({DIMENSION: oracle_score(found, book.kept)}, quotes, comment)
 
 
 def asked_alike(rubric: Rubric) -> bool:
@@ -370,15 +366,10 @@ def oracle_scores(
     Each is read from the same rendered and blinded prompt that the judges are shown (`user_messages`). Decisions that
     are not made of orders, or whose material has no portfolio or lacks the price of a holding, have no score.
     """
-    return message_scores(user_messages(decisions, contexts, study))
-
-
-def message_scores(shown: Mapping[str, Message]) -> dict[str, int]:
-    """The same from messages that were rendered already, by record id."""
     scores = {}
-    for name, message in shown.items():
+    for name, message in user_messages(decisions, contexts, study).items():
         if (graded := _graded([part.text for part in message.parts])) is not None:
-            scores[name] = oracle_score(graded[1], kept=graded[0].kept)
+            scores[name] = oracle_score(graded[1], graded[0].kept)
     return scores
 
 

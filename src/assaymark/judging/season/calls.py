@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import Material, numeric_ledger
-from assaymark.judging.prompts import Invalid, judge_call, object_schema, parsed_by, text_of, word_of
+from assaymark.judging.prompts import Invalid, Read, judge_call, parsed_by, text_of, word_of
 from assaymark.judging.season.plans import (
     MOST_CHARACTERS,
     MOST_CLAIMS,
@@ -28,7 +28,7 @@ from assaymark.judging.season.plans import (
     ClaimState,
     HorizonAnswer,
     HorizonClaim,
-    Read,
+    Reasoned,
     ScoringPlan,
     SubComponent,
     horizon_schema,
@@ -43,12 +43,11 @@ from assaymark.judging.season.record import (
     HorizonStep,
     book_text,
     deed_text,
-    outcomes_by_step,
     parts_of,
     rules_text,
     split_horizon,
 )
-from assaymark.prompting import PromptTemplate, fence, prompt_template
+from assaymark.prompting import PromptTemplate, fence, object_schema, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record
@@ -67,7 +66,7 @@ def season_template(name: str) -> PromptTemplate:
     return prompt_template("assaymark.judging.season", name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HorizonTask:
     """One judge, one trial, one agent's horizon: as many calls as the horizon has parts, one after the other.
 
@@ -83,7 +82,7 @@ class HorizonTask:
     trial: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PlannedHorizonCall:
     """One call to be made, and which part of which task its answer is about."""
 
@@ -100,6 +99,17 @@ class PlannedHorizonCall:
     def asked(self) -> Asked:
         """The form that the reply is held to."""
         return Asked(self.task.plan, self.part.first, self.part.last, notes=self.part.at < self.part.of)
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonCall:
+    """An outcome call, or a probe for the author (then ``options`` are the names listed): whose record it shows."""
+
+    call: CallSpec
+    agent: str
+    judge: JudgeSpec
+    part: HorizonPart
+    options: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
@@ -127,14 +137,13 @@ def horizon_tasks(
 
     ``horizons`` are the whole records, or those of a period (`Horizon.between`); ``budget`` is that of `split_horizon`.
     """
-    tasks = []
-    for agent, horizon in horizons.items():
-        parts = split_horizon(horizon, budget=budget)
-        for judge in judges:
-            for trial in range(1, judge.trials + 1):
-                who: dict[str, Any] = {"agent": agent, "horizon": horizon.id, "mandate": horizon.mandate}
-                tasks.append(HorizonTask(**who, parts=parts, plan=plan, judge=judge, trial=trial))
-    return tasks
+    return [
+        HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
+        for agent, horizon in horizons.items()
+        for parts in [split_horizon(horizon, budget)]
+        for judge in judges
+        for trial in range(1, judge.trials + 1)
+    ]
 
 
 def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizonCall | None:
@@ -148,16 +157,9 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
     part = task.parts[len(answered)]
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
     notes = part.at < part.of
-    head = record_head(task.mandate, part, before)
-    call = _call(
-        task.judge,
-        task.trial,
-        _system(task.plan, part.of > 1, notes),
-        (head, part.body),
-        HORIZON_TEMPLATE,
-        _schema(task.plan, notes),
-    )
-    return PlannedHorizonCall(call=call, task=task, part=part)
+    user = (record_head(task.mandate, part, before), part.body)
+    system, schema = _system(task.plan, part.of > 1, notes), _schema(task.plan, notes)
+    return PlannedHorizonCall(_call(task.judge, task.trial, system, user, HORIZON_TEMPLATE, schema), task, part)
 
 
 def _call(judge: JudgeSpec, trial: int, system: Text, user: tuple[Text, ...], template: str, schema: Text) -> CallSpec:
@@ -190,17 +192,12 @@ def shared_text(text: str) -> Text:
 @lru_cache(maxsize=16)
 def _schema(plan: ScoringPlan, notes: bool) -> Text:
     """The reply schema of a plan as text; a season has thousands of calls and two of these."""
-    return schema_text(horizon_schema(plan, notes=notes))
+    return schema_text(horizon_schema(plan, notes))
 
 
 def schema_text(schema: Mapping[str, JSON]) -> Text:
     """A reply schema as it is shown and sent."""
     return shared_text(json.dumps(schema, indent=1))
-
-
-def system_text(plan: ScoringPlan, part: HorizonPart) -> Text:
-    """The system message: the task, the rubric of the plan, and the form of the answer."""
-    return _system(plan, part.of > 1, part.at < part.of)
 
 
 @lru_cache(maxsize=16)
@@ -243,18 +240,6 @@ def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedOutcomeCall:
-    """One outcome call, and whose grades its answer completes."""
-
-    call: CallSpec
-    agent: str
-    judge: str
-    family: str
-    trial: int
-    part: HorizonPart
-
-
 def outcome_texts() -> dict[str, str]:
     """Every text that outcome prompts are made from, by name: what a plan hash has to cover."""
     return {
@@ -271,7 +256,7 @@ def outcome_calls(
     plan: ScoringPlan,
     *,
     budget: int = BUDGET,
-) -> list[PlannedOutcomeCall]:
+) -> list[SeasonCall]:
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it.
 
     The judge is shown what was done and what came of it, and no reasons. Outcomes that are not resolved yet and those
@@ -287,51 +272,27 @@ def outcome_calls(
         problems.append(Problem(who, "are grades of another horizon"))
     if problems:
         raise InputError("outcome", problems)
-    resolved = outcomes_by_step(horizon.steps, outcomes)
+    # The outcomes that are resolved, by the number of their step, sorted by horizon and source.
+    numbers = {step.record_id: step.number for step in horizon.steps}
+    resolved: dict[int, list[Outcome]] = {}
+    for one in sorted(outcomes, key=lambda one: (one.horizon, one.source)):
+        if one.resolved_at is not None and one.record_id in numbers:
+            resolved.setdefault(numbers[one.record_id], []).append(one)
     if not resolved:
         return []
     schema = schema_text(outcome_schema())
-    filled = season_template(OUTCOME_TEMPLATE).filled("system", **band_words(plan), schema=schema.text)
-    system = shared_text(filled)
+    system = shared_text(season_template(OUTCOME_TEMPLATE).filled("system", **band_words(plan), schema=schema.text))
     texts = [deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
     planned = []
-    for part in parts_of(horizon, texts, budget=budget, reserve=0):
+    for part in parts_of(horizon, texts, budget, reserve=0):
         if any(part.first <= number <= part.last for number in resolved):
             user = (record_head("", part, template=OUTCOME_TEMPLATE), part.body)
-            planned.append(
-                PlannedOutcomeCall(
-                    call=_call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema),
-                    agent=grades.agent,
-                    judge=judge.name,
-                    family=judge.family,
-                    trial=grades.trial,
-                    part=part,
-                )
-            )
+            call = _call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema)
+            planned.append(SeasonCall(call, grades.agent, judge, part))
     return planned
 
 
 ProbeState = Literal["above chance", "not above chance", "no guess"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedProbe:
-    """One probe call, and the author it is about. ``shown`` are the numbers of the first and last step shown."""
-
-    call: CallSpec
-    author: str
-    judge: str
-    trial: int
-    options: tuple[str, ...]
-    shown: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorGuess:
-    """A valid reply to a probe."""
-
-    author: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,14 +328,9 @@ def author_texts() -> dict[str, str]:
     return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text}
 
 
-def author_schema(options: Sequence[str]) -> dict[str, JSON]:
-    """The JSON schema of a guess among these names."""
-    return object_schema({"author": {"type": "string", "enum": list(options)}, "reason": {"type": "string"}})
-
-
 def probe_calls(
     horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], *, budget: int = BUDGET
-) -> list[PlannedProbe]:
+) -> list[SeasonCall]:
     """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown.
 
     ``horizons`` are those of all agents of the season: they are the options, in alphabetical order. Raises InputError
@@ -383,46 +339,41 @@ def probe_calls(
     options = tuple(sorted(horizons))
     if len(options) < 2:
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
-    schema = schema_text(author_schema(options))
+    schema = schema_text(
+        object_schema({"author": {"type": "string", "enum": list(options)}, "reason": {"type": "string"}})
+    )
     listed = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}" for name in options)
     system = shared_text(season_template(AUTHOR_TEMPLATE).filled("system", options=listed, schema=schema.text))
     planned = []
     for author in options:
-        part = split_horizon(horizons[author], budget=budget)[0]
+        part = split_horizon(horizons[author], budget)[0]
         user = (record_head(horizons[author].mandate, part, template=AUTHOR_TEMPLATE), part.body)
         planned += [
-            PlannedProbe(
-                call=_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema),
-                author=author,
-                judge=judge.name,
-                trial=trial,
-                options=options,
-                shown=(part.first, part.last),
-            )
+            SeasonCall(_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema), author, judge, part, options)
             for judge in judges
             for trial in range(1, judge.trials + 1)
         ]
     return planned
 
 
-def parse_guess(text: str, options: Sequence[str]) -> AuthorGuess | Invalid:
+def parse_guess(text: str, options: Sequence[str]) -> Reasoned[str] | Invalid:
     """The author that a judge guesses, or why the reply is no guess."""
 
-    def check(raw: JSON) -> AuthorGuess:
+    def check(raw: JSON) -> Reasoned[str]:
         found = object_of(raw, ("author", "reason"))
         author = word_of(found["author"], options, "author must be one of the names listed")
-        return AuthorGuess(author, text_of(found["reason"], "reason", MOST_QUOTED))
+        return Reasoned(author, text_of(found["reason"], "reason", MOST_QUOTED))
 
     return parsed_by(text, check, MOST_CHARACTERS)
 
 
-def read_guess(reply: Reply, probe: PlannedProbe) -> Read[AuthorGuess]:
+def read_guess(reply: Reply, probe: SeasonCall) -> Read[Reasoned[str]]:
     """The outcome of a probe; never raises."""
     return read_reply(reply, parse_guess(reply.text, probe.options))
 
 
 def author_probe(
-    answered: Iterable[tuple[PlannedProbe, Read[AuthorGuess]]], *, level: float = 0.95
+    answered: Iterable[tuple[SeasonCall, Read[Reasoned[str]]]], *, level: float = 0.95
 ) -> list[AuthorProbe]:
     """How often each judge guessed the author, against chance, by judge in alphabetical order.
 
@@ -434,41 +385,29 @@ def author_probe(
     ----------
     Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
     """
-    by_judge: dict[str, list[tuple[PlannedProbe, Read[AuthorGuess]]]] = {}
-    every = list(answered)
+    by_judge: dict[str, list[tuple[SeasonCall, Read[Reasoned[str]]]]] = {}
+    every = sorted(answered, key=lambda one: one[0].judge.name)
     for one in every:
-        by_judge.setdefault(one[0].judge, []).append(one)
+        by_judge.setdefault(one[0].judge.name, []).append(one)
     problems = [] if 0 < level < 1 else [Problem("level", f"must lie strictly between 0 and 1 (got {level})")]
-    for (author, key), count in Counter((probe.author, probe.call.key) for probe, _ in every).items():
+    for (author, key), count in Counter((probe.agent, probe.call.key) for probe, _ in every).items():
         if count > 1:
             problems.append(Problem(f"{author}, call {key[:12]}", f"was answered {count} times"))
-    for judge in sorted(by_judge):
-        if len({probe.options for probe, _ in by_judge[judge]}) > 1:
+    for judge, found in by_judge.items():
+        if len({probe.options for probe, _ in found}) > 1:
             problems.append(Problem(judge, "guessed among different agents; report each season on its own"))
     if problems:
         raise InputError("author probe", problems)
     probes = []
-    for judge in sorted(by_judge):
-        found = by_judge[judge]
-        right = [(probe.author, read.answer.author == probe.author) for probe, read in found if read.answer is not None]
+    for judge, found in by_judge.items():
+        right = [(probe.agent, read.answer.value == probe.agent) for probe, read in found if read.answer is not None]
         hits, n, chance = sum(hit for _, hit in right), len(right), 1 / len(found[0][0].options)
-        low, high = wilson_ends(hits / n, n, level=level) if n else (None, None)
+        low, high = wilson_ends(hits / n, n, level) if n else (None, None)
+        state: ProbeState = "no guess" if low is None else "above chance" if low > chance else "not above chance"
         guesses, hits_of = Counter(author for author, _ in right), Counter(author for author, hit in right if hit)
-        probes.append(
-            AuthorProbe(
-                judge=judge,
-                hits=hits,
-                guesses=n,
-                asked=len(found),
-                chance=chance,
-                accuracy=hits / n if n else None,
-                low=low,
-                high=high,
-                level=level,
-                state="no guess" if low is None else "above chance" if low > chance else "not above chance",
-                hits_of={author: (hits_of[author], guesses[author]) for author in sorted(guesses)},
-            )
-        )
+        shares = {author: (hits_of[author], guesses[author]) for author in sorted(guesses)}
+        accuracy = hits / n if n else None
+        probes.append(AuthorProbe(judge, hits, n, len(found), chance, accuracy, low, high, level, state, shares))
     return probes
 
 
@@ -487,37 +426,11 @@ class HorizonLedger:
     """Every number in the reasons that judges are shown, by step, and what the agent's material says about it."""
 
     steps: Mapping[int, tuple[Evidence, ...]]
-    counts: Mapping[EvidenceState, int] = field(default_factory=dict)
 
     @property
-    def numbers(self) -> int:
-        """Numbers other than the decisions' own figures: what can be asked about at all."""
-        return sum(count for state, count in self.counts.items() if state != "own_action")
-
-    @property
-    def supported(self) -> int:
-        """Numbers that the material bears out: a fact, what follows from facts, a rule of the task."""
-        return sum(self.counts.get(state, 0) for state in BORNE_OUT)
-
-    @property
-    def contradicted(self) -> int:
-        """Numbers that the material contradicts."""
-        return self.counts.get("contradicted", 0)
-
-    @property
-    def supported_share(self) -> float | None:
-        """Share of the numbers that the material bears out; None without a number."""
-        return self.supported / self.numbers if self.numbers else None
-
-    @property
-    def contradicted_share(self) -> float | None:
-        """Share of the numbers that the material contradicts; None without a number."""
-        return self.contradicted / self.numbers if self.numbers else None
-
-    @property
-    def silent_steps(self) -> int:
-        """Steps whose reasons hold no number."""
-        return sum(not ones for ones in self.steps.values())
+    def counts(self) -> Counter[EvidenceState]:
+        """The numbers by state."""
+        return Counter(one.state for ones in self.steps.values() for one in ones)
 
     @property
     def cap(self) -> float | None:
@@ -525,12 +438,14 @@ class HorizonLedger:
 
         A number that cannot be verified is no reproach, and lowers no cap.
         """
-        decided = self.supported + self.contradicted
-        return 100.0 * self.supported / decided if decided else None
+        counts = self.counts
+        supported = sum(counts[state] for state in BORNE_OUT)
+        decided = supported + counts["contradicted"]
+        return 100.0 * supported / decided if decided else None
 
     def between(self, first: int, last: int) -> HorizonLedger:
         """The ledger of the steps ``first`` to ``last``, as `Horizon.between` cuts them."""
-        return _counted({number: ones for number, ones in self.steps.items() if first <= number <= last})
+        return HorizonLedger({number: ones for number, ones in self.steps.items() if first <= number <= last})
 
 
 @record
@@ -560,20 +475,12 @@ class LedgerDisagreement:
     @property
     def overruled(self) -> int:
         """Claims that the judge calls supported and the numbers contradict."""
-        return self._count("supported", "contradicted")
+        return self.table.get("supported", {}).get("contradicted", 0)
 
     @property
     def strict(self) -> int:
         """Claims that the judge calls contradicted and the numbers bear out."""
-        return self._count("contradicted", "supported")
-
-    @property
-    def agreed(self) -> int:
-        """Claims that both decide, alike."""
-        return self._count("supported", "supported") + self._count("contradicted", "contradicted")
-
-    def _count(self, judge: ClaimState, numeric: NumericState) -> int:
-        return self.table.get(judge, {}).get(numeric, 0)
+        return self.table.get("contradicted", {}).get("supported", 0)
 
 
 def horizon_ledger(horizon: Horizon, decisions: Iterable[Decision], contexts: Mapping[str, Context]) -> HorizonLedger:
@@ -610,11 +517,7 @@ def horizon_ledgers(
         for step in ones:
             decision = replace(known[step.record_id], rationales=step.texts)
             found[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))
-    return [_counted({step.number: found[id(step)] for step in horizon.steps}) for horizon in horizons]
-
-
-def _counted(steps: Mapping[int, tuple[Evidence, ...]]) -> HorizonLedger:
-    return HorizonLedger(steps, dict(Counter(one.state for ones in steps.values() for one in ones)))
+    return [HorizonLedger({step.number: found[id(step)] for step in horizon.steps}) for horizon in horizons]
 
 
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
@@ -650,10 +553,7 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
         numbers = [
             one
             for one in ledger.steps.get(claim.step, ())
-            if any(
-                part == one.part and start <= one.start and one.start + len(one.quote) <= end
-                for part, start, end in spans
-            )
+            if any(one.part == at and start <= one.start <= end - len(one.quote) for at, start, end in spans)
         ]
         quoted |= {(claim.step, one.part, one.start) for one in numbers}
         states = {one.state for one in numbers} - {"own_action"}
@@ -663,18 +563,13 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
         elif "contradicted" in states:
             numeric = "contradicted"
         table.setdefault(claim.state, Counter())[numeric] += 1
-    accused = [
-        (number, one.part, one.start)
+    unnoticed = sum(
+        one.state == "contradicted" and (number, one.part, one.start) not in quoted
         for number, ones in ledger.steps.items()
         for one in ones
-        if one.state == "contradicted"
-    ]
-    return LedgerDisagreement(
-        table={state: dict(table[state]) for state in sorted(table)},
-        misquoted=misquoted,
-        unnoticed=sum(place not in quoted for place in accused),
-        claims=len(claims),
     )
+    counts = {state: dict(table[state]) for state in sorted(table)}
+    return LedgerDisagreement(table=counts, misquoted=misquoted, unnoticed=unnoticed, claims=len(claims))
 
 
 def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:

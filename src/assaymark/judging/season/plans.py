@@ -25,10 +25,18 @@ from pydantic import Field, model_validator
 
 from assaymark.encoding import canonical_json, sha256_text
 from assaymark.engine.calls import Reply
-from assaymark.judging.prompts import Invalid, members, object_schema, parsed_by, text_of, whole, word_of
+from assaymark.judging.prompts import (
+    Invalid,
+    Read,
+    parsed_by,
+    read_end,
+    text_of,
+    whole,
+    word_of,
+)
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
-from assaymark.prompting import Rejected, shown, token_count
+from assaymark.prompting import Rejected, members, object_schema, shown, token_count
 from assaymark.records import JSON, Context, record
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
@@ -70,7 +78,7 @@ class CompositeWeights(Frozen):
 
     @model_validator(mode="after")
     def _sums(self) -> CompositeWeights:
-        _whole("the four components", [self.reasoning, self.evidence, self.process, self.outcome])
+        _hundred("the four components", self.reasoning, self.evidence, self.process, self.outcome)
         if len(set(self.without_outcome)) != len(self.without_outcome):
             raise ValueError(f"without_outcome names a component twice (got {', '.join(self.without_outcome)})")
         return self
@@ -152,7 +160,7 @@ class ScoringPlan(Frozen):
     @model_validator(mode="after")
     def _axes(self) -> ScoringPlan:
         for axis, parts in (("reasoning", self.reasoning), ("evidence", self.evidence)):
-            _whole(f"the parts of {axis}", [part.weight for part in parts])
+            _hundred(f"the parts of {axis}", *(part.weight for part in parts))
         names = [part.name for part in (*self.reasoning, *self.evidence)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -186,7 +194,7 @@ class ScoringPlan(Frozen):
         return sha256_text(self.text)
 
 
-def _whole(what: str, weights: list[float]) -> None:
+def _hundred(what: str, *weights: float) -> None:
     """Refuse weights that do not sum to 100."""
     if abs(sum(weights) - _WHOLE) > _SLACK:
         raise ValueError(f"the weights of {what} must sum to 100 (got {sum(weights):g})")
@@ -200,7 +208,7 @@ def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
     InputError
         Not TOML, fields that are wrong, missing or unknown, or weights that do not sum to 100.
     """
-    return read_model(ScoringPlan, text, source=source)
+    return read_model(ScoringPlan, text, source)
 
 
 def scoring_names() -> tuple[str, ...]:
@@ -262,8 +270,6 @@ def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
 
 ClaimState = Literal["supported", "contradicted", "not_verifiable"]
 LookaheadCheck = Literal["pass", "fail"]
-ReplyState = Literal["ok", "invalid", "refused", "truncated", "failed"]
-
 HIGHEST: Final = 100
 MOST_CHARACTERS: Final = 400_000
 """A longer reply is invalid unread."""
@@ -292,7 +298,7 @@ class HorizonClaim:
     fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HorizonAnswer:
     """A valid reply on a horizon (or a part of one): a grade from 0 to 100 for every part of both axes.
 
@@ -311,20 +317,11 @@ class HorizonAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeAnswer:
-    """A valid reply to the outcome call."""
+class Reasoned(Generic[A]):
+    """A valid reply of one value and a reason: points of an outcome, or a guess at an author."""
 
-    outcome: int
+    value: A
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Generic[A]):
-    """What became of a reply: its answer where ``state`` is ok, else the reason in words."""
-
-    state: ReplyState
-    answer: A | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +334,7 @@ class Asked:
     notes: bool = False
 
 
-def horizon_schema(plan: ScoringPlan, *, notes: bool = False) -> dict[str, JSON]:
+def horizon_schema(plan: ScoringPlan, notes: bool = False) -> dict[str, JSON]:
     """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow.
 
     Ranges stand in words: not every provider's structured output knows ``minimum``. The parser holds them.
@@ -369,21 +366,18 @@ def read_horizon_reply(reply: Reply, asked: Asked) -> Read[HorizonAnswer]:
     return read_reply(reply, parse_horizon(reply.text, asked))
 
 
-def read_outcome_reply(reply: Reply) -> Read[OutcomeAnswer]:
+def read_outcome_reply(reply: Reply) -> Read[Reasoned[int]]:
     """The outcome of an outcome call; never raises."""
     return read_reply(reply, parse_outcome(reply.text))
 
 
 def read_reply(reply: Reply, parsed: A | Invalid) -> Read[A]:
-    """A reply with what its text was parsed as: a refusal or a cut reply is that, whatever text came with it."""
-    if reply.finish == "refusal":
-        return Read("refused", reason="the model refused to answer")
-    if reply.finish == "length":
-        return Read("truncated", reason="cut off at the length limit")
+    """A reply with what its text was parsed as, by its end: also what never came is an outcome in a season."""
     if reply.finish == "failed":
-        why = f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
-        return Read("failed", reason=why)
-    return Read("invalid", reason=parsed.reason) if isinstance(parsed, Invalid) else Read("ok", parsed)
+        return Read(
+            "failed", None, f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
+        )
+    return read_end(reply, parsed)
 
 
 def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
@@ -416,16 +410,8 @@ def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
         notes = text_of(found["notes"], "notes", MOST_CHARACTERS) if asked.notes else None
         if notes is not None and (count := token_count(notes)) > MOST_NOTE_TOKENS:
             raise Rejected(f"notes has {count} words, at most {MOST_NOTE_TOKENS} are allowed")
-        return HorizonAnswer(
-            reasoning=axes[0],
-            evidence=axes[1],
-            data_reliability=reliability,
-            claims=ledger,
-            lookahead_check=lookahead,
-            lookahead_reason=why,
-            **lines,
-            notes=notes,
-        )
+        said = (lookahead, why, lines["verdict"], lines["summary"], notes)
+        return HorizonAnswer(axes[0], axes[1], reliability, ledger, *said)
 
     def claim(raw: JSON, where: str) -> HorizonClaim:
         found = object_of(raw, ("quote", "step", "state", "fields"), f"{where}: keys")
@@ -433,24 +419,21 @@ def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
         fields = found["fields"]
         if not isinstance(fields, list) or len(fields) > MOST_FIELDS:
             raise Rejected(f"{where}: fields must be a list of at most {MOST_FIELDS} (got {shown(fields)})")
-        return HorizonClaim(
-            quote=text_of(found["quote"], f"{where}: quote", MOST_QUOTED),
-            step=step,
-            state=word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}"),
-            fields=tuple(text_of(one, f"{where}: field", MOST_QUOTED) for one in fields),
-        )
+        quote = text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
+        state = word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
+        used = tuple(text_of(one, f"{where}: field", MOST_QUOTED) for one in fields)
+        return HorizonClaim(quote=quote, step=step, state=state, fields=used)
 
     return parsed_by(text, check, MOST_CHARACTERS)
 
 
-def parse_outcome(text: str) -> OutcomeAnswer | Invalid:
+def parse_outcome(text: str) -> Reasoned[int] | Invalid:
     """A judge's reply on the outcome, or why it is invalid."""
 
-    def check(raw: JSON) -> OutcomeAnswer:
+    def check(raw: JSON) -> Reasoned[int]:
         found = object_of(raw, ("outcome", "reason"))
-        return OutcomeAnswer(
-            whole(found["outcome"], "outcome", 0, HIGHEST), text_of(found["reason"], "reason", MOST_QUOTED)
-        )
+        points = whole(found["outcome"], "outcome", 0, HIGHEST)
+        return Reasoned(points, text_of(found["reason"], "reason", MOST_QUOTED))
 
     return parsed_by(text, check, MOST_CHARACTERS)
 

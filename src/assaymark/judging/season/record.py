@@ -131,7 +131,7 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     """The facts of a context about some symbols, as a table with a row for each symbol that has any.
 
     ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one of the latest period is
-    shown, or the one that became available last; a split or dividend stands on its ex-date alone.
+    shown, or the one that became available last; a split or dividend is shown on its ex-date alone.
     """
     wanted = set(symbols)
     wanted |= {item.id for item in context.instruments if item.symbol in wanted}
@@ -143,13 +143,21 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
         if fact.instrument in wanted and not gone_by:
             known = grid.setdefault(fact.instrument, {})
             column = f"{fact.field} [{fact.unit}]"
-            if column not in known or _later(fact, known[column]):
+            old = known.get(column)
+            # By id where both came at once, so that their order does not matter.
+            if old is not None and fact.as_of and old.as_of and fact.as_of != old.as_of:
+                newer = fact.as_of > old.as_of
+            else:
+                newer = old is None or (fact.available_at, fact.id) > (old.available_at, old.id)
+            if newer:
                 known[column] = fact
-
-    def shown(value: float | str) -> str:
-        return value if isinstance(value, str) else number_text(value)
-
-    cells = {symbol: {column: shown(fact.value) for column, fact in found.items()} for symbol, found in grid.items()}
+    cells = {
+        symbol: {
+            column: fact.value if isinstance(fact.value, str) else number_text(fact.value)
+            for column, fact in found.items()
+        }
+        for symbol, found in grid.items()
+    }
     for series in context.series:
         if series.instrument in wanted:
             last = {name: getattr(series, name)[-1] for name in _LAST if getattr(series, name)}
@@ -159,13 +167,6 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     rows = tuple((symbol, *(cells[symbol].get(column, "") for column in columns)) for symbol in sorted(cells))
     texts = [fact.value for found in grid.values() for fact in found.values() if isinstance(fact.value, str)]
     return MarketLines(columns, rows, tuple(dict.fromkeys([*columns, *texts])))
-
-
-def _later(one: Fact, other: Fact) -> bool:
-    """Whether a fact is the newer of two; by id where both came at once, so that their order does not matter."""
-    if one.as_of and other.as_of and one.as_of != other.as_of:
-        return one.as_of > other.as_of
-    return (one.available_at, one.id) > (other.available_at, other.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +213,7 @@ class HorizonBook:
     positions: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HorizonStep:
     """One step, blinded. ``number`` counts from 1.
 
@@ -283,30 +284,6 @@ class Horizon:
         return replace(self, steps=chosen, before=held[-1] if held else self.before)
 
 
-def step_texts(steps: Sequence[HorizonStep]) -> list[str]:
-    """Each step as text. The rules stand in the first step, and wherever they change."""
-    shown: tuple[Constraint, ...] | None = None
-    found = []
-    for step in steps:
-        found.append(step_text(step, rules=step.constraints != shown))
-        shown = step.constraints
-    return found
-
-
-def step_text(step: HorizonStep, *, rules: bool = True) -> str:
-    """One step: its tables, the numbers that it states, and each text, fenced one by one."""
-    tables = [
-        *_deeds(step),
-        *([step.market.text] if step.market.text else []),
-        *(_rules(step.constraints) if rules else []),
-    ]
-    blocks = [("step", "\n".join(tables))]
-    if step.stated:
-        blocks.append(("stated", step.stated))
-    blocks += [(text.kind, text.text) for text in step.texts]
-    return "\n".join(fence(label, content) for label, content in blocks)
-
-
 def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
     """One step for the outcome call: what was done, without reasons, and what happened afterwards."""
     happened = []
@@ -365,16 +342,6 @@ def _rules(rules: Sequence[Constraint]) -> list[str]:
     return table_lines("rules", ("kind", "limit", "unit", "scope"), lines)
 
 
-def outcomes_by_step(steps: Sequence[HorizonStep], outcomes: Iterable[Outcome]) -> Mapping[int, tuple[Outcome, ...]]:
-    """The outcomes that are resolved, by the number of their step, sorted by horizon and source."""
-    numbers = {step.record_id: step.number for step in steps}
-    found: dict[int, list[Outcome]] = {}
-    for one in outcomes:
-        if one.resolved_at is not None and one.record_id in numbers:
-            found.setdefault(numbers[one.record_id], []).append(one)
-    return {at: tuple(sorted(ones, key=lambda one: (one.horizon, one.source))) for at, ones in found.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class HorizonPart:
     """Consecutive steps of a horizon that are shown in one call.
@@ -401,7 +368,7 @@ class HorizonPart:
         return self.last - self.first + 1
 
 
-def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
+def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
     """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits.
 
     Parts are filled from the first step on, each as full as the budget allows. A step that alone is longer than the
@@ -409,10 +376,21 @@ def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPar
     """
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
-    return parts_of(horizon, step_texts(horizon.steps), budget=budget, reserve=MOST_NOTE_TOKENS)
+    # Each step as text, fenced one by one: its tables, the numbers that it states, and each text.
+    rules: tuple[Constraint, ...] | None = None
+    found = []
+    for step in horizon.steps:
+        tables = [*_deeds(step), *filter(None, [step.market.text])]
+        if step.constraints != rules:
+            tables += _rules(step.constraints)
+        rules = step.constraints
+        blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
+        blocks += [(text.kind, text.text) for text in step.texts]
+        found.append("\n".join(fence(label, content) for label, content in blocks))
+    return parts_of(horizon, found, budget, reserve=MOST_NOTE_TOKENS)
 
 
-def parts_of(horizon: Horizon, texts: Sequence[str], *, budget: int, reserve: int) -> tuple[HorizonPart, ...]:
+def parts_of(horizon: Horizon, texts: Sequence[str], budget: int, *, reserve: int) -> tuple[HorizonPart, ...]:
     """Steps as text, in parts within the budget; all but the first part keep ``reserve`` words free."""
     sizes = [token_count(text) for text in texts]
     cuts = cut(sizes, budget, reserve)
@@ -420,20 +398,12 @@ def parts_of(horizon: Horizon, texts: Sequence[str], *, budget: int, reserve: in
     for at, places in enumerate(cuts):
         held = [step.book for step in horizon.steps[: places.start] if step.book is not None]
         tokens = sum(sizes[place] for place in places)
-        parts.append(
-            HorizonPart(
-                at=at + 1,
-                of=len(cuts),
-                first=horizon.steps[places.start].number,
-                last=horizon.steps[places.stop - 1].number,
-                whole=(horizon.first, horizon.last),
-                tokens=tokens,
-                over=len(places) == 1 and tokens > budget - (reserve if at else 0),
-                before=held[-1] if held else horizon.before,
-                rules=horizon.steps[places.start].constraints,
-                body=Text.of("\n\n".join(texts[place] for place in places)),
-            )
-        )
+        first, last = horizon.steps[places.start], horizon.steps[places.stop - 1]
+        over = len(places) == 1 and tokens > budget - (reserve if at else 0)
+        before, body = held[-1] if held else horizon.before, Text.of("\n\n".join(texts[place] for place in places))
+        at_of, ends = (at + 1, len(cuts)), (first.number, last.number)
+        whole = (horizon.first, horizon.last)
+        parts.append(HorizonPart(*at_of, *ends, whole, tokens, over, before, first.constraints, body))
     return tuple(parts)
 
 
@@ -567,24 +537,25 @@ def horizon_of(
         traded |= {fill.symbol: number for fill in one.fills}
         symbols |= held | {symbol for symbol, at in traded.items() if number - at <= recent}
         symbols |= {action.instrument for action in decision.actions if action.instrument}
+        fills = tuple(
+            HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", ORDER))
+            for fill in one.fills
+        )
         steps.append(
             HorizonStep(
-                number=number,
-                day=one.day,
-                record_id=decision.record_id,
-                context_id=decision.context_id,
-                decided_at=decision.decided_at,
-                actions=tuple(replace(action, rationale=None) for action in decision.actions),
-                stated=dict(decision_blocks(decision, kept))["stated"],
-                texts=judged_rationales(decision),
-                fills=tuple(
-                    HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", ORDER))
-                    for fill in one.fills
-                ),
-                rejections=tuple(HorizonRejection(order.symbol, order.reason) for order in one.rejections),
-                book=book,
-                market=market_lines(context, symbols) if symbols else NO_MARKET,
-                constraints=context.constraints,
+                number,
+                one.day,
+                decision.record_id,
+                decision.context_id,
+                decision.decided_at,
+                tuple(replace(action, rationale=None) for action in decision.actions),
+                dict(decision_blocks(decision, kept))["stated"],
+                judged_rationales(decision),
+                fills,
+                tuple(HorizonRejection(order.symbol, order.reason) for order in one.rejections),
+                book,
+                market_lines(context, symbols) if symbols else NO_MARKET,
+                context.constraints,
             )
         )
     return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, kept), kept, identifiers)

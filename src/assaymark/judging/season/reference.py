@@ -225,7 +225,7 @@ def _audited(
             unit = unit.removesuffix("]")
             facts.append(Fact(id=column, instrument=symbol, field=name, value=value, unit=unit, available_at=_EARLY))
     shown: list[Any] = list(texts)
-    return tuple(audit_texts(shown, Material.build(facts=facts, instruments=names, completeness="partial")))
+    return tuple(audit_texts(shown, Material.build(facts, instruments=names, completeness="partial")))
 
 
 def _claim(step: ShownStep, found: Finding) -> dict[str, JSON]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
+from assaymark.judging.prompts import Read, ReplyState
 from assaymark.judging.season.calls import (
     CappedPart,
     HorizonLedger,
@@ -33,9 +34,7 @@ from assaymark.judging.season.plans import (
     HorizonAnswer,
     HorizonClaim,
     LookaheadCheck,
-    OutcomeAnswer,
-    Read,
-    ReplyState,
+    Reasoned,
     ScoringPlan,
     SubComponent,
     load_scoring,
@@ -435,24 +434,13 @@ class HorizonScore:
     grader: str
 
 
-@dataclass(frozen=True, slots=True)
-class HorizonRound:
-    """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task."""
+def horizon_round(
+    tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]
+) -> tuple[list[PlannedHorizonCall], list[HorizonGrades]]:
+    """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task.
 
-    due: tuple[PlannedHorizonCall, ...]
-    grades: tuple[HorizonGrades, ...]
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to ask."""
-        return not self.due
-
-
-def horizon_round(tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]) -> HorizonRound:
-    """The calls that can be made now and the grades there are, from the stored replies (by call key).
-
-    The calls on a split horizon come one after the other, each with the notes of the one before. So a season is judged
-    in rounds: plan, ask, plan again, until nothing is due.
+    ``reply_to`` looks up stored replies by call key. The calls on a split horizon come one after the other, each with
+    the notes of the one before. So a season is judged in rounds: plan, ask, plan again, until nothing is due.
     """
     due: list[PlannedHorizonCall] = []
     grades: list[HorizonGrades] = []
@@ -466,7 +454,7 @@ def horizon_round(tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply 
             asked.append((planned, read_horizon_reply(reply, planned.asked)))
         else:
             grades.append(horizon_grades(task, asked))
-    return HorizonRound(tuple(due), tuple(grades))
+    return due, grades
 
 
 def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> HorizonGrades:
@@ -484,12 +472,11 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
         problems.append(Problem(who, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
     if problems:
         raise InputError("horizon grades", problems)
-    shape = ("first", "last", "tokens", "over")
+    shape, end = ("first", "last", "tokens", "over"), asked[-1][1]
     parts = tuple(
         GradedPart(**{name: getattr(call.part, name) for name in shape}, call_key=call.call.key, state=read.state)
         for call, read in asked
     )
-    end = asked[-1][1]
     given: dict[str, Any]
     if end.answer is None:
         where = f"part {len(asked)} of {len(task.parts)}: " if len(task.parts) > 1 else ""
@@ -513,19 +500,12 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
             "summary": end.answer.summary,
         }
     return HorizonGrades(
-        agent=task.agent,
-        judge=task.judge.name,
-        family=task.judge.family,
-        trial=task.trial,
-        horizon=task.horizon,
-        grader=grader_version(task.plan),
-        state=end.state,
-        parts=parts,
-        **given,
-    )
+        agent=task.agent, judge=task.judge.name, family=task.judge.family, trial=task.trial, horizon=task.horizon,
+        grader=grader_version(task.plan), state=end.state, parts=parts, **given,
+    )  # fmt: skip
 
 
-def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[OutcomeAnswer]]) -> OutcomeGrade:
+def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[Reasoned[int]]]) -> OutcomeGrade:
     """The replies to the outcome calls of one judge and trial, put together by the steps of their parts."""
     if not reads or len(reads) != len(parts):
         what = f"one for each of {len(parts)} parts is needed (got {len(reads)})"
@@ -534,7 +514,7 @@ def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[OutcomeAnsw
     if len(answers) < len(reads):
         bad = next(read for read in reads if read.answer is None)
         return OutcomeGrade(state=bad.state, reason=bad.reason)
-    points = _mean([(one.outcome, part.size) for one, part in zip(answers, parts, strict=True)])
+    points = _mean([(one.value, part.size) for one, part in zip(answers, parts, strict=True)])
     return OutcomeGrade(state="ok", outcome=points, reason=" ".join(one.reason for one in answers))
 
 

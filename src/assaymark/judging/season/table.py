@@ -71,15 +71,6 @@ class RankGap:
     state: GapState
 
 
-@dataclass(frozen=True, slots=True)
-class Ties:
-    """Totals in falling order as classes: ``first`` and ``last`` place of each, and the gap to the next."""
-
-    first: tuple[int, ...]
-    last: tuple[int, ...]
-    gaps: tuple[RankGap, ...]
-
-
 def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
     """Pooled standard deviation of totals (0..100 points) within groups of repetitions.
 
@@ -98,7 +89,7 @@ def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
     return NoiseFloor(math.sqrt(squares / freedom), freedom, replicates, len(repeated), "ok")
 
 
-def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, level: float = 0.95) -> float | None:
+def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: float = 0.95) -> float | None:
     """The gap that the noise alone of two totals stays below with probability ``level``; None where a floor is unknown.
 
     The variances of both agents and, for each total, of the judges add up. Few repetitions make the floor higher: it is
@@ -122,16 +113,12 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, leve
 
 def tie_classes(
     totals: Sequence[float], floors: Sequence[NoiseFloor], judges: NoiseFloor, *, level: float = 0.95
-) -> Ties:
-    """Classes of totals between which the noise allows no order.
+) -> tuple[list[tuple[int, int]], tuple[RankGap, ...]]:
+    """The first and last place of each total, in falling order, and the gap to the next: the noise allows no more.
 
     A boundary between two ranks is one where every total above it clears every total below it. So a noisy agent joins
-    the classes on both of its sides, and a gap that only its neighbours clear is none.
-
-    Raises
-    ------
-    InputError
-        Totals that are not in falling order, or lengths that differ.
+    the classes on both of its sides, and a gap that only its neighbours clear is none. Raises InputError for totals
+    that are not in falling order, or lengths that differ.
     """
     if len(floors) != len(totals):
         raise InputError("tie_classes", [Problem("floors", f"one for each of {len(totals)} (got {len(floors)})")])
@@ -158,7 +145,7 @@ def tie_classes(
         gaps.append(RankGap(totals[k - 1] - totals[k], limits[k - 1, k], state))
     for k in reversed(range(n - 1)):
         last[k] = last[k + 1] if first[k + 1] == first[k] else k + 1
-    return Ties(tuple(first), tuple(last), tuple(gaps))
+    return list(zip(first, last, strict=True)), tuple(gaps)
 
 
 RowState = Literal["graded", "graded by part of the panel", "not graded", "no usable answer"]
@@ -279,16 +266,14 @@ def season_table(
         state: RowState = "graded by part of the panel" if absent(one) else "graded"
         rows.append((total, one.floor, SeasonRow(one.name, state, agreement, total, standing, share, absent(one))))
     rows.sort(key=lambda row: (-row[0], row[2].contestant))
-    ties = tie_classes([total for total, _, _ in rows], [floor for _, floor, _ in rows], judges, level=rules.ties.level)
-    ranked = [
-        replace(row, first=first, last=last)
-        for (_, _, row), first, last in zip(rows, ties.first, ties.last, strict=True)
-    ]
+    totals, floors = [total for total, _, _ in rows], [floor for _, floor, _ in rows]
+    places, gaps = tie_classes(totals, floors, judges, level=rules.ties.level)
+    ranked = [replace(row, first=first, last=last) for (_, _, row), (first, last) in zip(rows, places, strict=True)]
     rest = []
     for one in sorted((one for one in contestants if one not in graded), key=lambda one: one.name):
         state = "not graded" if one.answered else "no usable answer"
         rest.append(SeasonRow(one.name, state, None, None, None, None, absent(one)))
-    return SeasonTable((*ranked, *rest), ties.gaps, rules.grader, rules.digest, rules.ties.level)
+    return SeasonTable((*ranked, *rest), gaps, rules.grader, rules.digest, rules.ties.level)
 
 
 # Thrashing: names that are bought and sold again, or sold and bought again, within a few days. The season methodology

@@ -84,7 +84,7 @@ class Written:
     sha256: str
 
 
-def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress = silent) -> Written:
+def write_set(folder: Path, market: str | None, seed: int, progress: Progress = silent) -> Written:
     """Write a set, its card and its manifest."""
     progress("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
@@ -260,7 +260,7 @@ def bench_qa(
     return _publish(folder, locked, BenchParts(episodes, _baselines(locked) if episodes else (), answers))
 
 
-def bench_report(folder: RunFolder, *, calls: Calls = "all", progress: Progress = silent) -> Benched:
+def bench_report(folder: RunFolder, calls: Calls = "all", progress: Progress = silent) -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = open_bench(folder)
     return _publish(folder, locked, _stored(folder, locked, progress), calls)

@@ -403,7 +403,7 @@ def _require_seed(seed: int) -> None:
 
 
 def datasheet_pages(
-    sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None, *,
+    sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None,
     answers: Answers | None = None, read: ReadCalls | None = None,
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """The page of each judge, and the page that holds them side by side, in the frame of their run."""
@@ -451,7 +451,7 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     return _made(folder, sheets, agreement)
 
 
-def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
+def datasheet_report(folder: RunFolder, calls: Calls = "all") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
     replace_files(folder.report, _pages(folder, sheets, agreement, calls))

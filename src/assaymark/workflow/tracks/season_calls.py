@@ -15,8 +15,9 @@ from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import provider_of
 from assaymark.errors import ModelError, StoppedError
 from assaymark.judging import asks_again, second_call
-from assaymark.judging.season.calls import AuthorGuess, HorizonTask, PlannedHorizonCall, PlannedOutcomeCall, read_guess
-from assaymark.judging.season.plans import MOST_CHARACTERS, Read, read_horizon_reply, read_outcome_reply
+from assaymark.judging.prompts import Read
+from assaymark.judging.season.calls import HorizonTask, PlannedHorizonCall, SeasonCall, read_guess
+from assaymark.judging.season.plans import MOST_CHARACTERS, Reasoned, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.scoring import HorizonGrades, OutcomeGrade, horizon_round, outcome_grade
 from assaymark.protocol import AgentSpec, EngineChoice
 from assaymark.records import Context, Decision, Provenance
@@ -102,10 +103,10 @@ class SeasonAsker:
             due: list[PlannedHorizonCall] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
-                    made = horizon_round([task], self.replies.get)
-                    due += made.due
-                    if made.finished:
-                        found[at] = made.grades[0]
+                    asked, graded = horizon_round([task], self.replies.get)
+                    due += asked
+                    if graded:
+                        found[at] = graded[0]
             unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
             self.ask([one.call for one in due], unusable=unusable)
         return tuple(  # a part has the key of its second call, where that is the one that counts
@@ -121,7 +122,7 @@ class SeasonAsker:
             for at in range(len(tasks))
         )
 
-    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
+    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[Reasoned[str]]]]:
         """What the probes of the blinding brought."""
         self.ask([planned.call for planned, _ in probes])
         found = []
@@ -132,7 +133,7 @@ class SeasonAsker:
             found.append(((second, period), read))
         return found
 
-    def outcomes(self, planned: Sequence[Sequence[PlannedOutcomeCall]]) -> list[OutcomeGrade | None]:
+    def outcomes(self, planned: Sequence[Sequence[SeasonCall]]) -> list[OutcomeGrade | None]:
         """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""
         self.ask([one.call for calls in planned for one in calls])
         found: list[OutcomeGrade | None] = []

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 from assaymark.engine import Ledger, Model
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
+from assaymark.judging.prompts import Read, ReplyState
 from assaymark.judging.season.calls import (
     HorizonLedger,
     HorizonTask,
-    PlannedProbe,
+    SeasonCall,
     grader_version,
     horizon_ledgers,
     horizon_tasks,
@@ -26,8 +27,6 @@ from assaymark.judging.season.calls import (
 from assaymark.judging.season.plans import (
     MOST_NOTE_TOKENS,
     HorizonAnswer,
-    Read,
-    ReplyState,
     ScoringPlan,
     read_horizon_reply,
 )
@@ -88,7 +87,7 @@ class SeasonPart:
     ledger: HorizonLedger
 
 
-Probe = tuple[PlannedProbe, str]
+Probe = tuple[SeasonCall, str]
 """A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 
@@ -155,7 +154,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
             for probe in probe_calls(horizons, once if period else judges, budget=budget):
-                found.setdefault((probe.author, probe.call.key), (probe, period))
+                found.setdefault((probe.agent, probe.call.key), (probe, period))
     return list(found.values())
 
 
@@ -280,7 +279,7 @@ class SeasonJudged(Told):
     lines: tuple[str, ...]
 
 
-def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
+def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
     import_named_grades(folder, stored.season.human.grades)
@@ -314,9 +313,9 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
             ]
             guesses = []
             for (probe, period), read in asker.guesses(season_probes(parts, season)):
-                guess = None if read.answer is None else read.answer.author
-                of, key = (probe.judge, probe.trial, period, len(probe.options)), probe.call.key
-                guesses.append(SeasonGuess(probe.author, *of, read.state, guess, key))
+                guess = None if read.answer is None else read.answer.value
+                of, key = (probe.judge.name, probe.call.trial, period, len(probe.options)), probe.call.key
+                guesses.append(SeasonGuess(probe.agent, *of, read.state, guess, key))
         people = {one.name for one in season.panel if one.human}
         grades += human_rows(_given(store), parts, plan, people)
         if all(one.score.grades.state == "failed" for one in grades):

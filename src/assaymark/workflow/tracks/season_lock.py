@@ -213,7 +213,7 @@ def texts_of(season: Season) -> dict[str, str]:
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
 
 
-def season_of(text: str, stored: Mapping[str, Any], *, source: str) -> Season:
+def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
     """The season of a file, beside what its lock says of the records of somebody else's."""
     if "follows" not in stored:
         return parse_season(text, source=source)

@@ -18,8 +18,9 @@ import numpy as np
 from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.errors import InputError, LedgerError, NotMeasurableError
 from assaymark.judging.evidence import Material, chance_corrected
+from assaymark.judging.prompts import ReplyState
 from assaymark.judging.season.calls import BORNE_OUT
-from assaymark.judging.season.plans import ReplyState, ScoringPlan
+from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Filled
 from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band
 from assaymark.judging.season.table import (

@@ -345,7 +345,7 @@ def is_recorded(text: str, *, source: str) -> bool:
     return isinstance(market, dict) and market.get("source") == RECORDS
 
 
-def read_recorded(text: str, *, source: str) -> RecordedFile:
+def read_recorded(text: str, source: str) -> RecordedFile:
     """The file of a season of records, and everything that is wrong with it by itself."""
     raw = read_toml(text, source=source)
     refuse_version_1(raw, source=source)

@@ -107,7 +107,7 @@ class SeasonPublished(Result):
 
 
 def publish_season(
-    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
+    folder: RunFolder, site: Path, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
     progress: Progress = silent,
 ) -> SeasonPublished:  # fmt: skip
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
