@@ -108,7 +108,7 @@ class Rows:
 
 
 def read(
-    source: Path | bytes, name: str = "", *, nested: bool = True, recognise: Recognise | None = None,
+    source: Path | bytes, name: str = "", nested: bool = True, recognise: Recognise | None = None,
     delimiter: str | None = None, keep_going: bool = False,
 ) -> Rows:  # fmt: skip
     """The rows of a file whose kind is told by how it begins; ``nested`` makes dotted columns of objects in objects.

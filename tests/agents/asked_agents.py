@@ -8,7 +8,7 @@ from functools import cache
 from assaymark.agents import LLMAgent, Place, reference_agents
 from assaymark.agents.llm import prompt_of, task_text
 from assaymark.engine import Reply
-from assaymark.market.cycles import REGIMES, Cycle, cycles_of, synthetic_minutes
+from assaymark.market import REGIMES, Cycle, cycles_of, synthetic_minutes
 from assaymark.protocol import AgentSpec
 from assaymark.records import Decision, content_id
 

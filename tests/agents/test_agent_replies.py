@@ -30,7 +30,7 @@ from assaymark.agents.llm import (
 from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
-from assaymark.market.cycles import REGIMES, cycles_of, synthetic_minutes
+from assaymark.market import REGIMES, cycles_of, synthetic_minutes
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import canonical_json, content_id, to_json
 

@@ -19,7 +19,7 @@ from assaymark.agents.reference import COMPOSERS, INVESTED, MIXED, WORDS, observ
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
-from assaymark.market.cycles import cycles_of, synthetic_minutes
+from assaymark.market import cycles_of, synthetic_minutes
 from assaymark.portfolio import audit
 from assaymark.prompting import SIGNATURES, judged_text, read_material, sections, token_count
 from assaymark.protocol import AgentSpec

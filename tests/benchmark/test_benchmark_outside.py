@@ -30,8 +30,7 @@ from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, Qu
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError
 from assaymark.market import synthetic_history
-from assaymark.portfolio import backtest, max_drawdown
-from assaymark.portfolio.backtest import CLASSES
+from assaymark.portfolio import CLASSES, backtest, max_drawdown
 from assaymark.protocol import AgentSpec
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, Store

@@ -34,8 +34,7 @@ from assaymark.benchmark import (
 )
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import synthetic_history
-from assaymark.portfolio import max_drawdown, max_sharpe, value_at_risk
-from assaymark.portfolio.backtest import RISK_FREE
+from assaymark.portfolio import RISK_FREE, max_drawdown, max_sharpe, value_at_risk
 
 NAMES = ("normal", "china-2015", "covid-2020", "crypto-2022")
 

@@ -28,7 +28,7 @@ from assaymark.benchmark import (
 )
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History, synthetic_history, synthetic_market, weekdays
-from assaymark.portfolio.backtest import CLASSES
+from assaymark.portfolio import CLASSES
 
 DAYS = weekdays(date(2019, 1, 1), date(2023, 12, 31))
 OPEN = np.ones(DAYS.size, dtype=bool)

@@ -176,10 +176,7 @@ def season_turned(run: SeasonRun) -> SeasonRun:
             share[row.contestant] = middle / found.median
             whole = None if row.efficiency is None else row.efficiency * share[row.contestant]
             row = replace(
-                row,
-                agreement=replace(found, median=middle),
-                total=row.total * share[row.contestant],
-                efficiency=whole,
+                row, agreement=replace(found, median=middle), total=row.total * share[row.contestant], efficiency=whole
             )
         rows.append(row)
     totals = {row.contestant: row.total for row in run.table.rows}

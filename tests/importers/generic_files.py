@@ -30,11 +30,9 @@ HEAD = "round,at,agent,maker,seen,sure,ticker,size,why,risks\n"
 ONE = "r1,2026-05-04T13:30:00Z,alpha,acme,m1,0.6,A,0.5,A grew 4%.,A may fall.\n"
 TWO = "r1,2026-05-04T13:31:00Z,beta,bolt,m1,0.7,B,1.0,B is cheap.,\n"
 FACTS = (
-    "context,instrument,field,value,unit,available_at\n"
-    "m1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
-    "m1,,next_meeting,2026-05-20,date,2026-05-01T20:00:00Z\n"
-    "m1,B,growth,,ratio,2026-05-01T20:00:00Z\n"
-)
+    "context,instrument,field,value,unit,available_at\nm1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
+    "m1,,next_meeting,2026-05-20,date,2026-05-01T20:00:00Z\nm1,B,growth,,ratio,2026-05-01T20:00:00Z\n"
+)  # fmt: skip
 OUTCOMES = "agent,episode,horizon,value\nalpha,r1,one week,0.02\nbeta,r1,one week,\n"
 
 

@@ -40,15 +40,10 @@ def action(kind: str, symbol: str = "", amount: float = 0, **more: Any) -> dict[
 
 def line(step: str = STEPS[0], model: str = GPT, **changed: Any) -> dict[str, Any]:
     return {
-        "track": TRACK,
-        "model": model,
-        "step": step,
-        "rationale": "I hold.\n<FINISH_SIGNAL>",
-        "n_messages": 2,
-        "timestamps": ["2025-11-17T06:44:32.000000", "2025-11-17T06:45:06.500000"],
-        "actions": [action("no_trade")],
+        "track": TRACK, "model": model, "step": step, "rationale": "I hold.\n<FINISH_SIGNAL>", "n_messages": 2,
+        "timestamps": ["2025-11-17T06:44:32.000000", "2025-11-17T06:45:06.500000"], "actions": [action("no_trade")],
         "positions_after": {"CASH": 100000.0},
-    } | changed
+    } | changed  # fmt: skip
 
 
 def honest() -> list[dict[str, Any]]:
@@ -57,29 +52,23 @@ def honest() -> list[dict[str, Any]]:
     return [
         line(actions=[action("buy", "600036.SH", 1000)], positions_after=bought),
         line(
-            STEPS[1],
-            actions=[action("sell", "600036.SH", 500), action("buy", "601318.SH", 100)],
+            STEPS[1], actions=[action("sell", "600036.SH", 500), action("buy", "601318.SH", 100)],
             positions_after={"600036.SH": 500, "601318.SH": 100, "CASH": 74800.0},
         ),
-        line(STEPS[2], positions_after={"600036.SH": 500, "601318.SH": 100, "CASH": 74800.0}),
-        line(model=CLAUDE),
+        line(STEPS[2], positions_after={"600036.SH": 500, "601318.SH": 100, "CASH": 74800.0}), line(model=CLAUDE),
         line(STEPS[1], CLAUDE),
-    ]
+    ]  # fmt: skip
 
 
 def crypto(**changed: Any) -> dict[str, Any]:
     """One day of crypto: positions are rounded to four decimals, cash is not."""
     return (
         line(
-            "2025-11-02",
-            "gpt-5",
-            track="agent_data_crypto",
-            timestamps=[],
-            actions=[action("buy_crypto", "BTC-USDT", 0.18252)],
-            positions_after={"BTC-USDT": 0.1825, "CASH": 31748.0},
+            "2025-11-02", "gpt-5", track="agent_data_crypto", timestamps=[],
+            actions=[action("buy_crypto", "BTC-USDT", 0.18252)], positions_after={"BTC-USDT": 0.1825, "CASH": 31748.0},
         )
         | changed
-    )
+    )  # fmt: skip
 
 
 def files(*lines: dict[str, Any], packed: bool = False, **changed: str) -> dict[str, bytes]:

@@ -63,55 +63,37 @@ ENTRY = "option_id,symbol,date,close,adj_close,source\nSP500,SPY,2026-05-15,4567
 
 def quality() -> str:
     ranks = {
-        "low_volatility_rank": 1.0,
-        "prior_active_rank": 0.5,
-        "quality_evidence_score": 0.25,
-        "recent_active_reversal_rank": 0.75,
-        "shallow_drawdown_rank": 0.5,
-    }
+        "low_volatility_rank": 1.0, "prior_active_rank": 0.5, "quality_evidence_score": 0.25,
+        "recent_active_reversal_rank": 0.75, "shallow_drawdown_rank": 0.5,
+    }  # fmt: skip
     return json.dumps(
         {
-            "as_of_date_requested": "2026-05-15",
-            "complete_options": 2,
-            "coverage": 1.0,
-            "methodology_version": "v",
-            "minimum_required_coverage": 0.9,
-            "profile": "weekly",
-            "rows": [{"option_id": "SP500", **ranks}, {"option_id": "GOLD", **ranks}],
-            "total_active_options": 2,
-            "version": "1",
-            "weights": {"prior_active_rank": 1.0},
+            "as_of_date_requested": "2026-05-15", "complete_options": 2, "coverage": 1.0, "methodology_version": "v",
+            "minimum_required_coverage": 0.9, "profile": "weekly",
+            "rows": [{"option_id": "SP500", **ranks}, {"option_id": "GOLD", **ranks}], "total_active_options": 2,
+            "version": "1", "weights": {"prior_active_rank": 1.0},
         }
-    )
+    )  # fmt: skip
 
 
 def manifest(round_id: str, **changes: str) -> str:
     fields = {
-        "round_id": round_id,
-        "horizon": "one week",
-        "decision_deadline": "'2026-05-18T01:00:00Z'",
-        "entry_date": "'2026-05-15'",
-        "exit_date": "'2026-05-22'",
-        "created_at": "'2026-05-17T06:39:05+00:00'",
+        "round_id": round_id, "horizon": "one week", "decision_deadline": "'2026-05-18T01:00:00Z'",
+        "entry_date": "'2026-05-15'", "exit_date": "'2026-05-22'", "created_at": "'2026-05-17T06:39:05+00:00'",
         "notes": "'Research cutoff is 2026-05-17T06:02:00Z.'",
         "portfolio_constraints": "{min_holdings: 1, max_holdings: 5, min_allocation_pct: 5, allow_cash: true, "
         "max_economic_exposure_pct: null}",
-    } | changes
+    } | changes  # fmt: skip
     return "".join(f"{key}: {value}\n" for key, value in fields.items())
 
 
 def context(round_id: str = "CB-2026-05-17-1W", **changes: str | None) -> dict[str, str]:
     """A round's files by name; a change of None leaves the file out. Hashes are made last, over what is there."""
     files: dict[str, str | None] = {
-        "round_id": round_id,
-        "prompt.md": PROMPT,
-        "briefing.md": BRIEFING,
-        "options.yaml": OPTIONS,
-        "manifest.yaml": manifest(round_id),
-        "universe_trailing_returns.csv": RETURNS,
-        "entry_prices.csv": ENTRY,
+        "round_id": round_id, "prompt.md": PROMPT, "briefing.md": BRIEFING, "options.yaml": OPTIONS,
+        "manifest.yaml": manifest(round_id), "universe_trailing_returns.csv": RETURNS, "entry_prices.csv": ENTRY,
         "exit_prices.csv": EXIT,
-    } | changes
+    } | changes  # fmt: skip
     kept = {name: text for name, text in files.items() if text is not None}
     if "hashes.json" not in changes:
         kept["hashes.json"] = hashes(kept)
@@ -132,114 +114,70 @@ def record(
 ) -> dict:
     """One line of the decisions file; ``changes`` go into the submission, ``call`` and ``outcome`` beside it."""
     call = {
-        "api_model_name": agent.split("-")[-1],
-        "started_at_utc": "2026-05-17T07:05:03+00:00",
-        "completed_at_utc": "2026-05-17T07:05:24+00:00",
-        "latency_seconds": 20.5,
-        "input_tokens": 100,
-        "output_tokens": 50,
-        "reasoning_tokens": None,
-        "total_tokens": 150,
-        "raw_response_sha256": "ab" * 32,
+        "api_model_name": agent.split("-")[-1], "started_at_utc": "2026-05-17T07:05:03+00:00",
+        "completed_at_utc": "2026-05-17T07:05:24+00:00", "latency_seconds": 20.5, "input_tokens": 100,
+        "output_tokens": 50, "reasoning_tokens": None, "total_tokens": 150, "raw_response_sha256": "ab" * 32,
         "validation_status": "valid",
-    } | changes.pop("call", {})
+    } | changes.pop("call", {})  # fmt: skip
     outcome = changes.pop("outcome", None)
     submission = {
-        "confidence": 0.6,
-        "is_official_score": True,
-        "key_risks": ["Gold may fall 3%.", "Rates may rise."],
-        "metadata": {},
-        "mode": "closed_capability",
-        "model_id": agent,
-        "provider": agent.split("-")[0],
-        "rationale_summary": "Gold fell 3.1% in 7d and looks cheap.",
-        "replicate_count": 1,
-        "replicate_index": 1,
-        "round_id": round_id,
-        "run_type": "official",
-        "usage": {"input_tokens": 100, "latency_seconds": 20.5},
+        "confidence": 0.6, "is_official_score": True, "key_risks": ["Gold may fall 3%.", "Rates may rise."],
+        "metadata": {}, "mode": "closed_capability", "model_id": agent, "provider": agent.split("-")[0],
+        "rationale_summary": "Gold fell 3.1% in 7d and looks cheap.", "replicate_count": 1, "replicate_index": 1,
+        "round_id": round_id, "run_type": "official", "usage": {"input_tokens": 100, "latency_seconds": 20.5},
         **SHAPES[shape],
-    } | changes
+    } | changes  # fmt: skip
     return {
-        "round_id": round_id,
-        "run_id": "run-1",
-        "path": f"rounds/{round_id}/{agent}.json",
-        "submission": {key: value for key, value in submission.items() if value is not ...},
-        "call": call,
+        "round_id": round_id, "run_id": "run-1", "path": f"rounds/{round_id}/{agent}.json",
+        "submission": {key: value for key, value in submission.items() if value is not ...}, "call": call,
         "outcome": outcome,
-    }
+    }  # fmt: skip
 
 
 CANDIDATE = {
-    "option_id": "GOLD",
-    "decision": "selected",
-    "evidence": ["IAU return_7d was -3.1%."],
-    "continuation_case": "Momentum holds.",
-    "reversal_case": "Dollar falls.",
-    "time_window_catalyst": "CPI on May 20",
-    "invalidation_condition": "Close below 78",
-    "forecast_low_pct": -2.0,
-    "forecast_base_pct": 1.5,
+    "option_id": "GOLD", "decision": "selected", "evidence": ["IAU return_7d was -3.1%."],
+    "continuation_case": "Momentum holds.", "reversal_case": "Dollar falls.", "time_window_catalyst": "CPI on May 20",
+    "invalidation_condition": "Close below 78", "forecast_low_pct": -2.0, "forecast_base_pct": 1.5,
     "forecast_high_pct": 4.0,
-}
+}  # fmt: skip
 ASSESSMENT = {
-    "option_id": "GOLD",
-    "rank": 1,
-    "mechanism": "reversal",
-    "recent_return_interpretation": "overreaction",
-    "origin_lanes": ["shock_reversal"],
-    "evidence": ["IAU lost 3.1%."],
-    "p_beat_spy_pct": 58,
-    "p_top3_pct": 22,
-    "excess_return_p10_pct": -3,
-    "excess_return_p50_pct": 0.4,
-    "excess_return_p90_pct": 4.2,
-}
+    "option_id": "GOLD", "rank": 1, "mechanism": "reversal", "recent_return_interpretation": "overreaction",
+    "origin_lanes": ["shock_reversal"], "evidence": ["IAU lost 3.1%."], "p_beat_spy_pct": 58, "p_top3_pct": 22,
+    "excess_return_p10_pct": -3, "excess_return_p50_pct": 0.4, "excess_return_p90_pct": 4.2,
+}  # fmt: skip
 HELD = [
     {"option_id": "GOLD", "allocation_pct": 60, "rationale": "Gold lost 3.1%."},
     {"option_id": "SP500", "allocation_pct": 40, "rationale": "Broad exposure."},
 ]
 HELD_V2 = [
     {
-        **holding,
-        "expected_return_pct": expected,
-        "time_window_catalyst": "CPI on May 20",
+        **holding, "expected_return_pct": expected, "time_window_catalyst": "CPI on May 20",
         "invalidation_condition": condition,
     }
     for holding, expected, condition in zip(HELD, (1.5, 0.5), ("Close below 78", "Index below 7,000"), strict=True)
-]
+]  # fmt: skip
 V3 = {
     "candidate_assessments": [ASSESSMENT, {**ASSESSMENT, "option_id": "SP500", "rank": 2}],
-    "candidate_slate_option_ids": ["GOLD", "SP500"],
-    "confidence_derivation": "mean of the selected",
-    "deterministic_allocation": {"allocation_pct": {"GOLD": 35.0, "SP500": 65.0}},
-    "dispersion_state": "normal",
-    "dominant_pattern": "mixed",
-    "market_rationale": "Gold fell 3.1% in 7d and looks cheap.",
-    "methodology_version": "portfolio-v3.0",
-    "prefer_spy": False,
-    "top3_option_ids": ["GOLD", "SP500", "CASH"],
-}
+    "candidate_slate_option_ids": ["GOLD", "SP500"], "confidence_derivation": "mean of the selected",
+    "deterministic_allocation": {"allocation_pct": {"GOLD": 35.0, "SP500": 65.0}}, "dispersion_state": "normal",
+    "dominant_pattern": "mixed", "market_rationale": "Gold fell 3.1% in 7d and looks cheap.",
+    "methodology_version": "portfolio-v3.0", "prefer_spy": False, "top3_option_ids": ["GOLD", "SP500", "CASH"],
+}  # fmt: skip
 _FORECASTS = {
-    "portfolio_expected_return_pct": 1.1,
-    "benchmark_expected_return_pct": 0.5,
-    "expected_alpha_vs_sp500_pct": 0.6,
-    "portfolio_rationale": "Gold with a broad core.",
-    "portfolio": HELD_V2,
-}
+    "portfolio_expected_return_pct": 1.1, "benchmark_expected_return_pct": 0.5, "expected_alpha_vs_sp500_pct": 0.6,
+    "portfolio_rationale": "Gold with a broad core.", "portfolio": HELD_V2,
+}  # fmt: skip
 SHAPES: dict[str, dict[str, Any]] = {
     "option": {"selected_option_id": "GOLD"},
     "weights-v1": {"portfolio": HELD, "portfolio_rationale": "Gold with a broad core."},
     "weights-v2": {
-        **_FORECASTS,
-        "candidate_ledger": [CANDIDATE, {**CANDIDATE, "option_id": "CASH", "decision": "rejected"}],
+        **_FORECASTS, "candidate_ledger": [CANDIDATE, {**CANDIDATE, "option_id": "CASH", "decision": "rejected"}],
     },
     "weights-v3": {
         "portfolio": [{**HELD[0], "rationale": "V3 selected model rank 1."}, {**HELD[1], "rationale": "Fallback."}],
-        "portfolio_rationale": "Gold with a broad core.",
-        "metadata": {"portfolio_v3": V3},
+        "portfolio_rationale": "Gold with a broad core.", "metadata": {"portfolio_v3": V3},
     },
-}
+}  # fmt: skip
 
 RESOLVED = {"portfolio_return": "0.03", "sp500_return": "0.01", "alpha_vs_sp500": "0.02", "beats_sp500": "True"}
 

@@ -91,12 +91,10 @@ def honest() -> list[dict[str, Any]]:
         conversation(llm_response={"ETH": order("ETH"), "BTC": bought}),
         conversation(after=110.0, user_prompt=later, cot_trace=None),
         conversation(
-            "grok-4",
-            llm_response={"failed_json_response_raw_text": "I hold everything."},
-            cot_trace={"failed_json_response_raw_text": "I hold everything."},
-            cot_trace_summary="",
+            "grok-4", llm_response={"failed_json_response_raw_text": "I hold everything."},
+            cot_trace={"failed_json_response_raw_text": "I hold everything."}, cot_trace_summary="",
         ),
-    ]
+    ]  # fmt: skip
 
 
 def trade(after: float = 48.0, **changed: Any) -> dict[str, Any]:

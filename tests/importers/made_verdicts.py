@@ -38,14 +38,12 @@ def write_verdicts(path: Path, rows: int, *, seed: int = 7, questions: int = 100
     names = [f"model-{k:02d}" for k in range(CONTENTS)]
     table = pa.table(
         {
-            "judge": _named(judge, JUDGES),
-            "question_id": pa.array(question[pair]).cast(pa.string()),
+            "judge": _named(judge, JUDGES), "question_id": pa.array(question[pair]).cast(pa.string()),
             "slot1_model": _named(np.where(swapped, right, left), names),
-            "slot2_model": _named(np.where(swapped, left, right), names),
-            "verdict": _named(verdict, VERDICTS),
+            "slot2_model": _named(np.where(swapped, left, right), names), "verdict": _named(verdict, VERDICTS),
             "rep": pa.array(trial[pair]),
         }
-    )
+    )  # fmt: skip
     pacsv.write_csv(table, path, pacsv.WriteOptions(quoting_style="none"))
 
 

@@ -17,11 +17,9 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 
 from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
-from assaymark.importers.aitrader import season_aitrader
-from assaymark.importers.aitrader_log import TRACKS, names_in, read_prices, texts_of
-from assaymark.importers.report import Tally
-from assaymark.portfolio import Book, Order, Rules, settle_day
+from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader, season_aitrader
+from assaymark.importers.aitrader_log import TRACKS, names_in, texts_of
+from assaymark.portfolio import Bar, Book, Order, Rules, settle_day
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Rationale, canonical_json
 from assaymark.workflow.run_folder import RunFolder
@@ -43,12 +41,9 @@ def honestly():
 
 def test_steps_become_decisions_that_can_be_paired(honestly):
     assert [one.record_id for one in honestly.decisions] == [
-        "cn-hourly/2025-10-09T10:30/claude-3.7-sonnet",
-        "cn-hourly/2025-10-09T11:30/claude-3.7-sonnet",
-        "cn-hourly/2025-10-09T10:30/gpt-5",
-        "cn-hourly/2025-10-09T11:30/gpt-5",
-        "cn-hourly/2025-10-09T14:00/gpt-5",
-    ]
+        "cn-hourly/2025-10-09T10:30/claude-3.7-sonnet", "cn-hourly/2025-10-09T11:30/claude-3.7-sonnet",
+        "cn-hourly/2025-10-09T10:30/gpt-5", "cn-hourly/2025-10-09T11:30/gpt-5", "cn-hourly/2025-10-09T14:00/gpt-5",
+    ]  # fmt: skip
     assert [one.cycle for one in honestly.decisions] == [f"cn-hourly#{n}" for n in (1, 2, 1, 2, 3)]
     one = decision(honestly, "cn-hourly/2025-10-09T11:30/gpt-5")
     assert (one.agent.id, one.agent.family, one.cluster) == ("gpt-5", "openai", "2025-W41")
@@ -66,11 +61,9 @@ def test_nothing_but_the_open_of_a_steps_own_bar_is_in_its_context(honestly):
     seen = context(honestly, "cn-hourly/2025-10-09T11:30/gpt-5")
     assert seen.completeness == "partial"
     assert {fact.id: fact.value for fact in seen.facts} == {
-        "price:600036.SH": 40.5,
-        "price:601318.SH": 54.5,
-        "previous_close:600036.SH": 40.5,
+        "price:600036.SH": 40.5, "price:601318.SH": 54.5, "previous_close:600036.SH": 40.5,
         "previous_close:601318.SH": 54.5,
-    }
+    }  # fmt: skip
     assert [(one.instrument, one.close, one.high) for one in seen.series] == [
         ("600036.SH", (40.5,), (41.0,)), ("601318.SH", (54.5,), (55.5,)),
     ]  # fmt: skip
@@ -248,23 +241,23 @@ def test_a_replay_is_flagged():
 
 orders = st.lists(
     st.builds(
-        Order,
-        symbol=st.sampled_from(["600036.SH", "601318.SH"]),
-        side=st.sampled_from(["buy", "sell"]),
+        Order, symbol=st.sampled_from(["600036.SH", "601318.SH"]), side=st.sampled_from(["buy", "sell"]),
         quantity=st.integers(1, 30).map(lambda lots: 100.0 * lots),
     ),
     max_size=4,
-)
+)  # fmt: skip
 
 
 @given(st.lists(orders, min_size=3, max_size=3))
 def test_a_log_written_by_the_paper_broker_reconciles(days):
     """Simulated and imported again, no book differs."""
     track = TRACKS[TRACK]
-    prices = read_prices(track, "prices", HOURLY.encode(), Tally())
+    bars: dict[str, dict[str, Bar]] = {}
+    for symbol, stamp, opened, *_rest in (row.split(",") for row in HOURLY.splitlines()[1:]):
+        bars.setdefault(stamp, {})[symbol] = Bar(float(opened))
     book, steps, navs = Book(track.capital), [], []
     for stamp, wishes in zip(STEPS, days, strict=True):
-        day = settle_day(book, wishes, prices.bars[track.read(stamp)], Rules(excess="cut", fractional=False, lot=100))
+        day = settle_day(book, wishes, bars[stamp], Rules(excess="cut", fractional=False, lot=100))
         book = day.book
         done = [action("buy" if one.quantity > 0 else "sell", one.symbol, abs(one.quantity)) for one in day.fills]
         after = {**book.positions, "CASH": book.cash}
@@ -277,38 +270,26 @@ def test_a_log_written_by_the_paper_broker_reconciles(days):
 
 def test_all_problems_at_once():
     bad = [
-        line(track="agent_data_moon"),
-        line(step="2025-10-09"),
-        line(step="2025-10-10 10:30:00"),
-        line(actions=[action("hodl", "600036.SH", 1)]),
-        line(actions=[action("buy", "ZZZ", 1)]),
-        line(actions=[action("buy", "600036.SH", -1)]),
-        line(positions_after={"QQQ": 1.0}),
-        line(timestamps=["2025-11-18T00:00:00", "2025-11-17T00:00:00"]),
-        line(timestamps=["yesterday"]),
-        line(timestamps=["2025-11-17T06:44:32+08:00"]),
-        line(),
-        line(),
-        line(surprise=1),
-    ]
+        line(track="agent_data_moon"), line(step="2025-10-09"), line(step="2025-10-10 10:30:00"),
+        line(actions=[action("hodl", "600036.SH", 1)]), line(actions=[action("buy", "ZZZ", 1)]),
+        line(actions=[action("buy", "600036.SH", -1)]), line(positions_after={"QQQ": 1.0}),
+        line(timestamps=["2025-11-18T00:00:00", "2025-11-17T00:00:00"]), line(timestamps=["yesterday"]),
+        line(timestamps=["2025-11-17T06:44:32+08:00"]), line(), line(), line(surprise=1),
+    ]  # fmt: skip
     with pytest.raises(InputError) as caught:
         import_aitrader(files(*bad))
     text = str(caught.value)
     for said in (
         "line 1, track: must be one of agent_data, agent_data_astock_hour",
         "line 2, step: must be a step such as 2025-10-09 10:30:00 (got '2025-10-09')",
-        "line 3, step: has no bar in prices_astock_hourly.csv",
-        "line 4, actions.0.action",
-        "line 5, actions.0.symbol: has no bars in prices_astock_hourly.csv (got 'ZZZ')",
-        "line 6, actions.0.amount",
-        "line 7, positions_after: has no CASH",
-        "line 7, positions_after: 'QQQ' has no bars",
-        "line 8, timestamps: go backwards",
-        "line 9, timestamps.0: must be a time such as",
+        "line 3, step: has no bar in prices_astock_hourly.csv", "line 4, actions.0.action",
+        "line 5, actions.0.symbol: has no bars in prices_astock_hourly.csv (got 'ZZZ')", "line 6, actions.0.amount",
+        "line 7, positions_after: has no CASH", "line 7, positions_after: 'QQQ' has no bars",
+        "line 8, timestamps: go backwards", "line 9, timestamps.0: must be a time such as",
         "line 10, timestamps: have a zone",
         "line 12, step: gpt-5-astock-hour has two lines at 2025-10-09 10:30:00 (first at decisions.jsonl line 11)",
         "line 13, surprise",
-    ):
+    ):  # fmt: skip
         assert said in text
     kept = import_aitrader(files(*bad), keep_going=True).report
     assert (kept.good, kept.bad) == (1, 12)
@@ -435,12 +416,10 @@ def test_a_day_without_a_step_keeps_the_book_and_a_day_before_the_first_has_none
     late = [step("2025-11-03", "two", CASH=39_000.0, AAA=1000.0)]
     found = two_days(*lines, *late)
     assert [(one.agent, one.day, one.nav, one.state) for one in found.books] == [
-        ("one", "2025-11-02", 50_000.0, "ok"),
-        ("one", "2025-11-03", 50_000.0, "ok"),
-        ("one", "2025-11-04", 50_000.0, "ok"),
-        ("two", "2025-11-03", 50_000.0, "ok"),
+        ("one", "2025-11-02", 50_000.0, "ok"), ("one", "2025-11-03", 50_000.0, "ok"),
+        ("one", "2025-11-04", 50_000.0, "ok"), ("two", "2025-11-03", 50_000.0, "ok"),
         ("two", "2025-11-04", 51_000.0, "ok"),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_symbol_without_any_price_yet_leaves_no_value():

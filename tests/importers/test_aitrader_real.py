@@ -17,18 +17,14 @@ pytestmark = pytest.mark.shared
 
 # track: (agents, steps, bars with all four prices, bars with an open only)
 SHAPE = {
-    "us": (6, 348, 17_473, 101),
-    "cn-hourly": (7, 840, 5_950, 50),
-    "cn-daily": (7, 210, 1_450, 50),
+    "us": (6, 348, 17_473, 101), "cn-hourly": (7, 840, 5_950, 50), "cn-daily": (7, 210, 1_450, 50),
     "crypto": (6, 84, 3_550, 10),
-}
+}  # fmt: skip
 # track: (passed, made) of fill, cash and position checks
 CHECKS = {
-    "us": ((418, 427), (253, 348), (2_641, 2_726)),
-    "cn-hourly": ((3_084, 3_084), (840, 840), (4_454, 4_454)),
-    "cn-daily": ((843, 843), (208, 208), (1_550, 1_550)),
-    "crypto": ((177, 190), (77, 84), (393, 403)),
-}
+    "us": ((418, 427), (253, 348), (2_641, 2_726)), "cn-hourly": ((3_084, 3_084), (840, 840), (4_454, 4_454)),
+    "cn-daily": ((843, 843), (208, 208), (1_550, 1_550)), "crypto": ((177, 190), (77, 84), (393, 403)),
+}  # fmt: skip
 MISMATCHES = {"cash": 102, "fill-price": 4, "fill-quantity": 18, "position": 95}
 NAVS = {
     ("us", "MiniMax-M2"): 10_932.44, ("us", "claude-3.7-sonnet"): 10_272.48, ("us", "deepseek-chat-v3.1"): 10_801.90,
@@ -72,14 +68,9 @@ def test_the_counts(result):
 
 def test_the_flags(result):
     assert dict(result.report.flags) == {
-        "cash-mismatch": 102,
-        "fill-mismatch": 14,
-        "no-finish-signal": 29,
-        "position-mismatch": 84,
-        "replayed": 1015,
-        "think-block": 142,
-        "tool-output": 3,
-    }
+        "cash-mismatch": 102, "fill-mismatch": 14, "no-finish-signal": 29, "position-mismatch": 84, "replayed": 1015,
+        "think-block": 142, "tool-output": 3,
+    }  # fmt: skip
     assert {one.agent.id for one in result.decisions if "think-block" in one.flags} == {"MiniMax-M2"}
     assert len(result.report.no_text) == 34
     assert result.report.missing["positions after"].count == 2

@@ -87,10 +87,8 @@ def test_a_reply_that_is_no_json_and_what_has_no_place_are_said(tmp_path, capsys
     assert "no place for inserted_at, run_id, skill of a conversation: 3 (such as gpt-5_" in said
     failed = nof1().decisions[2]
     assert (failed.actions, failed.flags, [one.kind for one in failed.rationales]) == (
-        (),
-        ("invalid-reply",),
-        ["stage"],
-    )
+        (), ("invalid-reply",), ["stage"],
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["nof1", "deepfund"])
@@ -113,12 +111,9 @@ def test_every_problem_of_the_conversations_at_once():
         made_nof1.conversation(llm_response={"ETH": made_nof1.order("BTC", confidence=2)}),
         made_nof1.conversation(llm_response={"ETH": made_nof1.order("BTC")}),
         made_nof1.conversation(llm_response={"ETH": made_nof1.order("ETH", "wait")}, after=1.0),
-        made_nof1.conversation(user_prompt="Buy?"),
-        made_nof1.conversation(after=-9.0),
-        {"id": "x"},
-        made_nof1.conversation("glm-4"),
-        made_nof1.conversation("glm-4", id="again"),
-    ]
+        made_nof1.conversation(user_prompt="Buy?"), made_nof1.conversation(after=-9.0), {"id": "x"},
+        made_nof1.conversation("glm-4"), made_nof1.conversation("glm-4", id="again"),
+    ]  # fmt: skip
     with pytest.raises(InputError) as caught:
         nof1(odd)
     told = [str(one) for one in caught.value.problems]

@@ -19,26 +19,21 @@ NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("rose 0.4%", [(0.4, "percent")]),
-        ("decreased 0.4%", [(-0.4, "percent")]),
-        ("fell by 23,000", [(-23000, "count")]),
-        ("fell to 4.1%", [(4.1, "percent")]),
+        ("rose 0.4%", [(0.4, "percent")]), ("decreased 0.4%", [(-0.4, "percent")]),
+        ("fell by 23,000", [(-23000, "count")]), ("fell to 4.1%", [(4.1, "percent")]),
         ("was 0.7% lower", [(-0.7, "percent")]),
         ("-1.25%, +2%, −3%", [(-1.25, "percent"), (2, "percent"), (-3, "percent")]),
         ("down 1.0% for the session and 1.6% for the week", [(-1.0, "percent"), (-1.6, "percent")]),
         ("down 1.0% and the yield was 4.2%", [(-1.0, "percent"), (4.2, "percent")]),
-        ("3.50%-3.75%", [(3.5, "percent"), (3.75, "percent")]),
-        ("3.5 to 3.75%", [(3.5, "percent"), (3.75, "percent")]),
-        ("a 25-basis-point rise, 8 bps", [(25, "bps"), (8, "bps")]),
-        ("up 0.5 percentage points", [(0.5, "percent")]),
+        ("3.50%-3.75%", [(3.5, "percent"), (3.75, "percent")]), ("3.5 to 3.75%", [(3.5, "percent"), (3.75, "percent")]),
+        ("a 25-basis-point rise, 8 bps", [(25, "bps"), (8, "bps")]), ("up 0.5 percentage points", [(0.5, "percent")]),
         ("$768.6 billion and $1.29T", [(768.6e9, "usd"), (1.29e12, "usd")]),
         ("NT$1,961.804 billion, €2.5 million, -$3", [(1961.804e9, "twd"), (2.5e6, "eur"), (-3, "usd")]),
         ("7.6 million openings", [(7.6e6, "count")]),
-        ("at 7,483.24, up 0.01 point", [(7483.24, "index"), (0.01, "index")]),
-        ("21.1x earnings", [(21.1, "multiple")]),
+        ("at 7,483.24, up 0.01 point", [(7483.24, "index"), (0.01, "index")]), ("21.1x earnings", [(21.1, "multiple")]),
         ("0.0%", [(0.0, "percent")]),
     ],
-)
+)  # fmt: skip
 def test_values_and_units(text, expected):
     assert [(n.value, n.unit) for n in numbers(text)] == [(pytest.approx(v), u) for v, u in expected]
 
@@ -93,17 +88,13 @@ def test_a_macro_row_with_an_options_name_is_not_about_it():
 @pytest.mark.parametrize(
     ("cell", "unit", "expected"),
     [
-        ("7.75", "$ trillion", (7.75e12, "usd")),
-        ("172", "thousand", (172e3, "count")),
-        ("830296", "USD millions", (830296e6, "usd")),
-        ("0.6", "% MoM", (0.6, "percent")),
-        ("25.9", "ratio", (25.9, "multiple")),
-        ("12", "basis points", (12, "bps")),
-        ("17.19", "index points", (17.19, "index")),
-        ("5%", "index", (5, "percent")),
+        ("7.75", "$ trillion", (7.75e12, "usd")), ("172", "thousand", (172e3, "count")),
+        ("830296", "USD millions", (830296e6, "usd")), ("0.6", "% MoM", (0.6, "percent")),
+        ("25.9", "ratio", (25.9, "multiple")), ("12", "basis points", (12, "bps")),
+        ("17.19", "index points", (17.19, "index")), ("5%", "index", (5, "percent")),
         ("34.3", "hours", (34.3, "index")),
     ],
-)
+)  # fmt: skip
 def test_a_unit_column_gives_bare_numbers_their_unit(cell, unit, expected):
     (fact,) = facts(f"| item | latest | unit |\n|---|---|---|\n| x | {cell} | {unit} |\n")
     assert (fact.value, fact.unit) == (pytest.approx(expected[0]), expected[1])
@@ -113,11 +104,8 @@ def test_escapes_emphasis_headings_and_loose_rows():
     text = "## 3 things\n\n**Core** fell \\-0.5%. The U.S. rate was 4%.\n\n| 7% | 8% |\n- 9%"
     found = facts(text)
     assert [(f.value, f.field) for f in found] == [
-        (-0.5, "Core fell"),
-        (4, "The U.S. rate was"),
-        (8, "7%"),
-        (9, "3 things"),
-    ]
+        (-0.5, "Core fell"), (4, "The U.S. rate was"), (8, "7%"), (9, "3 things"),
+    ]  # fmt: skip
     assert found[1].note == "The U.S. rate was 4%."
 
 

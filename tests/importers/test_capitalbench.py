@@ -106,11 +106,8 @@ def test_weights_are_fractions_and_forecasts_ratios():
         ("SP500", 0.4, 0.005),
     ]
     assert decision.stages["forecast"] == {
-        "portfolio_pct": 1.1,
-        "benchmark_pct": 0.5,
-        "alpha_pct": 0.6,
-        "holdings": {"GOLD": 1.5, "SP500": 0.5},
-    }
+        "portfolio_pct": 1.1, "benchmark_pct": 0.5, "alpha_pct": 0.6, "holdings": {"GOLD": 1.5, "SP500": 0.5},
+    }  # fmt: skip
     option, _ = only(imported(records=[record("option")]))
     assert [(a.instrument, a.kind, a.weight) for a in option.actions] == [("GOLD", "target_weight", 1.0)]
 
@@ -192,13 +189,9 @@ def test_briefing_facts_have_values_units_and_their_sentence():
     _, seen = only(imported())
     stated = [(f.value, f.unit) for f in seen.facts if f.id.startswith("b")]
     assert stated == [
-        (-0.4, "percent"),
-        (3.5, "percent"),
-        (7100.5, "index"),
-        (172000.0, "count"),
-        (179000.0, "count"),
+        (-0.4, "percent"), (3.5, "percent"), (7100.5, "index"), (172000.0, "count"), (179000.0, "count"),
         (4.41, "percent"),
-    ]
+    ]  # fmt: skip
     first = next(f for f in seen.facts if f.id == "b1")
     assert first.note.startswith("May CPI decreased 0.4%")
     assert first.field == "May CPI decreased"
@@ -221,11 +214,9 @@ def test_prompt_instruments_and_constraints():
     assert seen.prompt.index("## Briefing") < seen.prompt.index("## Options")
     assert seen.instruments[1].aliases == ("GOLD", "IAU", "Gold")
     assert [(c.kind, c.limit, c.unit) for c in seen.constraints] == [
-        ("min_holdings", 1.0, "count"),
-        ("max_holdings", 5.0, "count"),
-        ("min_weight", 0.05, "nav"),
+        ("min_holdings", 1.0, "count"), ("max_holdings", 5.0, "count"), ("min_weight", 0.05, "nav"),
         ("allow_cash", 1.0, "bool"),
-    ]
+    ]  # fmt: skip
 
 
 def test_one_context_is_shared_by_its_round():
@@ -314,15 +305,12 @@ def test_a_wrong_candidate_is_found_in_every_shape():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"round_id": 1,,}', r"line 2: not JSON: .* at column"),
-        (b"[1]", r"line 2: must be an object \(got list\)"),
-        (b'{"a": 1, "a": 2}', r"line 2: key 'a' stands twice"),
-        (b'{"a": NaN}', r"line 2: NaN is not a number"),
-        (b'{"a": "\xff"}', r"line 2: not UTF-8"),
-        (b"[" * 100_000, r"line 2: (nested too deep|not JSON)"),
+        (b'{"round_id": 1,,}', r"line 2: not JSON: .* at column"), (b"[1]", r"line 2: must be an object \(got list\)"),
+        (b'{"a": 1, "a": 2}', r"line 2: key 'a' stands twice"), (b'{"a": NaN}', r"line 2: NaN is not a number"),
+        (b'{"a": "\xff"}', r"line 2: not UTF-8"), (b"[" * 100_000, r"line 2: (nested too deep|not JSON)"),
         (b'{"submission": 3}', r"line 2, submission: must be an object \(got int\)"),
     ],
-)
+)  # fmt: skip
 def test_an_unreadable_line_is_named(line, message):
     with pytest.raises(InputError, match=message):
         imported(records=[record(), line])
@@ -523,15 +511,8 @@ def test_no_problem_speaks_of_the_library(name):
     wrong |= {"universe_quality_evidence.json": '{"x": {"y": 1}, "rows": [{"z": 1}]}'}
     text = refused([context(**{name: wrong[name]})])
     for word in (
-        "keyword",
-        "input",
-        "permitted",
-        "Value error",
-        "value error",
-        "sys.",
-        "field required",
-        "Field required",
-    ):
+        "keyword", "input", "permitted", "Value error", "value error", "sys.", "field required", "Field required",
+    ):  # fmt: skip
         assert word not in text
 
 

@@ -10,8 +10,7 @@ import pytest
 from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, imported, seen
 
 from assaymark.errors import InputError
-from assaymark.importers import import_generic, template
-from assaymark.importers.column_map import parse_map
+from assaymark.importers import import_generic, parse_map, template
 from assaymark.records import content_id
 
 

@@ -180,11 +180,9 @@ def test_problems_of_nested_files_name_the_line_and_the_order():
     from assaymark.importers import import_generic
 
     odd = [
-        nested(orders=[{"ticker": "A", "side": "buy", "units": "two"}]),
-        nested(orders=[{"ticker": "A"}, 3]),
-        {"call.at": 1} | nested(),
-        nested(why=[1]) | {"round": "r2"},
-    ]
+        nested(orders=[{"ticker": "A", "side": "buy", "units": "two"}]), nested(orders=[{"ticker": "A"}, 3]),
+        {"call.at": 1} | nested(), nested(why=[1]) | {"round": "r2"},
+    ]  # fmt: skip
     lines = "\n".join(json.dumps(one) for one in odd)
     with pytest.raises(InputError) as caught:
         import_generic({"map.toml": NESTED.encode(), "d.jsonl": lines.encode()})

@@ -6,8 +6,7 @@ import pytest
 from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, imported, problems, seen
 
 from assaymark.errors import InputError
-from assaymark.importers import import_generic
-from assaymark.importers.column_map import parse_map
+from assaymark.importers import import_generic, parse_map
 
 
 @pytest.mark.parametrize("field", ["exit_price", "realized_return_1w", "outcome_7d", "return_after_1w", "Fwd Return"])
@@ -244,12 +243,9 @@ def cell(row: str, made: str, parent: str = "", known: str = "") -> str:
 
 def test_control_cells_are_records_of_their_own_beside_the_honest_ones():
     rows = (
-        CELL_ONE
-        + CELL_TWO
-        + cell(ONE, "paraphrase")
-        + cell(TWO, "cell_b", known="5")
+        CELL_ONE + CELL_TWO + cell(ONE, "paraphrase") + cell(TWO, "cell_b", known="5")
         + cell(TWO, "fact_flip", "r1/beta")
-    )
+    )  # fmt: skip
     result = imported(map=CELL_MAP, d=CELL_HEAD + rows)
     made = {d.record_id: d.derivation for d in result.decisions}
     assert list(made) == ["r1/alpha", "r1/beta", "r1/alpha~paraphrase", "r1/beta~cell_b", "r1/beta~fact_flip"]

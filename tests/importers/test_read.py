@@ -85,17 +85,10 @@ def test_a_report_says_the_most_important_first():
         no_text=("r",), never_met=(("x", "y"),), notes=("note",), problems=(Problem("line 1", "wrong"),),
     )  # fmt: skip
     assert report.lines() == (
-        "s: 1 decision imported, 2 left out",
-        "format option: 1",
-        "flag clock-conflict: 1",
-        "hashes verified: 2",
-        "hashes of absent files: 3",
-        "missing outcome: 1 (such as r)",
-        "without any text to judge: 1",
-        "never met: x and y",
-        "note",
-        "line 1: wrong",
-    )
+        "s: 1 decision imported, 2 left out", "format option: 1", "flag clock-conflict: 1", "hashes verified: 2",
+        "hashes of absent files: 3", "missing outcome: 1 (such as r)", "without any text to judge: 1",
+        "never met: x and y", "note", "line 1: wrong",
+    )  # fmt: skip
 
 
 def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, str]]]:
@@ -170,13 +163,11 @@ class Leaf(BaseModel):
         (b'{"share": 1.4}', "share: must be at most 1 (got 1.4)"),
         (b'{"share": NaN}', "share: must be a finite number (got nan)"),
         (b'{"name": "a|b"}', "name: cannot be a name: 1 to 120 characters, "),
-        (b'{"name": null}', "name: must be text (got None)"),
-        (b'{"many": []}', "many: needs at least 1 (got 0)"),
-        (b'{"hash": "12"}', "hash: must be a sha256: 64 digits of 0-9 and a-f (got '12')"),
-        (b"{", "is not JSON: "),
+        (b'{"name": null}', "name: must be text (got None)"), (b'{"many": []}', "many: needs at least 1 (got 0)"),
+        (b'{"hash": "12"}', "hash: must be a sha256: 64 digits of 0-9 and a-f (got '12')"), (b"{", "is not JSON: "),
         (3, "must be a table of keys (got 3)"),
     ],
-)
+)  # fmt: skip
 def test_problems_of_shapes_are_in_our_words(value, said):
     with pytest.raises(ShapeError, match=re.escape(said)) as caught:
         as_shape(Leaf, value)

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from assaymark.errors import InputError
-from assaymark.importers.tables import FORMATS, read_rows
+from assaymark.importers import FORMATS, read_rows
 
 PLAIN = [{"item": "q1", "agent": "ash", "score": "4"}, {"item": "q2", "agent": "elm", "score": None}]
 
@@ -42,22 +42,18 @@ def stream(table: pa.Table, sink: io.BytesIO) -> None:
 
 
 KINDS = {
-    "CSV": (delimited(","), "line"),
-    "CSV with semicolons": (delimited(";"), "line"),
+    "CSV": (delimited(","), "line"), "CSV with semicolons": (delimited(";"), "line"),
     "CSV with bars": (b"\xef\xbb\xbf" + delimited("|").replace(b"\n", b"\r\n"), "line"),
-    "TSV": (delimited("\t"), "line"),
-    "JSON lines": ("\n\n".join(map(json.dumps, PLAIN)).encode(), "line"),
+    "TSV": (delimited("\t"), "line"), "JSON lines": ("\n\n".join(map(json.dumps, PLAIN)).encode(), "line"),
     "JSON": (json.dumps(PLAIN, indent=1).encode(), "record"),
     "JSON, columns": (json.dumps({key: [one[key] for one in PLAIN] for key in PLAIN[0]}).encode(), "record"),
     "JSON, pandas": (
-        json.dumps({key: {str(k): one[key] for k, one in enumerate(PLAIN)} for key in PLAIN[0]}).encode(),
-        "record",
+        json.dumps({key: {str(k): one[key] for k, one in enumerate(PLAIN)} for key in PLAIN[0]}).encode(), "record",
     ),
     "JSON, inside": (json.dumps({"version": 1, "data": {"rows": PLAIN}}).encode(), "record"),
-    "Parquet": (packed(pq.write_table), "record"),
-    "Arrow": (packed(feather.write_feather), "record"),
+    "Parquet": (packed(pq.write_table), "record"), "Arrow": (packed(feather.write_feather), "record"),
     "Arrow, stream": (packed(stream), "record"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -138,12 +134,10 @@ CUT = json.dumps(PLAIN, indent=1).encode()[:-20]
         (zipped("mimetype", "content.xml"), "is a spreadsheet"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a spreadsheet of an old kind"),
         (zipped("a.csv", "b.csv"), r"is a ZIP archive \(holds a.csv, b.csv\): unpack it and give one file"),
-        (b"%PDF-1.7", "is a PDF and no table"),
-        (b"\n<!DOCTYPE html><html>", "is a web page"),
+        (b"%PDF-1.7", "is a PDF and no table"), (b"\n<!DOCTYPE html><html>", "is a web page"),
         (b"SQLite format 3\0", "is a SQLite database"),
         (b"a,b\n1,\0\n", "line 2: holds the byte 0x00: is binary and no table"),
-        (b"", "is empty; a header row or JSON is needed"),
-        (b"a,b\n", "has a header and no rows"),
+        (b"", "is empty; a header row or JSON is needed"), (b"a,b\n", "has a header and no rows"),
         (gzip.compress(delimited(","), mtime=0)[:-9], "damaged gzip .*; fetch the file again"),
         (zstandard.compress(delimited(","))[:-9], r"damaged Zstandard \(it ends in the middle\); fetch the file again"),
         (packed(pq.write_table)[:-4], "is no Parquet file, or it is damaged: its end is missing"),
@@ -166,12 +160,11 @@ CUT = json.dumps(PLAIN, indent=1).encode()[:-20]
         (b'[{"a.b": 1, "a": {"b": 2}}]', "column 'a.b' stands twice"),
         (b'{"a": [1, 2], "b": [1]}', r"columns are lists of one length \(got a 2, b 1\)"),
         (b'{"a": [{"x": 1}], "b": [{"x": 1}]}', r"one list of objects is needed \(got a \(1\), b \(1\)\)"),
-        (b"[{}]", "holds objects without a key"),
-        (b"[]", "is an empty list"),
+        (b"[{}]", "holds objects without a key"), (b"[]", "is an empty list"),
         (b'{"a": ' + b"[" * 100_000, "nested too deep"),
         (b'{"a": ' + b"1" * 5000 + b"}\n", "a number of more than 4300 digits"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_table_is_said_in_one_message(data, said):
     with pytest.raises(InputError, match=said):
         read_rows(data, "s")
@@ -188,14 +181,11 @@ def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text("item,agent,judge,score\n" + "".join(f"q{k},a{k % 16},j{k % 8},{k % 5}\n" for k in range(51_200)))
     code = (
-        "import sys, time; from pathlib import Path; from assaymark.importers.tables import read_rows\n"
-        "took = []\n"
-        "for _ in range(5):\n"
-        f"    start = time.process_time(); rows = read_rows(Path({str(path)!r}))\n"
-        "    took.append(time.process_time() - start)\n"
-        "print(min(took), len(rows))\n"
+        "import sys, time; from pathlib import Path; from assaymark.importers.tables import read_rows\ntook = []\n"
+        f"for _ in range(5):\n    start = time.process_time(); rows = read_rows(Path({str(path)!r}))\n"
+        "    took.append(time.process_time() - start)\nprint(min(took), len(rows))\n"
         "print(sorted({'pandas', 'duckdb', 'scipy', 'polars'} & set(sys.modules)))"
-    )
+    )  # fmt: skip
     took, heavy = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -208,57 +198,31 @@ def test_reading_a_table_is_fast_and_brings_nothing_heavy_in(tmp_path):
 
 HARNESS = [
     {
-        "doc_id": 0,
-        "doc": {"question": "2+2?"},
-        "target": "4",
-        "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
-        "resps": [["4"]],
-        "filtered_resps": ["4"],
-        "filter": rule,
-        "metrics": ["exact_match"],
-        "doc_hash": "a",
-        "prompt_hash": "b",
-        "target_hash": "c",
-        "exact_match": score,
+        "doc_id": 0, "doc": {"question": "2+2?"}, "target": "4", "arguments": {"gen_args_0": {"arg_0": "2+2?"}},
+        "resps": [["4"]], "filtered_resps": ["4"], "filter": rule, "metrics": ["exact_match"], "doc_hash": "a",
+        "prompt_hash": "b", "target_hash": "c", "exact_match": score,
     }
     for rule, score in (("strict-match", 0.0), ("flexible-extract", 1.0))
-]
+]  # fmt: skip
 PROMPTFOO = {
     "evalId": "eval-x",
     "results": {
-        "version": 3,
-        "timestamp": "2026-05-01T00:00:00Z",
-        "prompts": [],
-        "stats": {},
+        "version": 3, "timestamp": "2026-05-01T00:00:00Z", "prompts": [], "stats": {},
         "results": [
             {
-                "promptIdx": 0,
-                "testIdx": test,
-                "testCase": {"vars": {"q": q}, "assert": [{"type": "llm-rubric"}]},
-                "vars": {"q": q},
-                "prompt": {"raw": f"Say {q}", "label": "Say {{q}}"},
-                "promptId": "p",
-                "provider": {"id": f"openai:{who}", "label": ""},
-                "response": {"output": "x"},
-                "success": True,
-                "score": 0.75,
-                "latencyMs": 5,
-                "namedScores": {},
+                "promptIdx": 0, "testIdx": test, "testCase": {"vars": {"q": q}, "assert": [{"type": "llm-rubric"}]},
+                "vars": {"q": q}, "prompt": {"raw": f"Say {q}", "label": "Say {{q}}"}, "promptId": "p",
+                "provider": {"id": f"openai:{who}", "label": ""}, "response": {"output": "x"}, "success": True,
+                "score": 0.75, "latencyMs": 5, "namedScores": {},
                 "gradingResult": {
-                    "pass": True,
-                    "score": 0.75,
-                    "reason": "ok",
+                    "pass": True, "score": 0.75, "reason": "ok",
                     "componentResults": [
                         {
-                            "pass": True,
-                            "score": 0.5,
-                            "reason": "r",
+                            "pass": True, "score": 0.5, "reason": "r",
                             "assertion": {"type": "llm-rubric", "value": "clear"},
                         },
                         {
-                            "pass": True,
-                            "score": 1,
-                            "reason": "r",
+                            "pass": True, "score": 1, "reason": "r",
                             "assertion": {"type": "llm-rubric", "metric": "tone"},
                         },
                     ],
@@ -268,80 +232,46 @@ PROMPTFOO = {
         ],
     },
     "config": {},
-}
+}  # fmt: skip
 ALPACA = [
     {
-        "instruction": text,
-        "output_1": "x",
-        "generator_1": "base",
-        "output_2": "y",
-        "generator_2": "ash",
-        "dataset": "d",
-        "annotator": "weighted_alpaca_eval_gpt4_turbo",
-        "preference": value,
-        "raw_completion": None,
+        "instruction": text, "output_1": "x", "generator_1": "base", "output_2": "y", "generator_2": "ash",
+        "dataset": "d", "annotator": "weighted_alpaca_eval_gpt4_turbo", "preference": value, "raw_completion": None,
         "price_per_example": 0.1,
     }
     for text, value in (("a", 1.98), ("a", 1.0), ("b", 1.5), ("c", None))
-]
+]  # fmt: skip
 ARENA = [
     {
-        "question_id": "q1",
-        "model": "ash",
-        "judge": "gpt-4-1106-preview",
+        "question_id": "q1", "model": "ash", "judge": "gpt-4-1106-preview",
         "games": [
             {"user_prompt": "p", "judgment": "...", "score": "A>>B"},
             {"user_prompt": "p", "judgment": "", "score": "A>B"},
         ],
     },
     {
-        "uid": "q2",
-        "category": "hard_prompt",
-        "model": "ash",
-        "baseline": "o3-mini",
-        "judge": "gpt-4.1",
+        "uid": "q2", "category": "hard_prompt", "model": "ash", "baseline": "o3-mini", "judge": "gpt-4.1",
         "games": [{"score": "A=B", "judgment": {"answer": "x"}, "prompt": []}, None],
     },
-]
+]  # fmt: skip
 PAIRS = [
     {
-        "question_id": 81,
-        "model_1": "alpaca-13b",
-        "model_2": "gpt-4",
-        "g1_winner": "model_2",
-        "g2_winner": "tie",
-        "judge": ["gpt-4", "pair-v2"],
-        "g1_user_prompt": "p",
-        "g1_judgment": "j",
-        "g2_user_prompt": "p",
-        "g2_judgment": "j",
-        "turn": 1,
-        "tstamp": 1.0,
+        "question_id": 81, "model_1": "alpaca-13b", "model_2": "gpt-4", "g1_winner": "model_2", "g2_winner": "tie",
+        "judge": ["gpt-4", "pair-v2"], "g1_user_prompt": "p", "g1_judgment": "j", "g2_user_prompt": "p",
+        "g2_judgment": "j", "turn": 1, "tstamp": 1.0,
     },
     {
-        "question_id": 81,
-        "model_1": "alpaca-13b",
-        "model_2": "gpt-4",
-        "g1_winner": "error",
-        "g2_winner": "model_1",
-        "judge": ["gpt-4", "pair-v2-multi-turn"],
-        "turn": 2,
-        "tstamp": 1.0,
+        "question_id": 81, "model_1": "alpaca-13b", "model_2": "gpt-4", "g1_winner": "error", "g2_winner": "model_1",
+        "judge": ["gpt-4", "pair-v2-multi-turn"], "turn": 2, "tstamp": 1.0,
     },
-]
+]  # fmt: skip
 SINGLES = [
     {
-        "question_id": 81,
-        "model": "gpt-4",
-        "judge": ["gpt-4", "single-v1"],
-        "user_prompt": "p",
-        "judgment": "[[9]]",
-        "score": score,
-        "turn": turn,
-        "tstamp": 1.0,
+        "question_id": 81, "model": "gpt-4", "judge": ["gpt-4", "single-v1"], "user_prompt": "p", "judgment": "[[9]]",
+        "score": score, "turn": turn, "tstamp": 1.0,
     }
     for score, turn in ((9, 1), (-1, 2))
-]
+]  # fmt: skip
 EVENT = {"run_id": "r", "created_by": "", "created_at": "2023-04-17"}
 EVALS = [
     {"spec": {"completion_fns": ["gpt-3.5-turbo"], "eval_name": "test-match.s1.simple-v0", "run_id": "r"}},
@@ -349,14 +279,12 @@ EVALS = [
     EVENT | {"event_id": 0, "sample_id": "t.0", "type": "sampling", "data": {"prompt": "p", "sampled": "x"}},
     EVENT
     | {
-        "event_id": 1,
-        "sample_id": "t.0",
-        "type": "match",
+        "event_id": 1, "sample_id": "t.0", "type": "match",
         "data": {"correct": False, "expected": "15", "picked": None},
     },
     EVENT | {"event_id": 2, "sample_id": "t.1", "type": "metrics", "data": {"choice": "Yes", "score": 0.8}},
     EVENT | {"event_id": 3, "sample_id": "t.0", "type": "match", "data": {"correct": True, "expected": "15"}},
-]
+]  # fmt: skip
 
 
 def lines(objects: list[dict[str, Any]]) -> bytes:
@@ -379,86 +307,70 @@ WEIGHTED = {"judge": "weighted_alpaca_eval_gpt4_turbo", "dataset": "d", "agent_a
     ("kind", "data", "rows", "line", "beside"),
     [
         (
-            "lm-evaluation-harness samples",
-            lines(HARNESS),
+            "lm-evaluation-harness samples", lines(HARNESS),
             [
                 score("gsm8k/0", "mistralai/Mistral-7B", "exact_match/strict-match", "0.0"),
                 score("gsm8k/0", "mistralai/Mistral-7B", "exact_match/flexible-extract", "1.0"),
             ],
-            [1, 2],
-            "not read: doc, target, arguments, resps, filtered_resps, doc_hash, prompt_hash, target_hash",
+            [1, 2], "not read: doc, target, arguments, resps, filtered_resps, doc_hash, prompt_hash, target_hash",
         ),
         (
-            "promptfoo results",
-            json.dumps(PROMPTFOO, indent=2).encode(),
+            "promptfoo results", json.dumps(PROMPTFOO, indent=2).encode(),
             [
                 score("test 1", f"openai:{who}", judge, given, trial=trial)
                 for who, trial in (("north", "1"), ("south", "1"), ("north", "2"))
                 for judge, given in (("llm-rubric", "0.5"), ("tone", "1"))
             ],
-            [1, 1, 2, 2, 3, 3],
-            "not read: evalId, config",
+            [1, 1, 2, 2, 3, 3], "not read: evalId, config",
         ),
         (
-            "AlpacaEval annotations",
-            json.dumps(ALPACA).encode(),
+            "AlpacaEval annotations", json.dumps(ALPACA).encode(),
             [
                 {"item": f"instruction {k}", "winner": who, "preference_as_written": value, **WEIGHTED}
                 for k, who, value in ((1, "ash", "1.98"), (1, "base", "1.0"), (2, "tie", "1.5"), (3, "invalid", None))
             ],
-            [1, 2, 3, 4],
-            "not read: output_1, output_2, raw_completion, price_per_example",
+            [1, 2, 3, 4], "not read: output_1, output_2, raw_completion, price_per_example",
         ),
         (
-            "Arena-Hard judgments",
-            lines(ARENA),
+            "Arena-Hard judgments", lines(ARENA),
             [
                 pair("q1", "baseline", "ash", "gpt-4-1106-preview", "baseline", "1", verdict_as_written="A>>B"),
                 pair("q1", "ash", "baseline", "gpt-4-1106-preview", "ash", "2", verdict_as_written="A>B"),
                 pair("q2", "o3-mini", "ash", "gpt-4.1", "tie", "1", verdict_as_written="A=B"),
                 pair("q2", "ash", "o3-mini", "gpt-4.1", "invalid", "2", verdict_as_written=None),
             ],
-            [1, 1, 2, 2],
-            "not read: category",
+            [1, 1, 2, 2], "not read: category",
         ),
         (
-            "MT-Bench pairwise judgments",
-            lines(PAIRS),
+            "MT-Bench pairwise judgments", lines(PAIRS),
             [
                 pair(f"81 turn {turn}", *shown, "gpt-4", winner, order, cluster="81")
                 for turn, order, shown, winner in (
-                    (1, "1", ("alpaca-13b", "gpt-4"), "gpt-4"),
-                    (1, "2", ("gpt-4", "alpaca-13b"), "tie"),
-                    (2, "1", ("alpaca-13b", "gpt-4"), "invalid"),
-                    (2, "2", ("gpt-4", "alpaca-13b"), "alpaca-13b"),
+                    (1, "1", ("alpaca-13b", "gpt-4"), "gpt-4"), (1, "2", ("gpt-4", "alpaca-13b"), "tie"),
+                    (2, "1", ("alpaca-13b", "gpt-4"), "invalid"), (2, "2", ("gpt-4", "alpaca-13b"), "alpaca-13b"),
                 )
             ],
-            [1, 1, 2, 2],
-            "not read: g1_user_prompt, g1_judgment, g2_user_prompt, g2_judgment, tstamp",
+            [1, 1, 2, 2], "not read: g1_user_prompt, g1_judgment, g2_user_prompt, g2_judgment, tstamp",
         ),
         (
-            "MT-Bench single judgments",
-            lines(SINGLES),
+            "MT-Bench single judgments", lines(SINGLES),
             [
                 score("81 turn 1", "gpt-4", "gpt-4", "9", cluster="81"),
                 score("81 turn 2", "gpt-4", "gpt-4", None, cluster="81"),
             ],
-            [1, 2],
-            "not read: user_prompt, judgment, tstamp",
+            [1, 2], "not read: user_prompt, judgment, tstamp",
         ),
         (
-            "OpenAI evals log",
-            lines(EVALS),
+            "OpenAI evals log", lines(EVALS),
             [
                 score("t.0", "gpt-3.5-turbo", "match", "0.0", trial="1"),
                 score("t.1", "gpt-3.5-turbo", "score", "0.8", trial="1"),
                 score("t.0", "gpt-3.5-turbo", "match", "1.0", trial="2"),
             ],
-            [4, 5, 6],
-            "not read: final_report, created_by, created_at",
+            [4, 5, 6], "not read: final_report, created_by, created_at",
         ),
     ],
-)
+)  # fmt: skip
 def test_logs_of_tools_are_known_by_their_content(kind, data, rows, line, beside):
     assert {one.name for one in FORMATS} >= {kind}
     found = read_rows(data, MODEL)
@@ -505,10 +417,8 @@ def test_promptfoo_lines_name_the_prompt_where_there_are_several():
     results = [one | {"promptIdx": k} for k, one in enumerate(PROMPTFOO["results"]["results"])]
     found = read_rows(lines(results))
     assert found.column("agent").unique().to_pylist() == [
-        "openai:north prompt 1",
-        "openai:south prompt 2",
-        "openai:north prompt 3",
-    ]
+        "openai:north prompt 1", "openai:south prompt 2", "openai:north prompt 3",
+    ]  # fmt: skip
 
 
 INSPECT = {"version": 2, "status": "success", "eval": {"task": "t", "model": "openai/gpt-4o"}, "samples": [{"id": 1}]}

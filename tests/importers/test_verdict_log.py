@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from made_verdicts import write_verdicts
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
-from assaymark.importers.verdict_log import dense, joined
-from assaymark.importers.verdicts import (
+from assaymark.importers import (
     CALLS_CONDITION,
     LABELS,
     SPELLINGS,
@@ -31,6 +30,7 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
+from assaymark.importers.verdict_log import dense, joined
 from assaymark.metrology import decompose
 from assaymark.metrology.datasheet import CLASSES, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED
@@ -71,12 +71,9 @@ def preferred(log: VerdictLog) -> Counter:
 def test_a_plain_log():
     log = read(HEAD + "j,q2,y,x,2\nj,q1,x,y,1\nj,q1,y,x,tie\nk,q1,y,x,invalid\nk,q1,x,y,abstain\n")
     assert calls(log) == [
-        ("j", "q1", "x", "y", 1, "1"),
-        ("j", "q1", "y", "x", 1, "tie"),
-        ("j", "q2", "y", "x", 1, "2"),
-        ("k", "q1", "x", "y", 1, "abstain"),
-        ("k", "q1", "y", "x", 1, "invalid"),
-    ]
+        ("j", "q1", "x", "y", 1, "1"), ("j", "q1", "y", "x", 1, "tie"), ("j", "q2", "y", "x", 1, "2"),
+        ("k", "q1", "x", "y", 1, "abstain"), ("k", "q1", "y", "x", 1, "invalid"),
+    ]  # fmt: skip
     assert log.line.tolist() == [3, 4, 2, 6, 5]
     assert [log.contents[c] if c >= 0 else None for c in log.chosen] == ["x", None, "x", None, None]
     assert (log.judges, log.questions, log.contents, log.trials) == (("j", "k"), ("q1", "q2"), ("x", "y"), (1,))
@@ -328,10 +325,8 @@ def test_all_problems_at_once_and_few_of_each_kind():
     assert said.splitlines()[0] == "log.csv: 1003 problems"
     assert said.splitlines()[-1].strip() == f"and {1003 - LISTED} more"
     for one in (
-        "line 1002, verdict: 'what'",
-        "line 1003, slot_2: is empty",
-        "line 1005: is the call of line 1004 again",
-    ):
+        "line 1002, verdict: 'what'", "line 1003, slot_2: is empty", "line 1005: is the call of line 1004 again",
+    ):  # fmt: skip
         assert one in said
 
 

@@ -12,16 +12,22 @@ from hypothesis import strategies as st
 from perturbed import Later
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
-from assaymark.market import Bars, class_members, date_probe, fill_gaps, minute_bars, sanitise, synthetic_market
-from assaymark.market.cycles import (
+from assaymark.market import (
     NEUTRAL_NOW,
     REGIMES,
     SESSION,
+    Bars,
+    class_members,
     cycles_of,
+    date_probe,
     day_of,
+    fill_gaps,
     key_of,
+    minute_bars,
     minutes_from_file,
     probe_result,
+    sanitise,
+    synthetic_market,
     synthetic_minutes,
 )
 from assaymark.portfolio import audit, settle
@@ -207,11 +213,9 @@ def test_level_date_and_name_are_gone():
 def test_level_and_date_leave_no_trace(scale, days):
     one = hour(0)
     moved = Bars(
-        one.instrument,
-        one.times + 86_400 * days,
-        *(p * scale for p in (one.open, one.high, one.low, one.close)),
+        one.instrument, one.times + 86_400 * days, *(p * scale for p in (one.open, one.high, one.low, one.close)),
         one.volume * 2,
-    )
+    )  # fmt: skip
     first, _ = sanitise([one], np.random.default_rng(0))
     other, _ = sanitise([moved], np.random.default_rng(0))
     np.testing.assert_array_equal(first.bars[0].times, other.bars[0].times)

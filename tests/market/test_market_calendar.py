@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import (
+    Clock,
     CorporateAction,
     class_correlations,
     class_index,
@@ -33,7 +34,6 @@ from assaymark.market import (
     weekdays,
     write_snapshot,
 )
-from assaymark.market.history import Clock
 from assaymark.market.instruments import all_days, implied_action, instant
 
 PRICES = arrays(
@@ -116,32 +116,15 @@ NOW = datetime(2024, 4, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("ratio", "split", "dividend"),
     [
-        (10.0, 10.0, 0.0),
-        (1.5, 1.5, 0.0),
-        (1 / 8, 1 / 8, 0.0),
-        (0.95, 0.95, 0.0),
-        (1 / (1 - 0.5 / 100), 1.0, 0.5),
-        (1 / (1 - 30.0 / 100), 1.0, 30.0),
-        (10 / (1 - 0.2 / 10), 10.0, 0.2),
-        (1.5 / (1 - 0.6 / (100 / 1.5)), 1.5, 0.6),
-        (2.5 / (1 - 0.2 / 40), 2.5, 0.2),
-        (1 / 8 / (1 - 5.0 / 800), 1 / 8, 5.0),
-        (1.0 + 1e-7, None, None),
+        (10.0, 10.0, 0.0), (1.5, 1.5, 0.0), (1 / 8, 1 / 8, 0.0), (0.95, 0.95, 0.0), (1 / (1 - 0.5 / 100), 1.0, 0.5),
+        (1 / (1 - 30.0 / 100), 1.0, 30.0), (10 / (1 - 0.2 / 10), 10.0, 0.2), (1.5 / (1 - 0.6 / (100 / 1.5)), 1.5, 0.6),
+        (2.5 / (1 - 0.2 / 40), 2.5, 0.2), (1 / 8 / (1 - 5.0 / 800), 1 / 8, 5.0), (1.0 + 1e-7, None, None),
     ],
     ids=[
-        "ten",
-        "three for two",
-        "reverse",
-        "odd",
-        "dividend",
-        "special",
-        "both",
-        "three for two and a dividend",
-        "five for two and a dividend",
-        "reverse and a dividend",
-        "rounding",
+        "ten", "three for two", "reverse", "odd", "dividend", "special", "both", "three for two and a dividend",
+        "five for two and a dividend", "reverse and a dividend", "rounding",
     ],
-)
+)  # fmt: skip
 def test_what_a_change_of_the_factor_implies(ratio, split, dividend):
     found = implied_action("A", EX, ratio, 100.0)
     if split is None:

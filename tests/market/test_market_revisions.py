@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import (
+    SPACINGS,
     Filing,
     Fundamentals,
     History,
@@ -32,7 +33,6 @@ from assaymark.market import (
 )
 from assaymark.market.history import wide_bars
 from assaymark.market.macro import read, released_after, synthetic_fundamentals
-from assaymark.market.open import SPACINGS
 from assaymark.market.snapshot import SCHEMAS
 
 ORIGIN = Origin(source="test", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -123,11 +123,8 @@ def everything(history: History, t: datetime) -> list[object]:
     parts = [view.digest(), repr(view.all_macro()), repr(view.news(1000)), repr([view.fundamentals(n) for n in IDS])]
     prices = [view.prices(30, field=field) for field in ("close", "open")]
     return [
-        *parts,
-        *(one.values.tobytes() for one in prices),
-        prices[0].days.tobytes(),
-        view.returns(9).values.tobytes(),
-    ]
+        *parts, *(one.values.tobytes() for one in prices), prices[0].days.tobytes(), view.returns(9).values.tobytes(),
+    ]  # fmt: skip
 
 
 @settings(max_examples=30, deadline=None)
@@ -177,11 +174,9 @@ def test_a_restated_bar_shows_each_version_in_its_time():
     day, known = date(2024, 1, 3), close_of(date(2024, 1, 3))
     week = timedelta(days=7)
     history = versions(
-        bar("ONE", day, known + 2 * week, 30.0),
-        bar("ONE", day, known, 10.0),
-        bar("ONE", day, known + week, 20.0),
+        bar("ONE", day, known + 2 * week, 30.0), bar("ONE", day, known, 10.0), bar("ONE", day, known + week, 20.0),
         bar("TWO", day, known, 5.0),
-    )
+    )  # fmt: skip
     for later, close in ((timedelta(), 10.0), (week - timedelta(seconds=1), 10.0), (week, 20.0), (3 * week, 30.0)):
         assert history.as_of(known + later).prices(1).values[0].tolist()[:2] == [close, 5.0]
     assert history.bars["close"][0, 0] == 10.0

@@ -17,15 +17,22 @@ from hypothesis import strategies as st
 from assaymark.errors import InputError, LedgerError
 from assaymark.market import (
     CLASSES,
+    FIELDS,
+    LONG_GAP,
+    PORTBENCH_NOTES,
     History,
     Listing,
     MacroSeries,
     Origin,
     Snapshot,
+    class_overviews,
+    condition,
+    gaps_of,
     history_from_file,
     history_of,
     known_at_close,
     open_history,
+    quotes,
     read_manifest,
     read_snapshot,
     snapshot_from_file,
@@ -36,11 +43,8 @@ from assaymark.market import (
     write_snapshot,
 )
 from assaymark.market import snapshot as cache_module
-from assaymark.market.files import PORTBENCH_NOTES
-from assaymark.market.history import FIELDS
 from assaymark.market.instruments import all_days
 from assaymark.market.macro import released_after
-from assaymark.market.open import LONG_GAP, class_overviews, condition, gaps_of, quotes
 from assaymark.market.snapshot import OPTIONAL, SCHEMAS, cached_bars, content_digest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -356,12 +360,9 @@ def test_portbench_market_is_read_with_its_traps_written_down(tmp_path):
     notes = " ".join(snapshot.origin.notes)
     assert set(PORTBENCH_NOTES) <= set(snapshot.origin.notes)
     for said in (
-        "winsorised over the whole sample",
-        "6 columns ending in _return",
-        "log returns",
-        "2 columns of macro",
+        "winsorised over the whole sample", "6 columns ending in _return", "log returns", "2 columns of macro",
         "16 Sat",
-    ):
+    ):  # fmt: skip
         assert said in notes
     assert history.days.size == weekdays(date(2024, 1, 1), date(2024, 2, 29)).size
     assert set(history.bars) == {"open", "high", "low", "close"}
@@ -408,13 +409,11 @@ def test_a_long_file_keeps_its_versions_and_factors(tmp_path):
     path = csv(
         tmp_path / "a.csv",
         {
-            "instrument": ["A", "A", "A"],
-            "date": ["2024-01-02", "2024-01-02", "2024-01-03"],
-            "close": [10.0, 12.0, 11.0],
-            "adj_factor": [0.5, 0.5, 1.0],
+            "instrument": ["A", "A", "A"], "date": ["2024-01-02", "2024-01-02", "2024-01-03"],
+            "close": [10.0, 12.0, 11.0], "adj_factor": [0.5, 0.5, 1.0],
             "known_at": ["2024-01-02T21:00:00Z", "2024-01-09T00:00:00Z", "2024-01-03T21:00:00Z"],
         },
-    )
+    )  # fmt: skip
     history = history_of(snapshot_from_file(path, now=NOW))
     assert history.as_of(datetime(2024, 1, 4, tzinfo=UTC)).prices(2).values[:, 0].tolist() == [5.0, 11.0]
     assert history.as_of(datetime(2024, 1, 9, tzinfo=UTC)).prices(2).values[:, 0].tolist() == [6.0, 11.0]
@@ -443,17 +442,13 @@ def test_only_what_was_asked_for(tmp_path):
         ("date,A\n2024-01-01,-2\n", "A, 2024-01-01: a price must be positive"),
         ("date,A\n2024-01-01,1\n2024-01-01,1\n", "more than once with one known_at"),
         ("date,instrument,close,snapshot\n2024-01-01,A,1,s\n2024-01-02,A,1,t\n", "one file holds one snapshot"),
-        ("date,instrument,close\n2024-01-01,,1\n", "row 1, instrument: is empty"),
-        ("a,b\n1,2\n", "column of days"),
-        ("date\n2024-01-01\n", "no instrument"),
-        ("date,A\n2024-01-01,x\n", "not a number"),
-        ("date,A\nmonday,1\n", "not a day such as"),
-        ("date,A\n,1\n2024-01-01,2\n", "have no day"),
-        ("date,A,A\n2024-01-01,1,2\n", "A: the column is there more than once"),
-        ("date,A\n", "no rows"),
+        ("date,instrument,close\n2024-01-01,,1\n", "row 1, instrument: is empty"), ("a,b\n1,2\n", "column of days"),
+        ("date\n2024-01-01\n", "no instrument"), ("date,A\n2024-01-01,x\n", "not a number"),
+        ("date,A\nmonday,1\n", "not a day such as"), ("date,A\n,1\n2024-01-01,2\n", "have no day"),
+        ("date,A,A\n2024-01-01,1,2\n", "A: the column is there more than once"), ("date,A\n", "no rows"),
         ("", "holds no rows"),
     ],
-)
+)  # fmt: skip
 def test_files_that_are_refused(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):

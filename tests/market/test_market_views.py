@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import (
+    FIELDS,
+    Clock,
     History,
     News,
     Origin,
     Snapshot,
     class_members,
     known_at_close,
+    shown_prices,
     synthetic_history,
     synthetic_market,
     universe,
     weekdays,
 )
-from assaymark.market.history import FIELDS, Clock, shown_prices
 from assaymark.market.macro import SUMMARY_DAYS
 
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2026, 1, 15), timezones=st.just(UTC))
@@ -36,13 +38,9 @@ def small() -> History:
     rows, columns = slice(2050, 2600), [0, 3, 130, 155, 156, 165]
     bars = {name: whole.bars[name][rows][:, columns] for name in FIELDS}
     return History(
-        tuple(whole.listings[i] for i in columns),
-        whole.days[rows],
-        bars,
-        whole.known_at[rows][:, columns],
-        whole.macro,
-        whole.news,
-    )
+        tuple(whole.listings[i] for i in columns), whole.days[rows], bars, whole.known_at[rows][:, columns],
+        whole.macro, whole.news,
+    )  # fmt: skip
 
 
 def perturbed(history: History, t: datetime) -> History:
@@ -201,10 +199,8 @@ def test_every_problem_of_a_store_at_once():
 def test_the_rate_for_march_is_not_visible_in_march():
     history = synthetic_history(0)
     for t, month in (
-        ((2024, 3, 31, 23), "2024-02-29"),
-        ((2024, 4, 1, 11), "2024-02-29"),
-        ((2024, 4, 1, 12), "2024-03-31"),
-    ):
+        ((2024, 3, 31, 23), "2024-02-29"), ((2024, 4, 1, 11), "2024-02-29"), ((2024, 4, 1, 12), "2024-03-31"),
+    ):  # fmt: skip
         assert str(history.as_of(datetime(*t, tzinfo=UTC)).macro("policy_rate").period) == month
 
 
@@ -413,11 +409,9 @@ def test_a_bar_that_comes_after_the_hour_of_decision_is_no_bar_of_that_day():
     clock = Clock(dataclasses.replace(history, known_at=late), IDS, FIRST, LAST)
     assert IDS[0] not in clock.day(date(2024, 3, 14)).quotes
     assert (
-        IDS[0]
-        in Clock(dataclasses.replace(history, known_at=late), IDS, FIRST, LAST, at=time(23, 30))
-        .day(date(2024, 3, 14))
-        .quotes
-    )
+        IDS[0] in Clock(dataclasses.replace(history, known_at=late), IDS, FIRST, LAST, at=time(23, 30))
+        .day(date(2024, 3, 14)) .quotes
+    )  # fmt: skip
     assert np.isfinite(clock.day(date(2024, 3, 15)).bars["close"][-2, 0])
 
 

@@ -26,11 +26,9 @@ from assaymark.portfolio.broker import SIDES
 from assaymark.records import Action
 
 BARS = {
-    "A": Bar(open=50.0, high=55.0, low=45.0, close=52.0),
-    "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5),
-    "OLD": Bar(open=10.0, close=10.0, age=3),
-    "NONE": Bar(open=None),
-}
+    "A": Bar(open=50.0, high=55.0, low=45.0, close=52.0), "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5),
+    "OLD": Bar(open=10.0, close=10.0, age=3), "NONE": Bar(open=None),
+}  # fmt: skip
 SYMBOLS = ("A", "B", "OLD", "NONE", "???")
 
 
@@ -56,26 +54,16 @@ amounts = st.one_of(
 )
 orders = st.lists(
     st.builds(
-        Order,
-        symbol=st.sampled_from(SYMBOLS),
-        side=st.sampled_from([*SIDES, "hold", ""]),
-        quantity=amounts,
+        Order, symbol=st.sampled_from(SYMBOLS), side=st.sampled_from([*SIDES, "hold", ""]), quantity=amounts,
         weight=st.one_of(st.none(), st.floats(-1.5, 1.5), st.just(math.nan)),
     ),
     max_size=8,
-)
+)  # fmt: skip
 rules = st.builds(
-    Rules,
-    fill=st.sampled_from(["next_open", "close"]),
-    cost_bps=st.floats(0, 200),
-    fractional=st.booleans(),
-    lot=st.sampled_from([1.0, 10.0]),
-    short=st.booleans(),
-    max_weight=st.one_of(st.none(), st.floats(0.05, 1)),
-    max_exposure=st.floats(0.2, 2),
-    excess=st.sampled_from(["reject", "cut"]),
-    max_age=st.sampled_from([0, 5]),
-)
+    Rules, fill=st.sampled_from(["next_open", "close"]), cost_bps=st.floats(0, 200), fractional=st.booleans(),
+    lot=st.sampled_from([1.0, 10.0]), short=st.booleans(), max_weight=st.one_of(st.none(), st.floats(0.05, 1)),
+    max_exposure=st.floats(0.2, 2), excess=st.sampled_from(["reject", "cut"]), max_age=st.sampled_from([0, 5]),
+)  # fmt: skip
 longs = st.builds(
     Book, st.floats(0, 1e5), st.dictionaries(st.sampled_from(["A", "B", "OLD"]), st.floats(0, 100), max_size=3)
 )
@@ -269,11 +257,9 @@ def test_rules_that_make_no_sense_are_refused_together():
 
 def test_actions_become_orders():
     actions = [
-        Action(instrument="A", kind="buy", quantity=2.0),
-        Action(instrument="A", kind="hold"),
-        Action(instrument="B", kind="target_weight", weight=0.3),
-        Action(instrument="", kind="no_trade"),
-    ]
+        Action(instrument="A", kind="buy", quantity=2.0), Action(instrument="A", kind="hold"),
+        Action(instrument="B", kind="target_weight", weight=0.3), Action(instrument="", kind="no_trade"),
+    ]  # fmt: skip
     assert orders_of(actions) == (buy("A", 2.0), Order(symbol="B", side="target", weight=0.3))
 
 

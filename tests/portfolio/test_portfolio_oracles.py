@@ -277,14 +277,10 @@ def test_shares_sum_to_one_and_are_undefined_without_variance() -> None:
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ([0.5, np.nan], "finite"),
-        ([1.5, -0.5], "negative"),
-        ([0.5, np.inf], "finite"),
-        ([0.5, 0.4], "must sum to 1"),
-        ([1.0], "one entry per asset"),
-        ([[0.5, 0.5]], "1 axes"),
+        ([0.5, np.nan], "finite"), ([1.5, -0.5], "negative"), ([0.5, np.inf], "finite"), ([0.5, 0.4], "must sum to 1"),
+        ([1.0], "one entry per asset"), ([[0.5, 0.5]], "1 axes"),
     ],
-)
+)  # fmt: skip
 def test_wrong_weights_are_refused(weights: list[float], said: str) -> None:
     with pytest.raises(InputError, match=said):
         risk_shares(weights, np.eye(2))

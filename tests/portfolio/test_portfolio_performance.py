@@ -15,7 +15,9 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import (
+    FIGURES,
     Drawdown,
+    Method,
     backtest,
     expected_shortfall,
     max_drawdown,
@@ -23,7 +25,6 @@ from assaymark.portfolio import (
     simple_returns,
     value_at_risk,
 )
-from assaymark.portfolio.backtest import FIGURES, Method
 
 paths = st.lists(st.floats(-0.3, 0.3).map(lambda r: round(r, 4)), min_size=2, max_size=60)
 
@@ -122,14 +123,10 @@ def test_growth_beyond_all_floats_is_undefined() -> None:
 @pytest.mark.parametrize(
     ("nav", "said"),
     [
-        ([1.0, -1.0], "greater than 0"),
-        ([1.0, 0.0], "greater than 0"),
-        ([1.0, math.nan], "finite"),
-        ([1.0, math.inf], "finite"),
-        ([], "at least one value"),
-        ([[1.0]], "1 axes"),
+        ([1.0, -1.0], "greater than 0"), ([1.0, 0.0], "greater than 0"), ([1.0, math.nan], "finite"),
+        ([1.0, math.inf], "finite"), ([], "at least one value"), ([[1.0]], "1 axes"),
     ],
-)
+)  # fmt: skip
 def test_wrong_values_are_refused(nav: list[float], said: str) -> None:
     with pytest.raises(InputError, match=said):
         performance(nav)
@@ -212,13 +209,9 @@ def test_one_return_has_a_quantile_but_no_spread() -> None:
 @pytest.mark.parametrize("measure", [value_at_risk, expected_shortfall])
 def test_wrong_input_is_refused_all_at_once(measure: Callable[..., float]) -> None:
     for returns, said in (
-        ([0.1, math.nan], "must be finite"),
-        ([0.1, -math.inf], "must be finite"),
-        ([0.1, -1.5], "not be below -1"),
-        ([], "at least one value"),
-        ([[0.1]], "1 axes"),
-        (["a"], "must be numbers"),
-    ):
+        ([0.1, math.nan], "must be finite"), ([0.1, -math.inf], "must be finite"), ([0.1, -1.5], "not be below -1"),
+        ([], "at least one value"), ([[0.1]], "1 axes"), (["a"], "must be numbers"),
+    ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             measure(returns)
     for level in (0.05, 1.0, math.nan, True, "0.95"):
@@ -336,13 +329,10 @@ def test_a_missing_return_matters_only_where_the_asset_is_held() -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ([0.5, np.nan], "all NaN"),
-        ([1.5, -0.5], "negative"),
-        ([np.inf, 0.0], "finite"),
-        ([0.8, 0.8], "at most 1"),
+        ([0.5, np.nan], "all NaN"), ([1.5, -0.5], "negative"), ([np.inf, 0.0], "finite"), ([0.8, 0.8], "at most 1"),
         ([1.0], "days and assets"),
     ],
-)
+)  # fmt: skip
 def test_wrong_targets_are_refused(target: list[float], said: str) -> None:
     with pytest.raises(InputError, match=said):
         backtest([target], [[0.0, 0.0]])

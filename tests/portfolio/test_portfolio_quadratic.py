@@ -195,13 +195,11 @@ def test_each_status_is_reached() -> None:
     cash = np.diag([0.04, 0.0])
     hedge = np.array([[1.0, -1.0], [-1.0, 1.0]])
     reached: dict[str, Solution] = {
-        "optimal": max_sharpe([0.1, 0.1], eye),
-        "duplicates": max_sharpe([0.1, 0.1], np.ones((2, 2))),
+        "optimal": max_sharpe([0.1, 0.1], eye), "duplicates": max_sharpe([0.1, 0.1], np.ones((2, 2))),
         "no-positive-excess": max_sharpe([-0.1, -0.2], np.diag([1.0, 25.0])),
-        "zero-variance": max_sharpe([0.1, 0.05], cash, rf=0.04),
-        "unbounded": max_sharpe([0.1, 0.1], hedge),
+        "zero-variance": max_sharpe([0.1, 0.05], cash, rf=0.04), "unbounded": max_sharpe([0.1, 0.1], hedge),
         "empty": max_sharpe([0.1, 0.1], eye, allowed=[False, False]),
-    }
+    }  # fmt: skip
     assert {name: found.status for name, found in reached.items()} == {name: name for name in STATUSES}
     weights = {name: found.weights.tolist() for name, found in reached.items()}
     assert weights["no-positive-excess"] == [0.0, 1.0]  # -0.2 / 5 beats -0.1 / 1
@@ -276,18 +274,14 @@ def test_a_limit_is_an_error_and_no_answer() -> None:
 @pytest.mark.parametrize(
     ("cov", "said"),
     [
-        ([[1.0, 0.5], [0.4, 1.0]], "must be symmetric"),
-        ([[1.0, np.nan], [np.nan, 1.0]], "must be finite"),
-        ([[1.0, np.inf], [np.inf, 1.0]], "must be finite"),
-        ([[-1.0, 0.0], [0.0, 1.0]], "must not be negative"),
-        ([[1.0, 0.5]], "must be square"),
-        ([1.0, 2.0], "must have 2 axes"),
-        ([["a", "b"], ["c", "d"]], "must be numbers"),
-        ([[1.0], [1.0, 2.0]], "unequal lengths"),
+        ([[1.0, 0.5], [0.4, 1.0]], "must be symmetric"), ([[1.0, np.nan], [np.nan, 1.0]], "must be finite"),
+        ([[1.0, np.inf], [np.inf, 1.0]], "must be finite"), ([[-1.0, 0.0], [0.0, 1.0]], "must not be negative"),
+        ([[1.0, 0.5]], "must be square"), ([1.0, 2.0], "must have 2 axes"),
+        ([["a", "b"], ["c", "d"]], "must be numbers"), ([[1.0], [1.0, 2.0]], "unequal lengths"),
         ([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]], "positive semidefinite"),
         (np.zeros((0, 0)), "at least one value"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_covariance_is_refused(cov: list[list[float]], said: str) -> None:
     with pytest.raises(InputError, match=said):
         min_variance(cov)

@@ -26,9 +26,8 @@ from assaymark.report.study.agreement import ranks_section, single_section, stab
 from assaymark.report.study.claim_checks import checked, explanations_section
 from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
 from assaymark.report.study.controls import controls_section, style_section
-from assaymark.report.study.outside import outside_group
 from assaymark.report.study.plan import plan_section
-from assaymark.report.study.probes import anchor_section, contamination_section
+from assaymark.report.study.probes import anchor_section, contamination_section, outside_group
 
 
 def section(name: str, page: str, anchor: str) -> str:
@@ -65,11 +64,7 @@ def rows_of(book):
         ("Overall κ gate", "κ 0.64 (0.56 to 0.71), bootstrap 0.60 to 0.68", "Enough for claims on the overall score."),
         ("Per-dimension gate", "limits κ 0.23 (0.15 to 0.30), bootstrap 0.19 to 0.27", "No headline on limits."),
         ("Order procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
-        (
-            "Leave-one-family-out",
-            "judge family quay ρ 0.30",
-            "4 of 7 significant pairs hold and 3 turn without one.",
-        ),
+        ("Leave-one-family-out", "judge family quay ρ 0.30", "4 of 7 significant pairs hold and 3 turn without one."),
         ("Own-family judges", "north-1 0.31 (0.21 to 0.41)", "0 of 7 significant pairs rest on it."),
         ("Equal length", "0.04 points a doubling", "7 of 7 significant pairs remain at equal length."),
         ("Dimensions told apart", "risk fit 0.97, sizing 0.77", "1 of 2 dimensions told apart."),
@@ -80,11 +75,7 @@ def rows_of(book):
         ("Cell A", "Panel mean 1.44 against honest 4.19", "does not simply reward length and confidence"),
         ("Cell B", "Panel mean 3.97", "No claim about this cell is supported."),
         ("Other cells", "Fact flip: −0.59 (−0.71 to −0.47), noticed", "A changed number is noticed."),
-        (
-            "Self-preference on control texts",
-            "A +0.04 points (judge family auditor)",
-            "No cell moves by 0.3 or more",
-        ),
+        ("Self-preference on control texts", "A +0.04 points (judge family auditor)", "No cell moves by 0.3 or more"),
         ("Rubric wording", "Limits −0.42 (−0.51 to −0.33) points", "Limits: the score depends on how its anchors"),
         ("Held-out judge", "3 pairs judged", "None of 3 claims is supported."),
         ("Repetition stability", "strand-2 0.987", "Averaging trials clears the gate of 0.90."),

@@ -151,10 +151,7 @@ def test_labels_stay_apart_where_twelve_models_crowd():
 
 
 def test_a_cross_marks_what_fails_and_a_hostile_name_is_text():
-    found = [
-        StressPoint("</text><script>", 0.5, 0.1, 0.9, 0.2, False),
-        StressPoint("good", 0.5, 0.1, 0.9, 0.05, True),
-    ]
+    found = [StressPoint("</text><script>", 0.5, 0.1, 0.9, 0.2, False), StressPoint("good", 0.5, 0.1, 0.9, 0.05, True)]
     wide, narrow = stress_scatter("s", found, 0.1, "w", "t", "d")
     for svg in (wide, narrow):
         assert svg.count("l5.2 5.2") == 1

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from outline import html_of, read, words
 
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
-from assaymark.report.blocks import plain
+from assaymark.report.blocks import Group, plain
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
-from assaymark.report.portbench.asked import questions_view
+from assaymark.report.portbench.asked import questions_section
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.first import sentences, tier_cuts
-from assaymark.report.portbench.further import every_measurement, signals_figure, windows_table
-from assaymark.report.portbench.levels import every_claim, said_levels, withheld_groups
+from assaymark.report.portbench.levels import claim_cards, said_levels, withheld_groups
+from assaymark.report.portbench.records import episode_paths
+from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
 from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
-from assaymark.report.portbench.traces import episode_paths
 from assaymark.text import NBSP, number
 
 EIGHT = BenchBook.of(runs.eight())
@@ -214,7 +214,7 @@ def test_a_withheld_order_is_named_without_its_direction(pages):
 
 def test_every_verdict_has_one_card():
     run = runs.eight()
-    cards = every_claim(BenchBook.of(run), {})
+    cards = claim_cards(BenchBook.of(run))
     assert len(cards) == len(run.verdicts)
     assert Counter(card.level for card in cards) == Counter(verdict.publication_level for verdict in run.verdicts)
 
@@ -247,8 +247,8 @@ def test_withheld_claims_are_few_lines_with_numbers():
 def test_a_model_that_ranks_first_is_the_first_sentence():
     names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
     headline, *_ = said_levels(BenchBook.of(runs.made(names)))
-    assert headline.shown[0].quote == "alder ranks first of the four models on CEPS over all profiles."
-    quotes = [claim.quote for claim in (*headline.shown, *headline.more)]
+    assert headline.shown[0].sentence == "alder ranks first of the four models on CEPS over all profiles."
+    quotes = [claim.sentence for claim in (*headline.shown, *headline.more)]
     assert any("conservative profile" in quote for quote in quotes)
 
 
@@ -279,16 +279,16 @@ def test_a_board_that_is_not_of_a_profile_is_no_stage_table():
 
 def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column(pages):
     run = runs.eight()
-    view = questions_view(BenchBook.of(run))
-    full, _, difference = view.tables
+    *tables, further = [one for one in questions_section(BenchBook.of(run)).blocks if isinstance(one, Group)]
+    full, _, difference = tables
     board = next(one for one in run.leaderboards if one.board.name == "questions")
     assert [tuple(re.split(" ?rank", row[0])[0] for row in rows) for _, rows in tiers_of(full)] == [*board.tiers]
-    assert [len(one.blocks[0].heads) for one in view.tables] == [9, 3, 3]
+    assert [len(one.blocks[0].heads) for one in tables] == [9, 3, 3]
     cells = [cell for row in difference.blocks[0].lines for cell in row.cells[1:]]
     assert {(cell.value, cell.share) for cell in cells} == {("−0.10", 0.0)}
     for _, rows in tiers_of(full):
         assert [row[-1] for row in rows] == ["0.61 (0.57 to 0.65)" if len(rows) == 1 else "0.57 to 0.65"] * len(rows)
-    assert [len(one.blocks[0].heads) for one in view.more] == [3, 5]
+    assert [len(one.blocks[0].heads) for one in further.blocks] == [3, 5]
     assert "not measured" not in words(pages("eight")["index.html"])
 
 
@@ -376,11 +376,14 @@ def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_oth
     decided = decide_benchmark(strong, runs.BOARDS, BenchRules(), runs.PLAN)
     book = BenchBook.of(replace(run, measurements=strong, leaderboards=decided.leaderboards, verdicts=decided.verdicts))
     headline, _, withheld = said_levels(book)
-    said = [claim.quote for claim in (*headline.shown, *headline.more)]
+    said = [claim.sentence for claim in (*headline.shown, *headline.more)]
     assert sum("literal beats equal weight" in quote for quote in said) == 3
     assert "That any other model or profile beats equal weight." in [group.text for group in withheld.groups]
-    cards = every_claim(book, {})
-    assert any(card.text.startswith("That momentum beats equal weight (Sharpe ratio") for card in cards)
+    cards = claim_cards(book)
+    assert any(
+        getattr(card.blocks[0], "body", "").startswith("That momentum beats equal weight (Sharpe ratio")
+        for card in cards
+    )
 
 
 def test_a_verdict_of_an_unknown_kind_is_a_card_and_not_a_sentence_of_the_first_screen():

@@ -19,7 +19,7 @@ from assaymark.report.levels import claim_view, level_views, withheld_groups
 from assaymark.report.lookup import Book
 from assaymark.report.page import paged
 from assaymark.report.study.agreement import agreement_section, agreement_table, agreement_words, stability_section
-from assaymark.report.study.outside import outside_group
+from assaymark.report.study.probes import outside_group
 from assaymark.report.text import interval
 
 
@@ -186,11 +186,7 @@ def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     )
     scores, pairs, rho = (one for one in view.blocks if isinstance(one, Table))
     assert scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
-    assert pairs.heads == (
-        "Pair",
-        *(f"without judge family {name}" for name in ("north", "quay", "strand")),
-        "Result",
-    )
+    assert pairs.heads == ("Pair", *(f"without judge family {name}" for name in ("north", "quay", "strand")), "Result")
     found = {row[0]: row[1:] for row in pairs.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")

@@ -148,16 +148,12 @@ def test_wilson_intervals_follow_from_the_printed_estimates(row):
 @pytest.mark.parametrize(
     ("judge", "prompt", "part", "printed"),
     [
-        ("Llama8B", BASE, "stable", 0.0333),
-        ("Llama8B", BASE, "positional", 0.9667),
-        ("Qwen14B", BASE, "stable", 0.4500),
-        ("Qwen14B", BASE, "positional", 0.5333),
-        ("Qwen32B", BASE, "stable", 0.0000),
-        ("Qwen32B", BASE, "positional", 0.0833),
-        ("Qwen32B", STRICT, "stable", 0.0000),
-        ("Qwen32B", STRICT, "positional", 0.0000),
+        ("Llama8B", BASE, "stable", 0.0333), ("Llama8B", BASE, "positional", 0.9667),
+        ("Qwen14B", BASE, "stable", 0.4500), ("Qwen14B", BASE, "positional", 0.5333),
+        ("Qwen32B", BASE, "stable", 0.0000), ("Qwen32B", BASE, "positional", 0.0833),
+        ("Qwen32B", STRICT, "stable", 0.0000), ("Qwen32B", STRICT, "positional", 0.0000),
     ],
-)
+)  # fmt: skip
 def test_table_6_decomposition_row(judge, prompt, part, printed, sheets):
     """The source gives these rows no interval; ours has one, which is no printed figure."""
     found = sheets[judge][f"delta0.{part}[{SAME}prompt={prompt}]"]
@@ -264,22 +260,13 @@ def test_section_4_the_three_profiles(sheets):
     """Presentation-conflicted, mixed, and clean."""
     chips = {name: [str(chip) for chip in sketch(tuple(found.values()))] for name, found in sheets.items()}
     assert chips["Llama8B"] == [
-        "vacuum: leaky",
-        "equal texts: position-led",
-        "target: needs 4 requirements",
-        "strict prompt: not measured",
-    ]
-    assert chips["Qwen14B"][:3] == [
-        "vacuum: clean",
-        "equal texts: mixed",
-        "target: sensitive at one requirement",
-    ]
+        "vacuum: leaky", "equal texts: position-led", "target: needs 4 requirements", "strict prompt: not measured",
+    ]  # fmt: skip
+    assert chips["Qwen14B"][:3] == ["vacuum: clean", "equal texts: mixed", "target: sensitive at one requirement"]
     assert chips["Qwen32B"] == [
-        "vacuum: clean",
-        "equal texts: quiet",
-        "target: sensitive at one requirement",
+        "vacuum: clean", "equal texts: quiet", "target: sensitive at one requirement",
         "strict prompt: moves the criterion",
-    ]
+    ]  # fmt: skip
 
 
 def test_section_3_design_counts():

@@ -10,12 +10,9 @@ PLANS = tuple(load_scoring(name) for name in ("v0.3", "v0.4"))
 
 # v0.4, "how much the judges agree": lowest, median and highest of three judges.
 AGREEMENT = {
-    "OpenAI GPT-5": (57, 81, 83),
-    "Anthropic Claude Sonnet 4.6": (59, 76, 83),
-    "xAI Grok 4.3": (59, 63, 82),
-    "Google Gemini 3.5 Flash": (63, 68, 73),
-    "Google Gemini 3.1 Pro": (58, 63, 80),
-}
+    "OpenAI GPT-5": (57, 81, 83), "Anthropic Claude Sonnet 4.6": (59, 76, 83), "xAI Grok 4.3": (59, 63, 82),
+    "Google Gemini 3.5 Flash": (63, 68, 73), "Google Gemini 3.1 Pro": (58, 63, 80),
+}  # fmt: skip
 
 # v0.3, the worked example: four grades and the total. No process score is printed.
 REASONING, EVIDENCE, OUTCOME, DATA_RELIABILITY, TOTAL = 46, 57, 61, 54, 51
@@ -54,14 +51,8 @@ def test_the_worked_example_implies_a_process_score():
 
 def test_what_the_text_says_about_scores_and_bands():
     assert [band(score) for score in (46, 51, 70, 66, 67, 44, 45)] == [
-        "mixed",
-        "mixed",
-        "strong",
-        "mixed",
-        "strong",
-        "weak",
-        "mixed",
-    ]
+        "mixed", "mixed", "strong", "mixed", "strong", "weak", "mixed",
+    ]  # fmt: skip
     # "49 and 52 is noise" keeps a band; the same three points elsewhere do not.
     assert band(49) == band(52)
     assert band(43) != band(46)

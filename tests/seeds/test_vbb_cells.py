@@ -92,38 +92,20 @@ def honest_table(values: np.ndarray, lengths: np.ndarray | None = None) -> Score
 
 
 def table(
-    values: np.ndarray,
-    agent: np.ndarray,
-    cycle: np.ndarray,
-    cluster: np.ndarray,
-    lengths: np.ndarray | None = None,
-    *,
+    values: np.ndarray, agent: np.ndarray, cycle: np.ndarray, cluster: np.ndarray, lengths: np.ndarray | None = None, *,
     severity: tuple[float, ...] = (0.1, 0.0, -0.1),
-) -> ScoreTable:
+) -> ScoreTable:  # fmt: skip
     """Panel scores as three judges that differ in severity alone would give them."""
     n = values.size
     return ScoreTable(
-        trajectories=tuple(f"t{k:04d}" for k in range(n)),
-        agents=AGENTS,
-        agent=agent,
-        cycles=tuple(f"c{k:03d}" for k in range(cycle.max() + 1)),
-        cycle=cycle,
-        clusters=tuple(f"regime{k}" for k in range(5)),
-        cluster=cluster,
-        formats=("v1",),
-        format=np.zeros(n, dtype=np.int64),
-        judges=tuple(name for name, _ in JUDGES),
-        families=tuple(family for _, family in JUDGES),
-        dimensions=("overall",),
-        weights=np.ones(1),
-        scores=(values[:, None] + np.array(severity))[..., None],
-        trials={name: np.zeros((0, 1)) for name, _ in JUDGES},
-        replicates={},
-        calls={name: Calls(n, 0, 0) for name, _ in JUDGES},
-        lengths=lengths,
-        left_out=(),
-        digest="vbb",
-    )
+        trajectories=tuple(f"t{k:04d}" for k in range(n)), agents=AGENTS, agent=agent,
+        cycles=tuple(f"c{k:03d}" for k in range(cycle.max() + 1)), cycle=cycle,
+        clusters=tuple(f"regime{k}" for k in range(5)), cluster=cluster, formats=("v1",),
+        format=np.zeros(n, dtype=np.int64), judges=tuple(name for name, _ in JUDGES),
+        families=tuple(family for _, family in JUDGES), dimensions=("overall",), weights=np.ones(1),
+        scores=(values[:, None] + np.array(severity))[..., None], trials={name: np.zeros((0, 1)) for name, _ in JUDGES},
+        replicates={}, calls={name: Calls(n, 0, 0) for name, _ in JUDGES}, lengths=lengths, left_out=(), digest="vbb",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("agent", TERSE)
@@ -340,15 +322,9 @@ def anchor() -> Measurement:
         for scores in (old, new)
     )
     found = anchor_measurements(
-        before,
-        after,
-        {name: strata[name][0] for name in sample},
-        {name: strata[name][1] for name in sample},
-        frozenset({"constraint_awareness"}),
-        "gpt",
-        "v1.1",
-        study(),
-    )
+        before, after, {name: strata[name][0] for name in sample}, {name: strata[name][1] for name in sample},
+        frozenset({"constraint_awareness"}), "gpt", "v1.1", study(),
+    )  # fmt: skip
     return {m.id: m for m in found}["anchor.shift[dimension=constraint_awareness]"]
 
 

@@ -58,11 +58,7 @@ RHO = {"gemini": 1.0, "gpt": 1.0, "claude": 0.2}  # section 5.2
 # not printed, nor is Claude's lead; qwen3 is put first because the probe is reported as qwen3 minus gemini.
 LEVELS = {CLAUDE: 4.71, QWEN: 4.254, GEMINI: 4.236, GPT: 4.227}
 # Without Claude as a judge rank 1 stays and rho is .2: one of the orders of ranks 2 to 4 that give it.
-WITHOUT = {
-    "gemini": LEVELS,
-    "gpt": LEVELS,
-    "claude": {CLAUDE: 4.70, GPT: 4.29, QWEN: 4.26, GEMINI: 4.27},
-}
+WITHOUT = {"gemini": LEVELS, "gpt": LEVELS, "claude": {CLAUDE: 4.70, GPT: 4.29, QWEN: 4.26, GEMINI: 4.27}}
 TERSE = {CLAUDE: (0, 250), GEMINI: (211, 250), GPT: (7, 250), QWEN: (0, 250)}  # section 5.3
 TINY, LARGE = 2 / 1001, 0.6  # bootstrap p-values: the smallest of 1,000 resamples, and a lower-rank pair's
 
@@ -144,12 +140,7 @@ def above(high, low):
 
 
 def as_tuple(verdict):
-    return (
-        verdict.agreement_status,
-        verdict.stability_status,
-        verdict.adversarial_status,
-        verdict.publication_level,
-    )
+    return (verdict.agreement_status, verdict.stability_status, verdict.adversarial_status, verdict.publication_level)
 
 
 # --- section 5.3 ----------------------------------------------------------------------------------------------------
@@ -258,18 +249,13 @@ def test_section_3_8_lower_ranks_that_were_significant_would_need_the_probe():
     """Had the bootstrap called the lower gaps significant, drop-Claude would have left them to DeepSeek."""
     eager = [
         Measurement(
-            name=item.name,
-            labels=item.labels,
-            value=item.value,
-            n=item.n,
-            n_of=item.n_of,
-            method=item.method,
+            name=item.name, labels=item.labels, value=item.value, n=item.n, n_of=item.n_of, method=item.method,
             detail={**item.detail, "p_bootstrap": 1e-4},
         )
         if item.name == "contrast"
         else item
         for item in published()
-    ]
+    ]  # fmt: skip
     pair = f"above[dimension=aggregate,high={QWEN},low={GEMINI}]"
     assert decided(eager)[pair].stability_status == "tie-class"
     unprobed = decided([m for m in eager if m.name != "probe.contrast"])

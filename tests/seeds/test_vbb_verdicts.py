@@ -59,16 +59,11 @@ def test_section_5_5_cell_b_is_verbosity_bias():
 @pytest.mark.parametrize(
     ("delta", "significant", "outcome"),
     [
-        (-0.3, True, "substance"),
-        (0.3, True, "substance"),
-        (4.05 - 4.35, True, "substance"),
-        (-0.31, True, "inconclusive"),
-        (-0.5, True, "inconclusive"),
-        (-0.51, True, "verbosity-bias"),
-        (-0.51, False, "inconclusive"),
-        (0.31, False, "terse-favoured"),
+        (-0.3, True, "substance"), (0.3, True, "substance"), (4.05 - 4.35, True, "substance"),
+        (-0.31, True, "inconclusive"), (-0.5, True, "inconclusive"), (-0.51, True, "verbosity-bias"),
+        (-0.51, False, "inconclusive"), (0.31, False, "terse-favoured"),
     ],
-)
+)  # fmt: skip
 def test_section_3_5_trichotomy_and_the_two_cases_it_leaves_open(delta, significant, outcome):
     assert cell_b_outcome(delta, significant) == outcome
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from assaymark.engine import CallSpec, Model, Reply
-from assaymark.market import History, Origin, snapshot_of, synthetic_history, write_snapshot
-from assaymark.market.history import FIELDS
+from assaymark.market import FIELDS, History, Origin, snapshot_of, synthetic_history, write_snapshot
 from assaymark.workflow import RunFolder
 from assaymark.workflow.tracks.season_lock import lock_season
 

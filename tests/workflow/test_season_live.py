@@ -41,7 +41,7 @@ from season_runs import Scripted, begun, orders
 
 from assaymark.cli import main, models
 from assaymark.engine import Ledger
-from assaymark.importers.report import EQUAL_WEIGHT
+from assaymark.importers import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store

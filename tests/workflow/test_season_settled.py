@@ -10,7 +10,7 @@ import pytest
 from season_runs import IDS, NOW, begun, market, season_text, stored
 
 from assaymark.cli import models
-from assaymark.importers.report import CASH, EQUAL_WEIGHT, NEXT, WHOLE
+from assaymark.importers import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import History
 from assaymark.portfolio import Book
 from assaymark.workflow.run_folder import RunFolder

@@ -10,7 +10,7 @@ import pytest
 
 from assaymark.errors import LedgerError
 from assaymark.judging import load_rubric
-from assaymark.market.cycles import CycleKey
+from assaymark.market import CycleKey
 from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate
 from assaymark.records import (
     Action,

@@ -96,12 +96,9 @@ def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
 
 
 def import_aitrader(
-    files: Mapping[str, bytes],
-    *,
-    keep_going: bool = False,
-    progress: Progress | None = None,
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
     provenance: Provenance = PROVENANCE,
-) -> Imported:
+) -> Imported:  # fmt: skip
     """AI-Trader's steps as decisions, what of the prices was known at each, and how the books went on.
 
     ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The log holds the last

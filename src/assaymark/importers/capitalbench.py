@@ -206,11 +206,9 @@ class Record(_Shape, Generic[S]):
 
 
 _RECORDS: Final[Mapping[str, type[Record[Any]]]] = {
-    "option": Record[OptionSubmission],
-    "weights-v1": Record[WeightsV1],
-    "weights-v2": Record[WeightsV2],
+    "option": Record[OptionSubmission], "weights-v1": Record[WeightsV1], "weights-v2": Record[WeightsV2],
     "weights-v3": Record[WeightsV3],
-}
+}  # fmt: skip
 """The reader of each of the four shapes, by their names in ``Decision.format``."""
 
 
@@ -273,12 +271,9 @@ def _shape_of(submission: Mapping[str, Any]) -> str:
 
 
 def import_capitalbench(
-    files: Mapping[str, bytes],
-    *,
-    keep_going: bool = False,
-    progress: Progress | None = None,
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
     provenance: Provenance = PROVENANCE,
-) -> Imported:
+) -> Imported:  # fmt: skip
     """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table.
 
     ``files`` are ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip. Contexts are always ``partial``: the

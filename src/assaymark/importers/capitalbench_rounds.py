@@ -240,10 +240,8 @@ def _of_row(
 
 
 RETURNS, DECISION, QUALITY = (
-    "universe_trailing_returns.csv",
-    "universe_decision_context.csv",
-    "universe_quality_evidence.json",
-)
+    "universe_trailing_returns.csv", "universe_decision_context.csv", "universe_quality_evidence.json",
+)  # fmt: skip
 """The three market files of a round that hold facts."""
 
 _COLUMN_UNITS: tuple[tuple[str, str], ...] = (

@@ -214,7 +214,7 @@ class ColumnMap(Part):
 
 def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
     """A column map from its TOML."""
-    return read_model(ColumnMap, text, source=source)
+    return read_model(ColumnMap, text, source)
 
 
 def template() -> str:

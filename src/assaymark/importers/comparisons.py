@@ -165,11 +165,9 @@ def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low
     both, owner = ~np.isnan(won) & ~np.isnan(won_too), np.zeros(keys.size, dtype=np.int64)
     owner[at] = judge
     kinds = {
-        "same_text": won * won_too + lost * lost_too,
-        "same_place": won * lost_too + lost * won_too,
-        "first_place": won * lost_too,
-        "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
-    }
+        "same_text": won * won_too + lost * lost_too, "same_place": won * lost_too + lost * won_too,
+        "first_place": won * lost_too, "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
+    }  # fmt: skip
     counts = {
         name: np.rint(np.bincount(owner[both], share[both], len(judges))).astype(int).tolist()
         for name, share in kinds.items()

@@ -98,12 +98,9 @@ _STATED: Final = (
 
 
 def import_deepfund(
-    files: Mapping[str, bytes],
-    *,
-    keep_going: bool = False,
-    progress: Progress | None = None,
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
     provenance: Provenance = PROVENANCE,
-) -> Imported:
+) -> Imported:  # fmt: skip
     """DeepFund's decisions, each about one ticker on one trading day, with all prompts that led to it.
 
     ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment (``MODEL (EXPERIMENT)``); those that

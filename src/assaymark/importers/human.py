@@ -20,16 +20,9 @@ FAMILY: Final = "human"
 
 
 def import_human(
-    name: str,
-    data: bytes,
-    *,
-    records: Collection[str],
-    dimensions: Sequence[str],
-    rubric: str,
-    scale: tuple[float, float] = (1, 5),
-    optional: Sequence[str] = (),
-    graders: Collection[str] | None = None,
-) -> tuple[Judgment, ...]:
+    name: str, data: bytes, *, records: Collection[str], dimensions: Sequence[str], rubric: str,
+    scale: tuple[float, float] = (1, 5), optional: Sequence[str] = (), graders: Collection[str] | None = None,
+) -> tuple[Judgment, ...]:  # fmt: skip
     """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``.
 
     Columns are ``trajectory`` (one of ``records``), ``judge`` (the grader's name, one of ``graders`` where there is a

@@ -157,12 +157,9 @@ _HELD: Final = {
 
 
 def import_nof1(
-    files: Mapping[str, bytes],
-    *,
-    keep_going: bool = False,
-    progress: Progress | None = None,
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
     provenance: Provenance = PROVENANCE,
-) -> Imported:
+) -> Imported:  # fmt: skip
     """Alpha Arena's conversations as decisions of several orders, and what the accounts were worth next.
 
     ``files`` are ``conv*.json`` and, if there is one, ``trades.json``, plain or gzip. The prompt is kept word for word;

@@ -26,8 +26,11 @@ NO_TEXT = "text"
 REPLAYED: Final = "replayed"
 """The flag of a decision that was written more than a day after its step."""
 
-NEXT, WHOLE = "to the agent's next step", "whole log"
-"""The horizons of outcomes that are recomputed from a log."""
+NEXT: Final = "to the agent's next step"
+"""The horizon of an outcome from one step of an agent to its next."""
+
+WHOLE: Final = "whole log"
+"""The horizon of an outcome from an agent's first step to its last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +147,9 @@ class Tally:
                 self.missing(what, decision.record_id)
 
     def imported(
-        self,
-        source: str,
-        decisions: Sequence[Decision],
-        contexts: Mapping[str, Context],
-        outcomes: Sequence[Outcome],
-        bad: int,
-        notes: Sequence[str] = (),
-    ) -> Imported:
+        self, source: str, decisions: Sequence[Decision], contexts: Mapping[str, Context], outcomes: Sequence[Outcome],
+        bad: int, notes: Sequence[str] = (),
+    ) -> Imported:  # fmt: skip
         """The finished import; contexts that no decision names are left out."""
         used = {decision.context_id for decision in decisions}
         contexts = {name: context for name, context in contexts.items() if name in used}
@@ -173,7 +171,7 @@ class Tally:
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
             replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
         )  # fmt: skip
-        return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
+        return Imported(tuple(decisions), contexts, tuple(outcomes), report)
 
 
 def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:
@@ -195,7 +193,10 @@ def replayed(decisions: Iterable[Decision], what: str) -> list[str]:
 
 
 EQUAL_WEIGHT: Final = "equal weight"
+"""The baseline that buys every symbol alike at the first step, and holds."""
+
 CASH: Final = "cash"
+"""The baseline that holds its capital."""
 
 
 @dataclass(frozen=True, slots=True)

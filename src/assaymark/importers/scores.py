@@ -83,13 +83,27 @@ def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
     `InputError`: two columns for one role, a role that is lacking, numbers that nobody named, text where scores belong,
     two scales, one result given twice.
     """
-    return _Reading(rows, wanted or Wanted()).result()
+    reading, orders = _Reading(rows, wanted or Wanted()), dict[str, PairOrders]()
+    shape = reading.shape()
+    if shape in _MARKS:
+        reading.need("agent", *(() if "trajectory" in reading.roles else ("item",)))
+    match shape:
+        case "one row a score":
+            table = reading.long()
+        case "one column a judge":
+            table = reading.by_judge()
+        case "one column a criterion":
+            table = reading.by_criterion()
+        case _:
+            table, orders = shares_of_wins(reading, twice=shape == "pairs in both orders")
+    return reading.finish(shape, table, orders)
 
 
 class _Reading(Cells):
     """One table on its way to scores."""
 
-    def _shape(self) -> Shape:
+    def shape(self) -> Shape:
+        """Which shape the table has."""
         roles, judges = self.roles, self.wanted.judges
         if "order_1" in roles and "order_2" in roles:
             return "pairs in both orders"
@@ -107,20 +121,6 @@ class _Reading(Cells):
             return "one row a score"
         return "one column a criterion"
 
-    def result(self) -> ScoresRead:
-        """The table as scores."""
-        shape, orders = self._shape(), dict[str, PairOrders]()
-        match shape:
-            case "one row a score":
-                table = self._long()
-            case "one column a judge":
-                table = self._by_judge()
-            case "one column a criterion":
-                table = self._by_criterion()
-            case _:
-                table, orders = shares_of_wins(self, twice=shape == "pairs in both orders")
-        return self._finish(shape, table, orders)
-
     def _judge(self) -> tuple[list[str], Ints]:
         """Judges and the judge of each row; ``--judges`` names the one of a table without such a column."""
         if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
@@ -136,8 +136,8 @@ class _Reading(Cells):
             return self.coded("dimension", name=True)
         return ["score"], np.zeros(self.rows.num_rows, dtype=np.int64)
 
-    def _long(self) -> Scored:
-        self.need("agent", *self._item())
+    def long(self) -> Scored:
+        """One row a score."""
         judges, judge = self._judge()
         scores = self.scores(self.roles["score"])
         dimensions, dimension = self._criteria()
@@ -157,8 +157,8 @@ class _Reading(Cells):
             dimensions = [dimensions[k] for k in sorted(places)]
         return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
 
-    def _by_criterion(self) -> Scored:
-        self.need("agent", *self._item())
+    def by_criterion(self) -> Scored:
+        """One column a criterion."""
         chosen = list(self.wanted.dimensions or ())
         numeric = [one for one in self.free() if self.is_number(one)]
         if not chosen:
@@ -181,8 +181,8 @@ class _Reading(Cells):
             judges, np.tile(judge, k), dimensions, np.repeat(np.arange(k), n), scores, np.tile(np.arange(n), k)
         )
 
-    def _by_judge(self) -> Scored:
-        self.need("agent", *self._item())
+    def by_judge(self) -> Scored:
+        """One column a judge."""
         columns = sorted(self.wanted.judges or [one for one in self.free() if maker_of(one) or is_person(one)])
         self.problems.refuse()
         others = [one for one in self.free() if one not in columns and (self.is_number(one) or self.is_label(one))]
@@ -203,10 +203,6 @@ class _Reading(Cells):
             self.names("judge", columns), np.repeat(np.arange(k), n)[given], dimensions, np.tile(dimension, k)[given],
             scores[given], np.tile(np.arange(n), k)[given],
         )  # fmt: skip
-
-    def _item(self) -> tuple[str, ...]:
-        """The role that says which answers are to the same question; records that are named need none."""
-        return () if "trajectory" in self.roles else ("item",)
 
     def _gather(
         self, judges: Sequence[str], judge: Ints, dimensions: Sequence[str], dimension: Ints, scores: Floats,
@@ -231,7 +227,24 @@ class _Reading(Cells):
         again = np.zeros(key.size, dtype=bool)
         again[order[1:]] = (key[order][1:] == key[order][:-1]) & (d[order][1:] == d[order][:-1])
         if again.any():
-            self._duplicates(order, again, scores, rows, (agents, agent, items, item, judges, judge, trial))
+            # the same score is said and left out, another one is a problem
+            last, this = order[:-1][again[order[1:]]], order[1:][again[order[1:]]]
+            same = (scores[this] == scores[last]) | (np.isnan(scores[this]) & np.isnan(scores[last]))
+            other = zip(this[~same].tolist(), last[~same].tolist(), strict=True)
+            before = dict(zip(rows[this[~same]].tolist(), other, strict=True))
+
+            def say(row: int) -> tuple[str, str]:
+                here, first = before[row]
+                number = self.column("trial")[row].as_py() if "trial" in self.roles else trial[here] + 1
+                who = f"{items[item[here]]:.60}, {agents[agent[here]]}, {judges[judge[here]]}, trial {number}"
+                what = f"a second score for {who}: {scores[here]:g}, and {scores[first]:g} in {self.at(rows[first])}"
+                hint = "keep one, or number the trials"
+                return self.at(row, "score" if "score" in self.roles else ""), f"{what}; {hint}"
+
+            self.problems.rows(np.array(sorted(before), dtype=np.int64), say)
+            if n := int(same.sum()):
+                result_s = f"{plural(n, 'row')} repeat{'s' if n == 1 else ''} a result with its score"
+                self.left.append(f"{result_s}: counted once")
         records, first, at = np.unique(key, return_index=True, return_inverse=True)
         found = np.full((records.size, len(dimensions)), np.nan)
         found[at[~again], d[~again]] = scores[~again]
@@ -272,27 +285,8 @@ class _Reading(Cells):
         self.filled.append(f"{n:,} results stand more than once (up to {most} times) and are read as trials")
         return trial
 
-    def _duplicates(self, order: Ints, again: Any, scores: Floats, rows: Ints, names: tuple[Any, ...]) -> None:
-        """Rows that repeat a result: the same score is said and left out, another one is a problem."""
-        agents, agent, items, item, judges, judge, trial = names
-        last, this = order[:-1][again[order[1:]]], order[1:][again[order[1:]]]
-        same = (scores[this] == scores[last]) | (np.isnan(scores[this]) & np.isnan(scores[last]))
-        before = dict(zip(rows[this[~same]].tolist(), zip(this[~same].tolist(), last[~same].tolist(), strict=True),
-                          strict=True))  # fmt: skip
-
-        def say(row: int) -> tuple[str, str]:
-            here, first = before[row]
-            number = self.column("trial")[row].as_py() if "trial" in self.roles else trial[here] + 1
-            who = f"{items[item[here]]:.60}, {agents[agent[here]]}, {judges[judge[here]]}, trial {number}"
-            what = f"a second score for {who}: {scores[here]:g}, and {scores[first]:g} in {self.at(rows[first])}"
-            return self.at(row, "score" if "score" in self.roles else ""), f"{what}; keep one, or number the trials"
-
-        self.problems.rows(np.array(sorted(before), dtype=np.int64), say)
-        if same.any():
-            n = int(same.sum())
-            self.left.append(f"{plural(n, 'row')} repeat{'s' if n == 1 else ''} a result with its score: counted once")
-
-    def _finish(self, shape: Shape, found: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
+    def finish(self, shape: Shape, found: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
+        """The table in its documented columns, with all that was understood of it."""
         choices = self.choices
         kept = () if shape == "one column a judge" else self.wanted.judges or ()
         for flag, names in (("--without", self.wanted.without), ("--judges", kept)):
@@ -312,7 +306,7 @@ class _Reading(Cells):
         families, known = self._families(found)
         self.problems.refuse()
         table = self._table(found, families)
-        people, pi = self._people(table, found, scale), self._pi(table, found)
+        people, (pi, pi_by) = self._people(table, found, scale), self._pi(table, found)
         self.problems.refuse()
         taken = {part for column in self.roles.values() for part in column.split("+")} | self.used | set(self.human)
         unused = tuple(name for name in self.rows.column_names if name not in taken)
@@ -332,7 +326,7 @@ class _Reading(Cells):
             filled=tuple(self.filled), left=tuple(self.left), choices=tuple(choices), families=families,
             families_known=known, unused=unused,
             orders={name: one for name, one in orders.items() if name in chosen}, dropped=tuple(dropped),
-            row=found.row, people=people, pi=pi, pi_by=self._pi_by() if pi else "",
+            row=found.row, people=people, pi=pi, pi_by=pi_by if pi else "",
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:
@@ -364,7 +358,12 @@ class _Reading(Cells):
         scales = {name: one for name, values in parts.items() if (one := _told(values)) is not None}
         whole = _told(scores.ravel())
         guess = whole or next((one for one in SCALES if one[0] <= low and high <= one[1]), (low, high))
-        others = {name: one for name, one in scales.items() if one != whole and _apart(one, guess, parts[name])}
+        # parts that can hardly be on the scale of the whole: each fills a smaller one from end to end
+        others = {
+            name: one for name, one in scales.items()
+            if one != whole and np.count_nonzero(~np.isnan(parts[name])) >= 20
+            and one[1] < guess[1] and one[1] - one[0] < guess[1] - guess[0]
+        }  # fmt: skip
         flag = f"--scale {guess[0]:g}..{guess[1]:g}"
         if others:
             seen = listed([f"{name} uses {one[0]:g}..{one[1]:g}" for name, one in others.items()])
@@ -483,7 +482,7 @@ class _Reading(Cells):
         item, agent = (self.coded(role)[1] for role in ("item" if "item" in self.roles else "trajectory", "agent"))
         answer = item * (int(agent.max(initial=0)) + 1) + agent
         named = dict(zip(answer[found.row].tolist(), table.column("trajectory").to_pylist(), strict=True))
-        criterion = self._words("dimension")
+        criterion = self.column("dimension").to_pylist() if "dimension" in self.roles else []
         low, high = scale
         for column in self.human:
             values, bad = self.parsed(column)
@@ -504,17 +503,18 @@ class _Reading(Cells):
                     self.problems.add(self.at(row, column), f"{what}; each person gives one", row)
         return made
 
-    def _pi(self, table: pa.Table, found: Scored) -> dict[str, float]:
-        """The probability with which each cycle could be drawn for people to grade."""
+    def _pi(self, table: pa.Table, found: Scored) -> tuple[dict[str, float], str]:
+        """The probability with which each cycle could be drawn for people to grade, and who fixed them."""
         if not self.human or "pi" not in self.roles:
-            return {}
+            return {}, ""
         self.used.add(self.roles["pi"])
         values, bad = self.parsed(self.roles["pi"])
         wrong = bad | np.isnan(values) | (values <= 0) | (values > 1)
         self.problems.rows(
             np.flatnonzero(wrong), lambda row: (self.at(row, "pi"), "every record needs its probability, above 0 to 1")
         )
-        if "pi_by" not in self.roles or not self._pi_by():
+        words = self.column("pi_by").to_pylist() if "pi_by" in self.roles else []
+        if not (by := "; ".join(sorted({*words} - {""}))):
             what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
             self.problems.add("header", what)
         cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
@@ -522,13 +522,7 @@ class _Reading(Cells):
         for cycle, row in zip(cycles, found.row.tolist(), strict=True):
             if made.setdefault(cycle, float(values[row])) != values[row]:
                 self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
-        return made
-
-    def _pi_by(self) -> str:
-        return "" if "pi_by" not in self.roles else "; ".join(sorted({*self._words("pi_by")} - {""}))
-
-    def _words(self, role: str) -> list[str]:
-        return self.column(role).to_pylist() if role in self.roles else []
+        return made, by
 
     def _of_rows(self, role: str, rows: Ints) -> Any:
         column = self.column(role)
@@ -593,9 +587,3 @@ def _told(values: Floats) -> tuple[float, float] | None:
     if scale == (0.0, 1.0) and not np.isin(seen, (0.0, 1.0)).all():
         return None
     return scale if (low, high) == scale else None
-
-
-def _apart(own: tuple[float, float], whole: tuple[float, float] | None, values: Floats) -> bool:
-    """Whether a part of the table can hardly be on the scale of the whole: it fills a smaller one from end to end."""
-    few = np.count_nonzero(~np.isnan(values)) < 20
-    return whole is not None and not few and own[1] < whole[1] and own[1] - own[0] < whole[1] - whole[0]

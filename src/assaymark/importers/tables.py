@@ -111,7 +111,7 @@ def read_rows(
             line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
             said, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
             return Rows(name, rows.table, line, "record", FORMATS[0].name, said, sha256)
-    return read(source, name, nested=nested, recognise=recognise, delimiter=delimiter, keep_going=keep_going)
+    return read(source, name, nested, recognise, delimiter, keep_going)
 
 
 def _folder(path: Path, name: str, keep_going: bool) -> Rows:

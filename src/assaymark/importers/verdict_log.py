@@ -78,6 +78,13 @@ class OrderCounts:
     both: int
     one: int
 
+    @property
+    def seen(self) -> Seen:
+        """Whether all pairs, some or none have both orders."""
+        if not self.both:
+            return "none"
+        return "some" if self.one else "all"
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class VerdictLog:
@@ -180,9 +187,7 @@ class VerdictLog:
     @property
     def both_orders(self) -> Seen:
         """Whether all pairs, some or none were asked in both orders; without any, position cannot be told from text."""
-        if not self.both.sum():
-            return "none"
-        return "some" if self.single.sum() else "all"
+        return OrderCounts(int(self.both.sum()), int(self.single.sum())).seen
 
     def pair_name(self, pair: int) -> str:
         """The pair's id in the file, or question and contents as a JSON list: no two pairs share it."""

@@ -49,18 +49,9 @@ from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
 
 __all__ = [
-    "CALLS_CONDITION",
-    "LABELS",
-    "SPELLINGS",
-    "VERDICTS",
-    "OrderCounts",
-    "VerdictLog",
-    "VerdictMap",
-    "parse_verdict_map",
-    "read_verdicts",
-    "to_pair_calls",
-    "verdict_map",
-]
+    "CALLS_CONDITION", "LABELS", "SPELLINGS", "VERDICTS", "OrderCounts", "VerdictLog", "VerdictMap",
+    "parse_verdict_map", "read_verdicts", "to_pair_calls", "verdict_map",
+]  # fmt: skip
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -75,16 +66,14 @@ SPELLINGS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "judge": ("judge", "judge_model", "judge_name", "judge_id", "grader", "rater"),
         "question": ("question_id", "question", "item_id", "item", "prompt_id", "task_id", "qid"),
-        "slot_1": tuple(one for one, _ in _SLOTS),
-        "slot_2": tuple(two for _, two in _SLOTS),
+        "slot_1": tuple(one for one, _ in _SLOTS), "slot_2": tuple(two for _, two in _SLOTS),
         "verdict": ("verdict", "winner", "judgment", "judgement", "preference"),
-        "trial": ("trial", "rep", "repetition", "repeat", "replicate"),
-        "pair": ("pair_id", "pair"),
+        "trial": ("trial", "rep", "repetition", "repeat", "replicate"), "pair": ("pair_id", "pair"),
         "order_1": ("order_1", "verdict_1", "winner_ab", "verdict_ab"),
         "order_2": ("order_2", "verdict_2", "winner_ba", "verdict_ba"),
         "truth": ("truth", "human_winner", "gold_label"),
     }
-)
+)  # fmt: skip
 """Column names that are known without a map, the first that a file has is taken; case, spaces and dashes are free."""
 
 LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
@@ -184,7 +173,7 @@ def verdict_map(source: str = "map", **fields: Any) -> VerdictMap:
 
 def parse_verdict_map(text: str, *, source: str = "map.toml") -> VerdictMap:
     """A map from its TOML."""
-    return verdict_map(source, **read_toml(text, source=source))
+    return verdict_map(source, **read_toml(text, source))
 
 
 def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, str]:

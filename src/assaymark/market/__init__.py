@@ -7,9 +7,42 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.market.cycles import Bars, MinuteBars, ProbeMatch, Sanitised, date_probe, minute_bars, sanitise
-    from assaymark.market.files import history_from_file, snapshot_from_file
-    from assaymark.market.history import AsOf, History, PriceSlice, Restated, known_at_close, synthetic_history
+    from assaymark.market.cycles import (
+        NEUTRAL_NOW,
+        REGIMES,
+        SESSION,
+        Bars,
+        Cycle,
+        CycleKey,
+        MinuteBars,
+        MinuteSource,
+        ProbeMatch,
+        ProbeResult,
+        Sanitised,
+        cycles_of,
+        date_probe,
+        day_of,
+        key_of,
+        minute_bars,
+        minutes_from_file,
+        probe_result,
+        sanitise,
+        synthetic_minutes,
+    )
+    from assaymark.market.files import PORTBENCH_NOTES, history_from_file, snapshot_from_file
+    from assaymark.market.history import (
+        CLOSE_OF_DAY,
+        FIELDS,
+        AsOf,
+        Clock,
+        Day,
+        History,
+        PriceSlice,
+        Restated,
+        known_at_close,
+        shown_prices,
+        synthetic_history,
+    )
     from assaymark.market.instruments import (
         CLASS_NAMES,
         CLASSES,
@@ -29,6 +62,7 @@ if TYPE_CHECKING:
         weekdays,
     )
     from assaymark.market.macro import (
+        UNDEFINED,
         Correlations,
         Filing,
         Fundamentals,
@@ -44,7 +78,19 @@ if TYPE_CHECKING:
         pairwise_correlation,
         regimes,
     )
-    from assaymark.market.open import history_of, open_history
+    from assaymark.market.open import (
+        LONG_GAP,
+        SPACINGS,
+        ClassOverview,
+        Condition,
+        Quote,
+        class_overviews,
+        condition,
+        gaps_of,
+        history_of,
+        open_history,
+        quotes,
+    )
     from assaymark.market.snapshot import (
         Manifest,
         Origin,
@@ -58,63 +104,18 @@ if TYPE_CHECKING:
     from assaymark.market.synthetic import SyntheticMarket, synthetic_market
 
 __all__ = [
-    "CLASSES",
-    "CLASS_NAMES",
-    "AsOf",
-    "AssetClass",
-    "Bars",
-    "CorporateAction",
-    "Correlations",
-    "Filing",
-    "Finding",
-    "Fundamentals",
-    "History",
-    "Limits",
-    "Listing",
-    "MacroReading",
-    "MacroSeries",
-    "Manifest",
-    "MinuteBars",
-    "News",
-    "NewsFact",
-    "Origin",
-    "PriceSlice",
-    "ProbeMatch",
-    "Restated",
-    "Sanitised",
-    "Snapshot",
-    "SyntheticMarket",
-    "calibration",
-    "calibration_table",
-    "class_correlations",
-    "class_index",
-    "class_members",
-    "date_probe",
-    "drawdown",
-    "fill_gaps",
-    "history_from_file",
-    "history_of",
-    "known_at_close",
-    "minute_bars",
-    "open_history",
-    "pairwise_correlation",
-    "price_findings",
-    "price_problems",
-    "read_manifest",
-    "read_snapshot",
-    "regimes",
-    "sample_on",
-    "sanitise",
-    "simple_returns",
-    "snapshot_from_file",
-    "snapshot_of",
-    "snapshot_problems",
-    "synthetic_history",
-    "synthetic_market",
-    "synthetic_snapshot",
-    "universe",
-    "weekdays",
-    "write_snapshot",
-]
+    "CLASSES", "CLASS_NAMES", "CLOSE_OF_DAY", "FIELDS", "LONG_GAP", "NEUTRAL_NOW", "PORTBENCH_NOTES", "REGIMES",
+    "SESSION", "SPACINGS", "UNDEFINED", "AsOf", "AssetClass", "Bars", "ClassOverview", "Clock", "Condition",
+    "CorporateAction", "Correlations", "Cycle", "CycleKey", "Day", "Filing", "Finding", "Fundamentals", "History",
+    "Limits", "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteBars", "MinuteSource", "News", "NewsFact",
+    "Origin", "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Sanitised", "Snapshot",
+    "SyntheticMarket", "calibration", "calibration_table", "class_correlations", "class_index", "class_members",
+    "class_overviews", "condition", "cycles_of", "date_probe", "day_of", "drawdown", "fill_gaps", "gaps_of",
+    "history_from_file", "history_of", "key_of", "known_at_close", "minute_bars", "minutes_from_file", "open_history",
+    "pairwise_correlation", "price_findings", "price_problems", "probe_result", "quotes", "read_manifest",
+    "read_snapshot", "regimes", "sample_on", "sanitise", "shown_prices", "simple_returns", "snapshot_from_file",
+    "snapshot_of", "snapshot_problems", "synthetic_history", "synthetic_market", "synthetic_minutes",
+    "synthetic_snapshot", "universe", "weekdays", "write_snapshot",
+]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -464,7 +464,7 @@ def cycles_of(
             cut = _cut(source, regime, days, bars, rng)
             shown, names = sanitise(cut, rng)
             classes = {neutral: source.classes[real] for neutral, real in names.items()}
-            context = context_of(shown, classes, rng, prompt=prompt)
+            context = context_of(shown, classes, rng, prompt)
             raw = tuple(one for one in cut if np.isfinite(one.close).any())
             yield Cycle(regime, number, context, raw, names, shown.left_out)
 
@@ -495,7 +495,7 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
                     last_bar=last, names=dict(cycle.names), left_out=cycle.left_out)  # fmt: skip
 
 
-def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, *, prompt: str = "") -> Context:
+def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, prompt: str = "") -> Context:
     """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
     if unknown := [one.instrument for one in shown.bars if one.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])

@@ -186,18 +186,10 @@ class _Bars:
 
 
 def snapshot_from_file(
-    path: Path,
-    *,
-    now: datetime,
-    listings: Sequence[Listing] = (),
-    licence: str = "not stated",
-    currency: str = "",
-    asset_class: AssetClass = "EQ",
-    symbols: Sequence[str] = (),
-    start: date | None = None,
-    end: date | None = None,
+    path: Path, *, now: datetime, listings: Sequence[Listing] = (), licence: str = "not stated", currency: str = "",
+    asset_class: AssetClass = "EQ", symbols: Sequence[str] = (), start: date | None = None, end: date | None = None,
     limits: Limits | None = None,
-) -> Snapshot:
+) -> Snapshot:  # fmt: skip
     """A file of prices as a snapshot, named by its contents."""
     bars = _read(path)
     ids, days = bars.columns["instrument"], bars.columns["event_date"]

@@ -402,13 +402,11 @@ class History(ShownHistory):
         news = tuple(sorted(self.news, key=lambda one: one.published_at))
         last = [one.delisted or date.max for one in self.listings]
         made: dict[str, Any] = {
-            "closes_at": closes_at,
-            "row_known": self.known_at.min(axis=1) if self.listings else closes_at,
-            "news": news,
-            "published": np.array([known_from(one.published_at) for one in news], dtype=np.int64),
+            "closes_at": closes_at, "row_known": self.known_at.min(axis=1) if self.listings else closes_at,
+            "news": news, "published": np.array([known_from(one.published_at) for one in news], dtype=np.int64),
             "listed_on": np.array([one.listed for one in self.listings], dtype="datetime64[D]"),
             "gone_after": np.array(last, dtype="datetime64[D]"),
-        }
+        }  # fmt: skip
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
@@ -482,15 +480,9 @@ class Clock:
     """Hands out the days of a season."""
 
     def __init__(
-        self,
-        history: History,
-        universe: Sequence[str],
-        first: date,
-        last: date,
-        *,
-        at: time = time(21, 30),
+        self, history: History, universe: Sequence[str], first: date, last: date, *, at: time = time(21, 30),
         bars: int = 30,
-    ) -> None:
+    ) -> None:  # fmt: skip
         ids = {one.id: column for column, one in enumerate(history.listings)}
         problems = []
         if at.tzinfo is not None:

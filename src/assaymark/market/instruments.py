@@ -27,13 +27,8 @@ CLASSES: tuple[AssetClass, ...] = ("EQ", "BO", "CO", "CR", "RE", "CA")
 """The six asset classes, in the order of every table and matrix over classes."""
 
 CLASS_NAMES: dict[AssetClass, str] = {
-    "EQ": "equity",
-    "BO": "bond",
-    "CO": "commodity",
-    "CR": "crypto",
-    "RE": "real_estate",
-    "CA": "cash",
-}
+    "EQ": "equity", "BO": "bond", "CO": "commodity", "CR": "crypto", "RE": "real_estate", "CA": "cash",
+}  # fmt: skip
 """The class names that records carry."""
 
 # fmt: off
@@ -56,13 +51,9 @@ LAST_DAY = date(2025, 12, 31)
 _FIRST = ("Al", "Bre", "Cor", "Dun", "El", "Fen", "Gar", "Hol", "Is", "Jor", "Kel", "Lum", "Mor", "Nev")
 _SECOND = ("bix", "dro", "fam", "gul", "hes", "kov", "lep", "mir", "nux", "pod", "quo", "ruv", "sib", "tav")
 _LAST_WORD: dict[AssetClass, str] = {
-    "EQ": "Equity Fund",
-    "BO": "Bond Fund",
-    "CO": "Commodity Note",
-    "CR": "Coin",
-    "RE": "Property Trust",
+    "EQ": "Equity Fund", "BO": "Bond Fund", "CO": "Commodity Note", "CR": "Coin", "RE": "Property Trust",
     "CA": "Cash Fund",
-}
+}  # fmt: skip
 
 
 # By class and place in it.
@@ -347,12 +338,9 @@ def price_problems(
 
 
 def price_findings(
-    days: np.ndarray,
-    ids: Sequence[str],
-    closes: np.ndarray,
-    limits: Limits | None = None,
+    days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None,
     groups: Sequence[object] | None = None,
-) -> list[Finding]:
+) -> list[Finding]:  # fmt: skip
     """Everything that may be wrong with a table of closes."""
     at = limits or Limits()
     found: list[Finding] = []
@@ -435,11 +423,9 @@ def mixed_snapshots(
     """That rows are of several snapshots, with where these overlap."""
     of, kinds = np.array(snapshots, dtype=object), sorted(set(snapshots), key=str)
     series = [
-        (str(kind), str(name), days[at], closes[at])
-        for kind in kinds
-        for name in sorted(set(instruments[of == kind]), key=str)
-        if (at := (of == kind) & (instruments == name)).any()
-    ]
+        (str(kind), str(name), days[at], closes[at]) for kind in kinds
+        for name in sorted(set(instruments[of == kind]), key=str) if (at := (of == kind) & (instruments == name)).any()
+    ]  # fmt: skip
     named = f"{what} holds one snapshot (got {', '.join(map(str, kinds))})"
     return [Problem("snapshot", named), *snapshot_problems(series)]
 

@@ -132,16 +132,14 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
         return pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
 
     series = _table(
-        "macro",
-        series=text([one.id for one in macro]),
+        "macro", series=text([one.id for one in macro]),
         ref_period=np.concatenate([np.empty(0, "datetime64[D]"), *(one.periods for one in macro)]),
         value=_numbers(np.concatenate([np.empty(0), *(one.values for one in macro)])),
         realtime_start=_instants(np.concatenate([np.empty(0, np.int64), *(one.released for one in macro)])),
-        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])),
-        unit=text([one.unit for one in macro]),
+        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])), unit=text([one.unit for one in macro]),
         title=text([one.title for one in macro]),
         stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
-    )
+    )  # fmt: skip
     tables = {
         "bars": _bars(history, id),
         "macro": series,
@@ -212,15 +210,11 @@ def _bars(history: History, snapshot: str) -> Any:
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows.size, np.int32)), [text]).cast(pa.string())
 
     return _table(
-        "bars",
-        instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
-        event_date=history.days.astype("datetime64[D]")[rows],
-        known_at=_instants(known_at),
+        "bars", instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
+        event_date=history.days.astype("datetime64[D]")[rows], known_at=_instants(known_at),
         adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
-        source=repeated(history.source),
-        snapshot=repeated(snapshot),
-        **values,
-    )
+        source=repeated(history.source), snapshot=repeated(snapshot), **values,
+    )  # fmt: skip
 
 
 # A snapshot in a folder: one Parquet file a table and ``snapshot.json``, which names the bytes of each.

@@ -119,13 +119,9 @@ WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "
 """Mean correlation between an instrument of the class and an equity."""
 
 VOLATILITY: dict[AssetClass, tuple[float, float]] = {
-    "EQ": (0.09, 0.22),
-    "BO": (0.05, 0.15),
-    "CO": (0.13, 0.58),
-    "CR": (0.49, 0.72),
-    "RE": (0.16, 0.18),
+    "EQ": (0.09, 0.22), "BO": (0.05, 0.15), "CO": (0.13, 0.58), "CR": (0.49, 0.72), "RE": (0.16, 0.18),
     "CA": (0.001, 0.003),
-}
+}  # fmt: skip
 """Lowest and highest calm volatility of an instrument, a year."""
 
 CRYPTO_DRAWDOWN = (0.50, 0.70)
@@ -188,27 +184,21 @@ class StressPlan:
 # fmt: off
 STRESS: tuple[StressPlan, ...] = (
     StressPlan("liquidity", "2015-05-01", "2016-12-01", 140, 1.6, 1.15, {
-        "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)),
-        "BO": ((1.0, 0.01),),
-        "CO": ((0.9, -0.17), (1.0, -0.16)),
-        "CR": ((0.3, -0.20), (1.0, 0.05)),
+        "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)), "BO": ((1.0, 0.01),),
+        "CO": ((0.9, -0.17), (1.0, -0.16)), "CR": ((0.3, -0.20), (1.0, 0.05)),
         "RE": ((0.2, -0.08), (0.9, -0.11), (1.0, -0.08)),
     }),
     StressPlan("pandemic", "2018-06-01", "2020-09-01", 75, 3.0, 1.9, {
-        "EQ": ((0.35, -0.36), (1.0, -0.15)),
-        "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
-        "CO": ((0.35, -0.32), (1.0, -0.22)),
-        "CR": ((0.35, -0.48), (1.0, -0.10)),
-        "RE": ((0.35, -0.42), (1.0, -0.25)),
+        "EQ": ((0.35, -0.36), (1.0, -0.15)), "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
+        "CO": ((0.35, -0.32), (1.0, -0.22)), "CR": ((0.35, -0.48), (1.0, -0.10)), "RE": ((0.35, -0.42), (1.0, -0.25)),
     }),
     StressPlan("tightening", "2021-06-01", "2022-12-01", 165, 1.5, 1.1, {
         "EQ": ((0.3, -0.14), (0.5, -0.06), (0.8, -0.20), (1.0, -0.14)),
-        "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)),
-        "CO": ((0.2, 0.03), (1.0, -0.14)),
+        "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)), "CO": ((0.2, 0.03), (1.0, -0.14)),
         "CR": ((0.25, -0.58), (0.5, -0.50), (0.8, -0.76), (1.0, -0.80)),
         "RE": ((0.3, -0.12), (0.5, -0.08), (0.8, -0.28), (1.0, -0.24)),
     }),
-)
+)  # fmt: skip
 # fmt: on
 """The three windows of PortBench section C.2 in kind and length. They end before 2024, its normal year."""
 
@@ -261,12 +251,9 @@ def _scaled(multiple: float) -> np.ndarray:
 
 
 def pin_legs(
-    log_returns: np.ndarray,
-    volatility: np.ndarray,
-    members: Mapping[AssetClass, np.ndarray],
-    alive: np.ndarray,
+    log_returns: np.ndarray, volatility: np.ndarray, members: Mapping[AssetClass, np.ndarray], alive: np.ndarray,
     windows: Sequence[Window],
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
     found = log_returns.copy()
     for window in windows:
@@ -389,13 +376,9 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
 
 
 def _random_parts(
-    rng: Mapping[str, np.random.Generator],
-    days: np.ndarray,
-    listings: tuple[Listing, ...],
-    windows: tuple[Window, ...],
-    calm: np.ndarray,
-    class_of: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    rng: Mapping[str, np.random.Generator], days: np.ndarray, listings: tuple[Listing, ...],
+    windows: tuple[Window, ...], calm: np.ndarray, class_of: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """What instruments share, what each has alone, the equity factor's volatility a year, and the class loadings."""
     n, members = days.size, class_members(listings)
     weight = np.empty(len(listings))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import NormalDist
 from types import MappingProxyType
@@ -231,14 +232,9 @@ class Schedule:
 
 
 def schedule(
-    strategy: Strategy | str,
-    returns: ArrayLike,
-    classes: Sequence[str],
-    signals: Sequence[int],
-    *,
-    window: int = 60,
+    strategy: Strategy | str, returns: ArrayLike, classes: Sequence[str], signals: Sequence[int], *, window: int = 60,
     delay: int = 1,
-) -> Schedule:
+) -> Schedule:  # fmt: skip
     """What a strategy wants to hold, traded at the close ``delay`` days after each signal."""
     if isinstance(strategy, str) and strategy not in STRATEGIES:
         raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
@@ -269,10 +265,35 @@ def schedule(
     return Schedule(targets, choices)
 
 
+def _covariance(returns: Floats) -> Floats:
+    """Sample covariance (ddof 1) over days that all assets share, so never indefinite."""
+    if returns.shape[0] < 2:
+        raise NotMeasurableError("a covariance of fewer than two days is undefined")
+    return np.atleast_2d(np.cov(returns, rowvar=False))
+
+
 def _equal(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:
     return spread(classes.size, np.arange(classes.size)), "optimal"
 
 
+STRATEGIES: dict[str, Strategy] = {
+    "equal-weight": Strategy("equal-weight", _equal),
+    "buy-and-hold": Strategy("buy-and-hold", _equal, rebalances=False),
+}
+"""Every strategy by name."""
+
+
+def _strategy(name: str) -> Callable[[Rule], Rule]:
+    """Adds a rule to `STRATEGIES`."""
+
+    def add(rule: Rule) -> Rule:
+        STRATEGIES[name] = Strategy(name, rule)
+        return rule
+
+    return add
+
+
+@_strategy("60/40")
 def _sixty_forty(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:
     """60 % equally over the equities, 40 % equally over the bonds."""
     weights = np.zeros(classes.size)
@@ -284,13 +305,21 @@ def _sixty_forty(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:
     return weights, "optimal"
 
 
-def _momentum(returns: Floats, _classes: Classes) -> tuple[Floats, Status]:
-    """Equal weight over the fifth of the assets with the largest return over the window; ties at the edge stay in."""
-    grown = np.prod(1.0 + returns, axis=0)
-    count = max(1, round(WINNERS * grown.size))
-    return spread(grown.size, grown >= np.sort(grown)[-count]), "optimal"
+def _by_covariance(
+    optimiser: Callable[[Floats], Solution], returns: Floats, _classes: Classes
+) -> tuple[Floats, Status]:
+    found = optimiser(_covariance(returns))
+    return found.weights, found.status
 
 
+for _name, _optimiser in (
+    ("inverse-volatility", inverse_volatility), ("equal-risk-contribution", equal_risk_contribution),
+    ("minimum-variance", min_variance),
+):  # fmt: skip
+    _strategy(_name)(partial(_by_covariance, _optimiser))
+
+
+@_strategy("maximum-sharpe")
 def _max_sharpe(returns: Floats, classes: Classes) -> tuple[Floats, Status]:
     found = max_sharpe(returns.mean(axis=0), _covariance(returns), rf=RISK_FREE)
     if found.status == "no-positive-excess":
@@ -298,37 +327,12 @@ def _max_sharpe(returns: Floats, classes: Classes) -> tuple[Floats, Status]:
     return found.weights, found.status
 
 
-def _by_covariance(optimiser: Callable[[Floats], Solution]) -> Rule:
-    def rule(returns: Floats, _classes: Classes) -> tuple[Floats, Status]:
-        found = optimiser(_covariance(returns))
-        return found.weights, found.status
-
-    return rule
-
-
-def _covariance(returns: Floats) -> Floats:
-    """Sample covariance (ddof 1) over days that all assets share, so never indefinite."""
-    if returns.shape[0] < 2:
-        raise NotMeasurableError("a covariance of fewer than two days is undefined")
-    return np.atleast_2d(np.cov(returns, rowvar=False))
-
-
-STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {
-        strategy.name: strategy
-        for strategy in (
-            Strategy("equal-weight", _equal),
-            Strategy("buy-and-hold", _equal, rebalances=False),
-            Strategy("60/40", _sixty_forty),
-            Strategy("inverse-volatility", _by_covariance(inverse_volatility)),
-            Strategy("equal-risk-contribution", _by_covariance(equal_risk_contribution)),
-            Strategy("minimum-variance", _by_covariance(min_variance)),
-            Strategy("maximum-sharpe", _max_sharpe),
-            Strategy("momentum", _momentum),
-        )
-    }
-)
-"""Every strategy by name."""
+@_strategy("momentum")
+def _momentum(returns: Floats, _classes: Classes) -> tuple[Floats, Status]:
+    """Equal weight over the fifth of the assets with the largest return over the window; ties at the edge stay in."""
+    grown = np.prod(1.0 + returns, axis=0)
+    count = max(1, round(WINNERS * grown.size))
+    return spread(grown.size, grown >= np.sort(grown)[-count]), "optimal"
 
 
 # Performance of a net asset value: one convention each, named, since libraries differ by up to 15 %
@@ -460,19 +464,10 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
     fall = _deepest(values)
     if fall.peak is None or cagr is None:
         undefined["calmar"] = "undefined: there is no drawdown" if fall.peak is None else undefined["cagr"]
-    return Performance(
-        total_return=total,
-        cagr=cagr,
-        volatility=volatility,
-        sharpe=sharpe,
-        sortino=None if downside == 0 else excess / downside,
-        max_drawdown=fall.depth,
-        calmar=None if cagr is None or fall.peak is None else cagr / abs(fall.depth),
-        hit_rate=float(np.mean(returns > 0)),
-        drawdown=fall,
-        n=n,
-        undefined=MappingProxyType(undefined),
-    )
+    sortino = None if downside == 0 else excess / downside
+    calmar = None if cagr is None or fall.peak is None else cagr / abs(fall.depth)
+    hits, why = float(np.mean(returns > 0)), MappingProxyType(undefined)
+    return Performance(total, cagr, volatility, sharpe, sortino, fall.depth, calmar, hits, fall, n, why)
 
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:
@@ -511,7 +506,7 @@ def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "
     days = _risk_checked("value_at_risk", returns, level, method)
     if method == "historical":
         return -float(np.quantile(days, 1.0 - level))
-    return -float(days.mean()) - NormalDist().inv_cdf(1.0 - level) * _spread(days)
+    return -float(days.mean()) - NormalDist().inv_cdf(1.0 - level) * float(days.std(ddof=1))
 
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
@@ -522,14 +517,7 @@ def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Metho
         count = int((days.size - 1) * (1.0 - level) + 1e-9) + 1
         return -float(np.sort(days)[:count].mean())
     normal = NormalDist()
-    return -float(days.mean()) + _spread(days) * normal.pdf(normal.inv_cdf(level)) / (1.0 - level)
-
-
-def _spread(days: Floats) -> float:
-    """Standard deviation with ddof 1."""
-    if days.size == 1:
-        raise NotMeasurableError("a normal loss is undefined: one return has no standard deviation")
-    return float(days.std(ddof=1))
+    return -float(days.mean()) + float(days.std(ddof=1)) * normal.pdf(normal.inv_cdf(level)) / (1.0 - level)
 
 
 def _risk_checked(source: str, returns: ArrayLike, level: float, method: str) -> Floats:
@@ -543,4 +531,6 @@ def _risk_checked(source: str, returns: ArrayLike, level: float, method: str) ->
     found.number("level", level, 0.5, 1.0, "from 0.5 to below 1 (0.95 looks at the worst 5 %)")
     found.settle()
     assert days is not None
+    if method == "normal" and days.size == 1:
+        raise NotMeasurableError("a normal loss is undefined: one return has no standard deviation")
     return days

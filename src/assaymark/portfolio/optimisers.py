@@ -308,11 +308,9 @@ class Findings:
             return weights
         totals = np.asarray(used.sum(axis=-1), dtype=np.float64)
         if (
-            np.isfinite(totals).all()
-            and used.min() >= 0
-            and least - SLACK <= totals.min()
+            np.isfinite(totals).all() and used.min() >= 0 and least - SLACK <= totals.min()
             and totals.max() <= 1 + SLACK
-        ):
+        ):  # fmt: skip
             return weights
         apart = weights if rows is None else np.where(rows[..., None], weights, 0.0)
         if not self.none_of(~np.isfinite(apart), where, "weights must be finite", apart):

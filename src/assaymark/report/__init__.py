@@ -1,9 +1,7 @@
 """Rows to text: the pages of a run, their figures, and the summary for a terminal. Reads records, writes nothing.
-
 `render_pages` gives every page as text, `each_page` one at a time and with single calls, and `terminal_summary` the
 same verdicts for a terminal; `render_datasheet` and `render_comparison` give the pages of judges measured as
-instruments. Whoever calls them writes the files.
-"""
+instruments. Whoever calls them writes the files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """What pages are made of: blocks over records, rendered by one set of templates to a page, a part of one or plain text.
-
 A page is a title, a head and sections; a section is a heading that asks, a lead that answers, and blocks. Blocks hold
 text, never markup; only drawings (``Markup``) go in as they are. A number of a claim that is not supported cannot get
-in: the constructors of ``Cell`` and ``Quote`` refuse it.
-"""
+in: the constructors of ``Cell`` and ``Quote`` refuse it."""
 
 from __future__ import annotations
 
@@ -50,8 +48,7 @@ class Styled(str):
 
     def __new__(cls, text: str, style: Literal["b", "code", "bdi", "en", "sub", "gap", "un"]) -> Styled:
         """Bold, code, as it was written (in its own direction), in English whatever the page speaks, a small line
-        below, hatched since no value may be shown, or a state in place of a value.
-        """
+        below, hatched since no value may be shown, or a state in place of a value."""
         made = super().__new__(cls, text)
         made.style = style
         return made
@@ -202,13 +199,10 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows under their heads. The first cell of a row names it; ``right`` are the columns of numbers. A row of one cell
-    heads those that follow. ``columns`` are styles of columns. A ``wide`` one scrolls until
-    it is stacked.
-
-    ``summary`` folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone.
-    ``filters`` and the search box, named by ``what``, work on the rows of its ``id``. Columns that may be sorted are in
-    ``sorts``: facts, never scores.
-    """
+    heads those that follow. ``columns`` are styles of columns. A ``wide`` one scrolls until it is stacked. ``summary``
+    folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone. ``filters`` and the
+    search box, named by ``what``, work on the rows of its ``id``. Columns that may be sorted are in ``sorts``: facts,
+    never scores."""
 
     kind: ClassVar = "table"
     heads: tuple[Inline, ...]
@@ -238,13 +232,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure at both widths, with the question it answers and its caption.
-
-    ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
-    and ``table`` holds the numbers that it draws, where they do not stand beside it. A figure of paths has a ``brush``
-    that reads a stretch of days, and a link to a file of ``data``. One that has a linear and a logarithmic axis in it
-    has the words for both in ``scales``. ``values`` are the rows of its file where no table stands below it.
-    """
+    """A figure at both widths, with the question it answers and its caption. ``judges`` are the judges whose marks it
+    holds, where there are several; ``note`` is what has to be read with it, and ``table`` holds the numbers that it
+    draws, where they do not stand beside it. A figure of paths has a ``brush`` that reads a stretch of days, and a link
+    to a file of ``data``. One that has a linear and a logarithmic axis in it has the words for both in ``scales``.
+    ``values`` are the rows of its file where no table stands below it."""
 
     kind: ClassVar = "figure"
     title: str
@@ -287,10 +279,8 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The claims of one level on a first page: sentences that are supported, or what is not and why.
-
-    ``more`` is folded; ``rest`` leads to those that only the page of all claims has.
-    """
+    """The claims of one level on a first page: sentences that are supported, or what is not and why. ``more`` is
+    folded; ``rest`` leads to those that only the page of all claims has."""
 
     kind: ClassVar = "said"
     level: Level
@@ -395,6 +385,22 @@ class Section:
     tag: str = ""
 
 
+def section(id_: str, heading: Inline, lead: Inline, *blocks: Block | Iterable[Block | None] | None) -> Section:
+    """A section of the blocks that are there."""
+    listed = [one if isinstance(one, (tuple, list)) else (one,) for one in blocks]
+    return Section(id_, heading, lead, tuple(block for found in listed for block in found if block is not None))
+
+
+def table_of(
+    heads: Sequence[Inline], rows: Iterable[tuple[Inline, ...] | Row], right: int | Iterable[int] = (),
+    summary: str = "", **more: Any,
+) -> Table | None:  # fmt: skip
+    """A table of some rows, None without any. ``right`` are its columns of numbers, or how many follow the first."""
+    found = tuple(rows)
+    numbers = range(1, right + 1) if isinstance(right, int) else right
+    return Table(tuple(heads), found, frozenset(numbers), summary, **more) if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """How many claims reach a level, in the head of a page."""
@@ -406,14 +412,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: where it lies, its title and lead, what comes before the first heading, and its sections.
-
-    ``contents`` are links to parts of the page as (id, words); ``parts`` are the links between the parts of something
-    long, above and below the sections; ``foot`` replaces the last line of the page. A first page has what its tallies
-    are ``of`` beside its heading, a second line ``under`` its lead, and a ``notice`` above all. ``aside`` are lines
-    beside the heading, such as the value of an account. ``description`` is for previews, with the file of a
-    ``picture``, and ``feeds`` are its (type, file).
-    """
+    """A page: where it lies, its title and lead, what comes before the first heading, and its sections. ``contents``
+    are links to parts of the page as (id, words); ``parts`` are the links between the parts of something long, above
+    and below the sections; ``foot`` replaces the last line of the page. A first page has what its tallies are ``of``
+    beside its heading, a second line ``under`` its lead, and a ``notice`` above all. ``aside`` are lines beside the
+    heading, such as the value of an account. ``description`` is for previews, with the file of a ``picture``, and
+    ``feeds`` are its (type, file)."""
 
     path: str
     title: str

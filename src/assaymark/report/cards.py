@@ -1,7 +1,5 @@
-"""One card per claim: its checks, what it rests on, what other rules would say, and its certificate.
-
-The card of a claim that is not supported holds no sentence, no direction and nothing that sets one agent apart.
-"""
+"""One card per claim: its checks, what it rests on, what other rules would say, and its certificate. The card of a
+claim that is not supported holds no sentence, no direction and nothing that sets one agent apart."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ _ROWS: Final = 6
 
 def rules_section(book: Book) -> Section | None:
     """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
-
-    Where no pair can be tested no rule could reject anything, and none is counted.
-    """
+    Where no pair can be tested no rule could reject anything, and none is counted."""
     verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
     names = sorted({rule for v in verdicts for rule in v.fragility})
     if not names:
@@ -121,7 +117,63 @@ _SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
 
 def cards(book: Book, links: Mapping[str, str]) -> tuple[tuple[str, Card], ...]:
     """A card for every verdict, with the id of its claim; ``links`` are those of `measured_links`."""
-    return tuple((verdict.claim.id, _card(book, verdict, links)) for verdict in ordered_verdicts(book))
+    made: list[tuple[str, Card]] = []
+    for verdict in ordered_verdicts(book):
+        said, claim, kind = verdict.publication_level != "no-claim", claim_view(book, verdict), kind_of(verdict.claim)
+        # The place of a card; one made of the id could be tried against both directions of a pair.
+        place = "|".join((kind, verdict.claim.dimension, *sorted(verdict.claim.subjects)))
+        anchor = f"k{sha256_text(place)[:10]}"
+        blocks: list[Block] = []
+        if claim.quote is None:
+            blocks.append(Text(claim.text, "up"))
+        else:
+            needed = (prose(one.text, 400) for one in verdict.conditions)
+            conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
+            blocks.append(
+                Quote(
+                    claim.level,
+                    claim.quote,
+                    "" if conditions else claim.condition or "",
+                    claim.copy or "",
+                    f"q{anchor}",
+                )
+            )
+            if conditions:
+                blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")]
+        effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
+        checks: list[Inline] = [
+            (f"{one.name}: ", one.text, *((" ", effects[one.effect]) if one.effect else ()))
+            for one in claim.checked.checks
+        ]
+        if claim.checked.unreached:
+            checks.append(f"Not reached: {', '.join(claim.checked.unreached).lower()}")
+        blocks += [Text(bold("Checks"), "also"), Items(tuple(checks), "whys")]
+        if claim.amended:
+            blocks.append(Text(bold(claim.amended), "why"))
+        facts: list[tuple[str, Inline]] = [("Other rules", _fragility(verdict))]
+        # The measurements that a claim rests on, kind by kind, each leading to its row.
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in _listed(verdict):
+            item = book.by_id.get(name)
+            if item is not None and name in links:
+                groups.setdefault(item.name, []).append((_about(book, item, verdict.claim.dimension), links[name]))
+        kinds: list[Inline] = []
+        for name, found in groups.items():
+            ways = spaced(Linked(words, link) for words, link in sorted(found)[:_LINKS])
+            more = f" and {len(found) - _LINKS} more" if len(found) > _LINKS else ""
+            kinds.append((f"{measured_title(name, book.sign)}: ", ways, more))
+        rests = spaced(kinds, ". ")
+        if rests:
+            total = _total(verdict, said)
+            facts.append(("Rests on", (rests, small(f" {total}")) if total else rests))
+        # The file of the certificate; the name of one about a pair has the order in it.
+        file: Inline = code(clean(f"certificates/{certificate_name(verdict)}", 200))
+        if kind == "within" or (kind == "pair" and not said):
+            file = ("in ", code("certificates/"), "; its name has the direction in it")
+        facts.append(("Certificate", file))
+        about = f"{_KINDS[kind]}, {claim.dimension}"
+        made.append((verdict.claim.id, Card(claim.level, claim.tag, about, tuple(blocks), tuple(facts), anchor)))
+    return tuple(made)
 
 
 def card_bytes(card: Card) -> int:
@@ -143,50 +195,6 @@ def claims_pages(pages: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
         filters = row_filters([row.level for row in rows], TAGS)
         shown = Listing(tuple(rows), filters, "claims", "claim-rows")
         yield Page(path, "All sentences", lead, blocks=(shown,), parts=parts, here="claims", foot=note)
-
-
-def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
-    said, claim, anchor = verdict.publication_level != "no-claim", claim_view(book, verdict), _anchor(verdict)
-    blocks: list[Block] = []
-    if claim.quote is None:
-        blocks.append(Text(claim.text, "up"))
-    else:
-        conditions = list(filter(None, (built_in_words(book, verdict), *_conditions(verdict))))
-        blocks.append(
-            Quote(claim.level, claim.quote, "" if conditions else claim.condition or "", claim.copy or "", f"q{anchor}")
-        )
-        if conditions:
-            blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")]
-    effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
-    checks: list[Inline] = [
-        (f"{one.name}: ", one.text, *((" ", effects[one.effect]) if one.effect else ())) for one in claim.checked.checks
-    ]
-    if claim.checked.unreached:
-        checks.append(f"Not reached: {', '.join(claim.checked.unreached).lower()}")
-    blocks += [Text(bold("Checks"), "also"), Items(tuple(checks), "whys")]
-    if claim.amended:
-        blocks.append(Text(bold(claim.amended), "why"))
-    facts: list[tuple[str, Inline]] = [("Other rules", _fragility(verdict))]
-    rests = _rests(book, verdict, links)
-    if rests:
-        total = _total(verdict, said)
-        facts.append(("Rests on", (rests, small(f" {total}")) if total else rests))
-    name = _certificate(verdict)
-    facts.append(
-        ("Certificate", code(name) if name else ("in ", code("certificates/"), "; its name has the direction in it"))
-    )
-    about = f"{_KINDS[kind_of(verdict.claim)]}, {claim.dimension}"
-    return Card(claim.level, claim.tag, about, tuple(blocks), tuple(facts), anchor)
-
-
-def _conditions(verdict: Verdict) -> Iterator[str]:
-    return (prose(one.text, 400) for one in verdict.conditions)
-
-
-def _anchor(verdict: Verdict) -> str:
-    """The place of a card; one made of the id could be tried against both directions of a pair."""
-    claim = verdict.claim
-    return f"k{sha256_text('|'.join((kind_of(claim), claim.dimension, *sorted(claim.subjects))))[:10]}"
 
 
 def claim_links(pages: Mapping[str, Sequence[tuple[str, Card]]]) -> dict[str, str]:
@@ -212,24 +220,6 @@ def _fragility(verdict: Verdict) -> Inline:
         rules = listing(by_level[level])
         found.append(f"Holds: {rules}" if level == own else (Mark(level, TAGS[level]), f": {rules}"))
     return spaced(found, ". ")
-
-
-# --- what it rests on -----------------------------------------------------------------------------------------------
-
-
-def _rests(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Inline:
-    """The measurements that a claim rests on, kind by kind, each leading to its row."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for name in _listed(verdict):
-        item = book.by_id.get(name)
-        if item is not None and name in links:
-            groups.setdefault(item.name, []).append((_about(book, item, verdict.claim.dimension), links[name]))
-    kinds: list[Inline] = []
-    for name, found in groups.items():
-        ways = spaced(Linked(words, link) for words, link in sorted(found)[:_LINKS])
-        more = f" and {len(found) - _LINKS} more" if len(found) > _LINKS else ""
-        kinds.append((f"{measured_title(name, book.sign)}: ", ways, more))
-    return spaced(kinds, ". ")
 
 
 def _listed(verdict: Verdict) -> Iterator[str]:
@@ -260,11 +250,3 @@ def _total(verdict: Verdict, said: bool) -> str:
     if kind_of(verdict.claim) == "first":
         return "What differs from agent to agent is left out: it would show who leads."
     return ""
-
-
-def _certificate(verdict: Verdict) -> str:
-    """The file of the certificate; the name of one about a pair has the order in it."""
-    kind = kind_of(verdict.claim)
-    if kind == "within" or (kind == "pair" and verdict.publication_level == "no-claim"):
-        return ""
-    return clean(f"certificates/{certificate_name(verdict)}", 200)

@@ -15,7 +15,6 @@ from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.blocks import (
     Block,
     Figure,
-    Filter,
     Inline,
     Items,
     Linked,
@@ -77,9 +76,7 @@ _UNITS: Final = {
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One number of one rationale, ready to show: ``quote`` between what its sentence says ``before`` and ``after``.
-
-    ``place`` is that of its decision, empty where it has no row.
-    """
+    ``place`` is that of its decision, empty where it has no row."""
 
     agent: str
     record: str
@@ -103,40 +100,30 @@ class LedgerRow:
 
 
 def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
-    """All rows, by time of decision, then agent, record and place in the text.
-
-    ``places`` are those of decisions, by record id.
-    """
+    """All rows, by time of decision, then agent, record and place in the text. ``places`` are those of decisions, by
+    record id."""
     decisions = {d.record_id: d for d in book.run.decisions}
     ordered = sorted(book.run.evidence, key=lambda e: _time_key(e, decisions.get(e.decision)))
-    return tuple(_ledger_row(item, decisions.get(item.decision), places.get(item.decision, "")) for item in ordered)
+    rows: list[LedgerRow] = []
+    for item in ordered:
+        decision = decisions.get(item.decision)
+        facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
+        rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)
+        more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
+        text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
+        before, quote, after = excerpt(text, item.start, item.quote, _REACH)
+        rows.append(LedgerRow(
+            clean(decision.agent.id, 80) if decision else "unknown", clean(item.decision, 60), item.kind,
+            clean(quote, 220), written_number(item.number, item.unit), clean(item.subject, 48),
+            f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}", item.state, STATE_WORDS[item.state],
+            places.get(item.decision, ""), before, after,
+        ))  # fmt: skip
+    return tuple(rows)
 
 
 def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, str, int, int]:
     when = decision.decided_at.timestamp() if decision else float("inf")
     return when, decision.agent.id if decision else "", item.decision, item.part, item.start
-
-
-def _ledger_row(item: Evidence, decision: Decision | None, place: str) -> LedgerRow:
-    facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
-    rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)
-    more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
-    text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
-    before, quote, after = excerpt(text, item.start, item.quote, _REACH)
-    return LedgerRow(
-        agent=clean(decision.agent.id, 80) if decision else "unknown",
-        record=clean(item.decision, 60),
-        kind=item.kind,
-        quote=clean(quote, 220),
-        number=written_number(item.number, item.unit),
-        subject=clean(item.subject, 48),
-        against=f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
-        state=item.state,
-        word=STATE_WORDS[item.state],
-        place=place,
-        before=before,
-        after=after,
-    )
 
 
 def written_number(value: float, unit: str) -> str:
@@ -149,25 +136,75 @@ def written_number(value: float, unit: str) -> str:
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
-def evidence_filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
-    """The buttons above some rows: all, then each state that occurs."""
-    return row_filters([row.state for row in rows], {state: STATE_WORDS[state].capitalize() for state in STATES})
-
-
 def evidence_section(book: Book, rows: Sequence[LedgerRow]) -> Section:
     """Where the numbers in the rationales come from; ``rows`` are those of `ledger_rows`."""
     blocks: list[Block] = []
     if rows:
         meanings: list[Inline] = []
         for state in _shown(rows):
-            share = _share(book, state)
+            item = book.one("evidence.share", state=state)
+            share = "" if item is None or item.value is None else book.to(item, percent(item.value))
             parts: tuple[Inline, ...] = (", ", share) if share else ()
             meanings.append((Mark(state), " ", bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
-        blocks = [_figure(book, rows), Items(tuple(meanings), "defs")]
+        agents = {d.record_id: d.agent.id for d in book.run.decisions}
+        by_agent: dict[str, Counter[EvidenceState]] = {}
+        for figure_item in book.run.evidence:
+            by_agent.setdefault(agents.get(figure_item.decision, "unknown"), Counter())[figure_item.state] += 1
+        everything = Counter(row.state for row in rows)
+        groups: list[tuple[str, str | None, Mapping[EvidenceState, int]]] = [("All agents", None, everything)]
+        groups += [(clean(agent, 80), agent, by_agent[agent]) for agent in sorted(by_agent)]
+        states = _shown(rows)
+        figure_shares = [_shares(book, agent, seen) for _, agent, seen in groups]
+        bars = [
+            BarRow(title, count(sum(seen.values())),
+                   tuple(BarCell(found[state], percent(found[state])) for state in states), agent is None)
+            for (title, agent, seen), found in zip(groups, figure_shares, strict=True)
+        ]  # fmt: skip
+        columns = [STATE_WORDS[state].capitalize() for state in states]
+        desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
+        wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
+        caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
+        rows_of_table = tuple(
+            (bar.title, *_linked(book, agent, bar, states), bar.n)
+            for bar, (_, agent, _) in zip(bars, groups, strict=True)
+        )
+        table = Table(("Agent", *columns, "Numbers"), rows_of_table, frozenset(range(1, len(columns) + 2)))
+        blocks = [
+            Figure("Where do the numbers come from?", caption, wide, narrow, table=table),
+            Items(tuple(meanings), "defs"),
+        ]
     way = (Linked(f"The whole fact-check table: {counted(len(rows), 'number')}", "ledger/page-001.html"),)
+    if not rows:
+        answer = "No number was found in the rationales."
+    else:
+        shares = _shares(book, None, Counter(row.state for row in rows))
+        found = sum(share for state, share in shares.items() if state not in _LOOSE)
+        shown = f"{percent(shares['in_context'])} are printed there without an established subject, "
+        lost = shares["not_found"] + shares[BEFORE]
+        against = f"{percent(shares['contradicted'])} contradict" if shares["contradicted"] else "none contradicts"
+        answer = (
+            f"Of {counted(len(rows), 'number')} in the rationales, {percent(found)} can be traced to what the agent "
+            "had, "
+            f"{shown if shares['in_context'] else ''}{percent(lost)} were not found, and {against} it."
+        )
+    partial = (
+        "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
+        "It then counts as not found and never as contradicted, so few contradictions are no praise there."
+    )
+    no_number_item = book.one("evidence.no_number_share")
+    if no_number_item is None or no_number_item.value is None:
+        no_number = (
+            "" if no_number_item is None else f"Share of records without a number: {state_words(no_number_item)}."
+        )
+    elif not no_number_item.value:
+        no_number = f"Each of {counted(no_number_item.n, 'record')} holds at least one number."
+    else:
+        some = f"{percent(no_number_item.value)} of {counted(no_number_item.n, 'record')}"
+        no_number = f"{some} hold no number at all and so cannot be checked here."
+    made = (no_number, _chance(book), _forecasts(book), partial)
     return Section(
-        "evidence", "Do the numbers in the rationales hold?", _answer(book, rows),
-        (*blocks, *notes(_notes(book)), *notes([way] if rows else [])),
+        "evidence", "Do the numbers in the rationales hold?", answer,
+        (*blocks, *notes(tuple(note for note in made if note)), *notes([way] if rows else [])),
     )  # fmt: skip
 
 
@@ -178,45 +215,27 @@ def ledger_pages(rows: Sequence[LedgerRow]) -> Iterator[Page]:
     for path, part, links in beside(pages):
         here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
         done += len(part)
+        # The buttons above some rows: all, then each state that occurs.
+        shown_rows: list[Row] = []
+        for row in part:
+            record: Inline = Linked(row.record, row.place) if row.place else row.record
+            read = f"{row.subject} · {row.against}" if row.subject else row.against
+            said: Inline = (f"“{row.before}", bold(row.quote), f"{row.after}”")
+            shown_rows.append(
+                Row((row.agent, record, said, row.number, read, (Mark(row.state), row.word)), key=row.state)
+            )
         table = Table(
-            heads, tuple(_shown_row(row) for row in part), frozenset({3}), "", stacked=True, id="ledger-rows",
-            filters=evidence_filters(part), what="this page",
+            heads, tuple(shown_rows), frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+            filters=row_filters([row.state for row in part], {one: STATE_WORDS[one].capitalize() for one in STATES}),
         )  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
         yield Page(path, "Fact-check table", lead, blocks=(table,), parts=links, here="facts",
                    up=Linked("Fact check", "fact-check.html"))  # fmt: skip
 
 
-def _shown_row(row: LedgerRow) -> Row:
-    record: Inline = Linked(row.record, row.place) if row.place else row.record
-    read = f"{row.subject} · {row.against}" if row.subject else row.against
-    said: Inline = (f"“{row.before}", bold(row.quote), f"{row.after}”")
-    return Row((row.agent, record, said, row.number, read, (Mark(row.state), row.word)), key=row.state)
-
-
 def _shown(rows: Sequence[LedgerRow]) -> tuple[EvidenceState, ...]:
     """The states of this version; the one of older tables only where they are shown."""
     return STATES if any(row.state == BEFORE for row in rows) else tuple(one for one in STATES if one != BEFORE)
-
-
-def _share(book: Book, state: EvidenceState) -> str:
-    """The share of a state among all numbers, leading to its row; empty where it was not measured."""
-    item = book.one("evidence.share", state=state)
-    return "" if item is None or item.value is None else book.to(item, percent(item.value))
-
-
-def _answer(book: Book, rows: Sequence[LedgerRow]) -> str:
-    if not rows:
-        return "No number was found in the rationales."
-    shares = _shares(book, None, Counter(row.state for row in rows))
-    found = sum(share for state, share in shares.items() if state not in _LOOSE)
-    shown = f"{percent(shares['in_context'])} are printed there without an established subject, "
-    lost = shares["not_found"] + shares[BEFORE]
-    against = f"{percent(shares['contradicted'])} contradict" if shares["contradicted"] else "none contradicts"
-    return (
-        f"Of {counted(len(rows), 'number')} in the rationales, {percent(found)} can be traced to what the agent had, "
-        f"{shown if shares['in_context'] else ''}{percent(lost)} were not found, and {against} it."
-    )
 
 
 def _shares(book: Book, agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, float]:
@@ -230,36 +249,6 @@ def _shares(book: Book, agent: str | None, seen: Mapping[EvidenceState, int]) ->
     return found
 
 
-def _figure(book: Book, rows: Sequence[LedgerRow]) -> Figure:
-    agents = {d.record_id: d.agent.id for d in book.run.decisions}
-    by_agent: dict[str, Counter[EvidenceState]] = {}
-    for item in book.run.evidence:
-        by_agent.setdefault(agents.get(item.decision, "unknown"), Counter())[item.state] += 1
-    everything = Counter(row.state for row in rows)
-    groups: list[tuple[str, str | None, Mapping[EvidenceState, int]]] = [("All agents", None, everything)]
-    groups += [(clean(agent, 80), agent, by_agent[agent]) for agent in sorted(by_agent)]
-    states = _shown(rows)
-    shares = [_shares(book, agent, seen) for _, agent, seen in groups]
-    bars = [
-        BarRow(
-            title=title,
-            n=count(sum(seen.values())),
-            cells=tuple(BarCell(found[state], percent(found[state])) for state in states),
-            total=agent is None,
-        )
-        for (title, agent, seen), found in zip(groups, shares, strict=True)
-    ]
-    columns = [STATE_WORDS[state].capitalize() for state in states]
-    desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
-    wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
-    caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
-    rows_of_table = tuple(
-        (bar.title, *_linked(book, agent, bar, states), bar.n) for bar, (_, agent, _) in zip(bars, groups, strict=True)
-    )
-    table = Table(("Agent", *columns, "Numbers"), rows_of_table, frozenset(range(1, len(columns) + 2)))
-    return Figure("Where do the numbers come from?", caption, wide, narrow, table=table)
-
-
 def _linked(book: Book, agent: str | None, bar: BarRow, states: Sequence[EvidenceState]) -> Iterator[str]:
     """The shares of a bar, each leading to its measurement."""
     labels = {} if agent is None else {"agent": agent}
@@ -269,24 +258,6 @@ def _linked(book: Book, agent: str | None, bar: BarRow, states: Sequence[Evidenc
 
 def _cells_words(bar: BarRow, columns: Sequence[str]) -> str:
     return ", ".join(f"{cell.text} {word.lower()}" for cell, word in zip(bar.cells, columns, strict=True))
-
-
-def _notes(book: Book) -> tuple[str, ...]:
-    partial = (
-        "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
-        "It then counts as not found and never as contradicted, so few contradictions are no praise there."
-    )
-    made = (_no_number(book), _chance(book), _forecasts(book), partial)
-    return tuple(note for note in made if note)
-
-
-def _no_number(book: Book) -> str:
-    item = book.one("evidence.no_number_share")
-    if item is None or item.value is None:
-        return "" if item is None else f"Share of records without a number: {state_words(item)}."
-    if not item.value:
-        return f"Each of {counted(item.n, 'record')} holds at least one number."
-    return f"{percent(item.value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked here."
 
 
 def _chance(book: Book) -> str:

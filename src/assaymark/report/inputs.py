@@ -18,9 +18,7 @@ from assaymark.report.records.judgments import Judged
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegimeView:
     """The cycles of one regime: how many, between which bars they lie, and which instruments were left out of how many.
-
-    ``left_out`` maps the real name of an instrument to the number of cycles in whose period it did not trade.
-    """
+    ``left_out`` maps the real name of an instrument to the number of cycles in whose period it did not trade."""
 
     name: str
     cycles: int
@@ -45,10 +43,8 @@ class DateProbeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleView:
-    """One cycle as its agents saw it, what each of them decided, and the way back to the source.
-
-    ``names`` maps neutral to real names of instruments, ``left_out`` are real names.
-    """
+    """One cycle as its agents saw it, what each of them decided, and the way back to the source. ``names`` maps neutral
+    to real names of instruments, ``left_out`` are real names."""
 
     regime: str
     number: int
@@ -62,10 +58,8 @@ class CycleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubstrateView:
-    """Where the cycles of a study come from. ``source`` is ``synthetic`` or the name of a file.
-
-    ``example`` is the first cycle of the first regime; None where there is no cycle.
-    """
+    """Where the cycles of a study come from. ``source`` is ``synthetic`` or the name of a file. ``example`` is the
+    first cycle of the first regime; None where there is no cycle."""
 
     source: str
     bars: int
@@ -77,9 +71,7 @@ class SubstrateView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricView:
     """The rubric as a reader meets it: its name, its title, and its dimensions as (id, title) in rubric order.
-
-    ``texts`` are (dimension or "", what it is, text) of a rubric of one's own, which stands nowhere else.
-    """
+    ``texts`` are (dimension or "", what it is, text) of a rubric of one's own, which stands nowhere else."""
 
     name: str
     title: str
@@ -99,10 +91,8 @@ class RubricView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedView:
-    """A reference judge or agent and what was planted in it.
-
-    ``question`` is what a judge is a model of, or the rule that an agent follows; ``planted`` are its properties.
-    """
+    """A reference judge or agent and what was planted in it. ``question`` is what a judge is a model of, or the rule
+    that an agent follows; ``planted`` are its properties."""
 
     name: str
     family: str
@@ -112,12 +102,10 @@ class PlantedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidView:
-    """What the replies of one model came to, in tokens as its provider counted them and in USD.
-
-    ``usd`` is the sum over the replies whose price is known, and ``unpriced`` counts the others; ``untold`` counts the
-    replies whose tokens are not known. ``cached_tokens`` is None where no reply told it, ``price_of`` the date of the
-    price, None where there is none.
-    """
+    """What the replies of one model came to, in tokens as its provider counted them and in USD. ``usd`` is the sum over
+    the replies whose price is known, and ``unpriced`` counts the others; ``untold`` counts the replies whose tokens are
+    not known. ``cached_tokens`` is None where no reply told it, ``price_of`` the date of the price, None where there is
+    none."""
 
     model: str
     calls: int
@@ -133,12 +121,10 @@ class PaidView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """A table of scores that somebody else made, and how it was read.
-
-    ``roles`` maps a role to a column; ``read`` says it in one line; ``filled`` was assumed, ``left`` not used or not
-    counted, ``choices`` made with the scores at hand, each in words. ``missing`` counts scores that are not there.
-    ``orders`` are by judge what became of pairs that it saw in both orders, ``about`` what the table is and is not.
-    """
+    """A table of scores that somebody else made, and how it was read. ``roles`` maps a role to a column; ``read`` says
+    it in one line; ``filled`` was assumed, ``left`` not used or not counted, ``choices`` made with the scores at hand,
+    each in words. ``missing`` counts scores that are not there. ``orders`` are by judge what became of pairs that it
+    saw in both orders, ``about`` what the table is and is not."""
 
     source: str
     sha256: str

@@ -68,10 +68,8 @@ class LabelSheet:
 def label_page(
     sheet: LabelSheet, *, part: tuple[int, int] = (1, 1), name: str = "", labels: Mapping[str, JSON] | None = None
 ) -> str:
-    """The page of a sheet. With ``labels``, those that were given, it sends each further one to its server.
-
-    ``part`` is which of how many files it is, and ``name`` what the file of its grades is called.
-    """
+    """The page of a sheet. With ``labels``, those that were given, it sends each further one to its server. ``part`` is
+    which of how many files it is, and ``name`` what the file of its grades is called."""
     questions = [
         {"name": one.name, "title": visible(one.title), "question": visible(one.question),
          "anchors": [[point, visible(text)] for point, text in one.anchors]}
@@ -109,11 +107,9 @@ def _json(value: JSON) -> Markup:
 
 
 def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dict[str, str]:
-    """The files of a sheet, each at most ``limit`` bytes: ``stem-ab.html``, or ``stem-ab-1.html`` and on.
-
-    A cycle is split only where it fills more than a file; its material is then in each part. `InputError`: a text
-    that no file can hold.
-    """
+    """The files of a sheet, each at most ``limit`` bytes: ``stem-ab.html``, or ``stem-ab-1.html`` and on. A cycle is
+    split only where it fills more than a file; its material is then in each part. `InputError`: a text that no file can
+    hold."""
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
     parts = paged_by(_pieces(sheet, room), _size, room)
     made = {}

@@ -1,8 +1,5 @@
-"""The three levels of the first screen: claims that are supported, only with a condition, or not.
-
-A view of a claim that is not supported never holds its sentence: it says what it is about, without the direction that
-the panel saw.
-"""
+"""The three levels of the first screen: claims that are supported, only with a condition, or not. A view of a claim
+that is not supported never holds its sentence: it says what it is about, without the direction that the panel saw."""
 
 from __future__ import annotations
 
@@ -15,15 +12,8 @@ from assaymark.claims.candidates import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.lookup import Book, score_words
-from assaymark.report.study.claim_checks import (
-    ONE_FAMILY,
-    Checked,
-    agreement_words,
-    checked,
-    is_significant,
-    stopping,
-)
-from assaymark.report.study.outside import finds, found_words
+from assaymark.report.study.claim_checks import ONE_FAMILY, Checked, agreement_words, checked, is_significant, stopping
+from assaymark.report.study.probes import finds, found_words
 from assaymark.report.text import alpha, counted, listing, moment, p_value, plural, state_words, words
 from assaymark.text import clean, count, prose
 
@@ -37,9 +27,7 @@ _NAMES: Final = 6
 @dataclass(frozen=True, slots=True)
 class WithheldGroup:
     """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
-
-    ``why`` is text in segments; a segment marked True binds and is set bold.
-    """
+    ``why`` is text in segments; a segment marked True binds and is set bold."""
 
     text: str
     why: Segments
@@ -52,50 +40,45 @@ def withheld_groups(book: Book) -> tuple[WithheldGroup, ...]:
     others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
     groups: list[WithheldGroup] = []
     for dimension in (*known, *others):
-        groups += _on(book, dimension)
+        kept = {
+            kind: [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
+            for kind in ("first", "pair", "within")
+        }
+        firsts, pairs, close = kept["first"], kept["pair"], kept["within"]
+        where = score_words(dimension)
+        if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
+            text = f"Any ranking of the agents, or a first rank, on {where}."
+            groups.append(WithheldGroup(text, _why(book, [*firsts, *pairs]), len(firsts) + len(pairs)))
+        else:
+            for part in _components(pairs):
+                names = sorted({name for v in part for name in v.claim.subjects})
+                whole = len(part) == len(names) * (len(names) - 1) // 2
+                what = "Any ranking" if whole else f"The ranking of {plural(len(part), 'pair')}"
+                cleaned = [clean(name, 80) for name in names]
+                others = [f"{len(names) - _NAMES + 1} others"]
+                some = cleaned if len(names) <= _NAMES else [*cleaned[: _NAMES - 1], *others]
+                which = f"{'of' if whole else 'among'} {listing(some)}"
+                groups.append(WithheldGroup(f"{what} {which} on {where}.", _why(book, part), len(part)))
+            if firsts:
+                said = [clean(v.claim.subjects[0], 80) for v in book.on(dimension, "first") if v not in firsts]
+                text = f"A first rank for any {'other agent' if said else 'agent'} on {where}."
+                groups.append(WithheldGroup(text, _why(book, firsts), len(firsts)))
+        if len(close) == 1:
+            groups.append(WithheldGroup(prose(suppressed_phrase(close[0].claim), 400), _why(book, close), 1))
+        elif close:
+            text = f"That the agents of {plural(len(close), 'pair')} score alike on {where}."
+            groups.append(WithheldGroup(text, _why(book, close), len(close)))
         if dimension == AGGREGATE:
-            groups += [_cell_group(book, v) for v in book.cells if v.publication_level == "no-claim"]
+            for v in book.cells:
+                if v.publication_level == "no-claim":
+                    stops = [check for check in checked(book, v).checks if check.effect == "stops"]
+                    why = tuple(
+                        part
+                        for one in stops
+                        for part in ((f"{one.name}: ", False), (str(one.text), True), (". ", False))
+                    )
+                    groups.append(WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
     return tuple(groups)
-
-
-def _on(book: Book, dimension: str) -> list[WithheldGroup]:
-    kept = {
-        kind: [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
-        for kind in ("first", "pair", "within")
-    }
-    firsts, pairs, close = kept["first"], kept["pair"], kept["within"]
-    where, groups = score_words(dimension), []
-    if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
-        text = f"Any ranking of the agents, or a first rank, on {where}."
-        groups.append(WithheldGroup(text, _why(book, [*firsts, *pairs]), len(firsts) + len(pairs)))
-    else:
-        groups += [_pairs_group(book, dimension, part) for part in _components(pairs)]
-        if firsts:
-            said = [clean(v.claim.subjects[0], 80) for v in book.on(dimension, "first") if v not in firsts]
-            text = f"A first rank for any {'other agent' if said else 'agent'} on {where}."
-            groups.append(WithheldGroup(text, _why(book, firsts), len(firsts)))
-    if len(close) == 1:
-        groups.append(WithheldGroup(prose(suppressed_phrase(close[0].claim), 400), _why(book, close), 1))
-    elif close:
-        text = f"That the agents of {plural(len(close), 'pair')} score alike on {where}."
-        groups.append(WithheldGroup(text, _why(book, close), len(close)))
-    return groups
-
-
-def _pairs_group(book: Book, dimension: str, pairs: Sequence[Verdict]) -> WithheldGroup:
-    names = sorted({name for v in pairs for name in v.claim.subjects})
-    whole = len(pairs) == len(names) * (len(names) - 1) // 2
-    what = "Any ranking" if whole else f"The ranking of {plural(len(pairs), 'pair')}"
-    cleaned = [clean(name, 80) for name in names]
-    some = cleaned if len(names) <= _NAMES else [*cleaned[: _NAMES - 1], f"{len(names) - _NAMES + 1} others"]
-    which = f"{'of' if whole else 'among'} {listing(some)}"
-    return WithheldGroup(f"{what} {which} on {score_words(dimension)}.", _why(book, pairs), len(pairs))
-
-
-def _cell_group(book: Book, verdict: Verdict) -> WithheldGroup:
-    stops = [check for check in checked(book, verdict).checks if check.effect == "stops"]
-    why = tuple(part for one in stops for part in ((f"{one.name}: ", False), (str(one.text), True), (". ", False)))
-    return WithheldGroup(prose(suppressed_phrase(verdict.claim), 400), why, 1)
 
 
 def _components(pairs: Sequence[Verdict]) -> list[list[Verdict]]:
@@ -132,36 +115,34 @@ def _why(book: Book, verdicts: Sequence[Verdict]) -> Segments:
     untested = [v for v in pairs if v.pair_state == "cannot-be-tested"]
     tested = [v for v in pairs if v not in untested]
     found = [v for v in tested if is_significant(book, v)]
-    parts = _untestable(book, untested, only)
-    parts += _unresolved(book, [v for v in tested if v not in found], only)
+    parts: list[tuple[str, bool]] = []
+    if untested:
+        states = {state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
+        why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
+        parts += [(_counted(len(untested), only), False), ("cannot be tested", True), (f"{why}. ", False)]
+    if unresolved := [v for v in tested if v not in found]:
+        ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
+        order = unresolved[0].claim.asserts_order
+        level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
+        which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
+        tail = f": {which} {p_value(min(ps))}; {alpha(level)} needed. " if ps else ". "
+        many = "is" if only or len(unresolved) == 1 else "are"
+        state = "not resolved" if order else "not shown to be so close"
+        parts += [(f"{_counted(len(unresolved), only)}{many} ", False), (state, True), (tail, False)]
     parts += _resting([v for v in found if v.stability_status != "stable"], only)
-    parts += _own_family(book, [v for v in found if "own_family" in stopping(v)], only)
+    if resting := [v for v in found if "own_family" in stopping(v)]:
+        known = [v.p_adjusted for v in resting if v.p_adjusted is not None]
+        rest, needed = "rests" if only or len(resting) == 1 else "rest", alpha(book.needed(resting[0].claim.dimension))
+        tail = f"; without them adjusted {p_value(min(known))}, {needed} needed. " if known else ". "
+        if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
+            rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
+        parts += [(f"{_counted(len(resting), only)}{rest} on ", False), ("judges from the agents’ own makers", True),
+                  (tail, False)]  # fmt: skip
     parts += outside_words(book, found)
     for field, said in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
         if any(field in fields for fields in stops):
             parts += [(said, True), (". ", False)]
     return tuple(parts)
-
-
-def _untestable(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
-    states = {state_words(m) for v in pairs if (m := book.pair("contrast", v)) is not None}
-    if not pairs:
-        return []
-    why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
-    return [(_counted(len(pairs), only), False), ("cannot be tested", True), (f"{why}. ", False)]
-
-
-def _unresolved(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
-    if not pairs:
-        return []
-    ps = [v.p_adjusted for v in pairs if v.p_adjusted is not None]
-    order = pairs[0].claim.asserts_order
-    level = book.needed(pairs[0].claim.dimension) if order else book.run.study.inference.alpha
-    which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
-    tail = f": {which} {p_value(min(ps))}; {alpha(level)} needed. " if ps else ". "
-    many = "is" if only or len(pairs) == 1 else "are"
-    state = "not resolved" if order else "not shown to be so close"
-    return [(f"{_counted(len(pairs), only)}{many} ", False), (state, True), (tail, False)]
 
 
 def _resting(pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
@@ -181,24 +162,9 @@ def _resting(pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
     return parts
 
 
-def _own_family(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
-    if not pairs:
-        return []
-    rest = "rests" if only or len(pairs) == 1 else "rest"
-    ps = [v.p_adjusted for v in pairs if v.p_adjusted is not None]
-    level = alpha(book.needed(pairs[0].claim.dimension))
-    tail = f"; without them adjusted {p_value(min(ps))}, {level} needed. " if ps else ". "
-    if not any(book.pair("recusal.contrast", v) for v in pairs):  # no interest in these, but in what they wait for
-        rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
-    return [(f"{_counted(len(pairs), only)}{rest} on ", False), ("judges from the agents’ own makers", True),
-            (tail, False)]  # fmt: skip
-
-
 def outside_words(book: Book, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
-    """What the held-out judge settled about some pairs: whether it finds a difference, never on which side.
-
-    Empty where it was not asked about any of them.
-    """
+    """What the held-out judge settled about some pairs: whether it finds a difference, never on which side. Empty where
+    it was not asked about any of them."""
     asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
     known = [m for m in asked if m.low is not None and m.high is not None]
     if not known:
@@ -247,9 +213,7 @@ _MORE: Final = 5
 @dataclass(frozen=True, slots=True)
 class ClaimView:
     """One claim as a page shows it. ``quote`` is the supported sentence and ``copy`` its clipboard text, else None.
-
-    ``amended`` says which fields of the plan were changed after the lock; empty where none was.
-    """
+    ``amended`` says which fields of the plan were changed after the lock; empty where none was."""
 
     level: Level
     tag: str
@@ -280,8 +244,17 @@ class LevelView:
 
 def level_views(book: Book) -> tuple[LevelView, ...]:
     """The three levels in order, each with its first claims."""
-    total = sum(v.publication_level == "no-claim" for v in book.run.verdicts)
-    return *(_supported_level(book, level) for level in LEVELS[:2]), _unsupported_level(book, total)
+    found = []
+    for level in LEVELS:
+        verdicts = _sorted(book, level)
+        said = level != "no-claim"
+        views = tuple(claim_view(book, verdict) for verdict in verdicts[: _SHOWN + _MORE] if said)
+        below = () if said else withheld_groups(book)
+        rest = max(len(verdicts) - _SHOWN - _MORE, 0) if said else 0
+        of = f"{count(len(verdicts))} of {counted(len(book.run.verdicts), 'claim')}"
+        found.append(LevelView(level, TITLES[level], TAGS[level], len(verdicts), of, views[:_SHOWN], views[_SHOWN:],
+                               below[:3], below[3:], rest))  # fmt: skip
+    return tuple(found)
 
 
 def claim_view(book: Book, verdict: Verdict) -> ClaimView:
@@ -290,18 +263,13 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     said = level != "no-claim"
     statement, amended = prose(verdict.claim.statement, 400), amended_words(verdict.amended)
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
-    study, source = book.run.study, (book.run.locked_at, verdict.plan_hash)
+    study, source = book.study, (book.run.locked_at, verdict.plan_hash)
+    copy = copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source)
     return ClaimView(
-        level=level,
-        tag=TAGS[level],
-        dimension=book.title(verdict.claim.dimension),
-        quote=statement if said else None,
-        text="" if said else prose(suppressed_phrase(verdict.claim), 400),
-        condition=condition or None if said else None,
-        checked=checked(book, verdict),
-        copy=copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source) if said else None,
-        amended=amended,
-    )
+        level, TAGS[level], book.title(verdict.claim.dimension), statement if said else None,
+        "" if said else prose(suppressed_phrase(verdict.claim), 400), condition or None if said else None,
+        checked(book, verdict), copy if said else None, amended,
+    )  # fmt: skip
 
 
 def built_in_words(book: Book, verdict: Verdict) -> str:
@@ -309,7 +277,7 @@ def built_in_words(book: Book, verdict: Verdict) -> str:
     graders = {one.name for one in book.run.reference_panel}
     makers = {one.name for one in book.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
-    judges = {one.name: one.name in graders for one in book.run.study.judges}
+    judges = {one.name: one.name in graders for one in book.study.judges}
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
 
 
@@ -337,61 +305,23 @@ def amended_words(fields: Sequence[str]) -> str:
 def ordered_verdicts(book: Book) -> tuple[Verdict, ...]:
     """Every verdict: the aggregate first, then the dimensions; by kind and then by name within."""
     order = {name: at for at, name in enumerate(book.dimensions)}
-    return tuple(sorted(book.run.verdicts, key=lambda v: _place(v, order)))
 
+    def place(verdict: Verdict) -> tuple[int, str, int, tuple[str, ...], str]:
+        claim = verdict.claim
+        at = order.get(claim.dimension, len(order))
+        return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
 
-def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, int, tuple[str, ...], str]:
-    claim = verdict.claim
-    at = order.get(claim.dimension, len(order))
-    return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
+    return tuple(sorted(book.run.verdicts, key=place))
 
 
 def _sorted(book: Book, level: Level) -> list[Verdict]:
     """Score by score and by name: a page must not be sorted by an order that it does not support."""
-    order = {name: at for at, name in enumerate(book.dimensions)}
-    return sorted((v for v in book.run.verdicts if v.publication_level == level), key=lambda v: _place(v, order))
+    return [v for v in ordered_verdicts(book) if v.publication_level == level]
 
 
 def supported_verdicts(book: Book) -> tuple[Verdict, ...]:
     """The supported claims, in the order of the page."""
     return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
-
-
-def _supported_level(book: Book, level: Level) -> LevelView:
-    verdicts = _sorted(book, level)
-    views = [claim_view(book, verdict) for verdict in verdicts[: _SHOWN + _MORE]]
-    return LevelView(
-        level=level,
-        title=TITLES[level],
-        tag=TAGS[level],
-        total=len(verdicts),
-        of=_of(len(verdicts), book),
-        shown=tuple(views[:_SHOWN]),
-        more=tuple(views[_SHOWN:]),
-        groups=(),
-        more_groups=(),
-        rest=max(len(verdicts) - _SHOWN - _MORE, 0),
-    )
-
-
-def _unsupported_level(book: Book, total: int) -> LevelView:
-    groups = withheld_groups(book)
-    return LevelView(
-        level="no-claim",
-        title=TITLES["no-claim"],
-        tag=TAGS["no-claim"],
-        total=total,
-        of=_of(total, book),
-        shown=(),
-        more=(),
-        groups=groups[:3],
-        more_groups=groups[3:],
-        rest=0,
-    )
-
-
-def _of(total: int, book: Book) -> str:
-    return f"{count(total)} of {counted(len(book.run.verdicts), 'claim')}"
 
 
 def rule_words(rule: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
 from assaymark.claims.messages import measure_words
 from assaymark.claims.verdicts import Summary
+from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
 from assaymark.report.inputs import AssayRun
@@ -22,12 +23,10 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`.
-
-    ``summary`` has tiers and possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links``
-    leads from the id of a measurement to its row, ``claims`` from that of a claim to its card; both are empty until
-    rows and cards are placed. ``made`` keeps what is asked for of every claim.
-    """
+    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`. ``summary`` has tiers and
+    possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links`` leads from the id of a
+    measurement to its row, ``claims`` from that of a claim to its card; both are empty until rows and cards are placed.
+    ``made`` keeps what is asked for of every claim."""
 
     run: AssayRun
     by_id: Mapping[str, Measurement]
@@ -66,6 +65,11 @@ class Book:
         )
 
     @property
+    def study(self) -> Study:
+        """The plan."""
+        return self.run.study
+
+    @property
     def agents(self) -> tuple[str, ...]:
         """Every agent, alphabetical: no page is ordered by a score."""
         return tuple(sorted(self.families))
@@ -89,13 +93,18 @@ class Book:
         """The measurement with exactly these labels."""
         return self.by_id.get(measurement_id(name, labels))
 
-    def every(self, name: str, **labels: str) -> Iterator[Measurement]:
+    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels, by id."""
         wanted, items = labels.items(), self.by_name.get(name, ())
         key = ("every", name, *wanted)
         if key not in self.made:
             self.made[key] = [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)]
-        return iter(self.made[key])
+        found: Sequence[Measurement] = self.made[key]
+        return found
+
+    def known(self, name: str, **labels: str) -> list[Measurement]:
+        """Those of `every` that have a value."""
+        return [item for item in self.every(name, **labels) if item.value is not None]
 
     def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
         """What ``make`` gives, made once for this book."""
@@ -152,10 +161,8 @@ class Book:
         return None if governing is None else self.by_id[governing]
 
     def gating_note(self, dimension: str) -> str:
-        """The gating kappa and the format it was found in; empty where the pooled kappa gates.
-
-        A value that two decimals would lift over the cut-off that it misses has three.
-        """
+        """The gating kappa and the format it was found in; empty where the pooled kappa gates. A value that two
+        decimals would lift over the cut-off that it misses has three."""
         item = self.gating(dimension)
         if item is None or "format" not in item.labels:
             return ""
@@ -187,11 +194,8 @@ class Book:
         return tuple(sorted(found, key=lambda v: v.claim.id))
 
     def needed(self, dimension: str) -> float:
-        """The level that adjusted p-values of orders on a score are compared with.
-
-        Where dimensions are claimed beside the aggregate they share alpha, and have all of it once every pair on the
-        aggregate has passed.
-        """
+        """The level that adjusted p-values of orders on a score are compared with. Where dimensions are claimed beside
+        the aggregate they share alpha, and have all of it once every pair on the aggregate has passed."""
         inference = self.run.study.inference
         scales = {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order}
         shared = AGGREGATE in scales and len(scales) > 2

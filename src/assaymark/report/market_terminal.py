@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Final
@@ -16,8 +16,8 @@ from rich.text import Text
 from assaymark.errors import UnknownNameError
 from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, GAP_LIMIT
-from assaymark.market.macro import MacroReading, News
-from assaymark.market.open import ClassOverview, Quote, class_overviews, gaps_of, quotes
+from assaymark.market.macro import News
+from assaymark.market.open import Quote, class_overviews, gaps_of, quotes
 from assaymark.market.snapshot import Manifest
 from assaymark.report.text import counted
 from assaymark.text import MINUS, clean, count
@@ -47,18 +47,40 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
     """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps."""
     parts: list[RenderableType] = [origin_summary(manifest)]
     if found := class_overviews(history):
-        parts += [Text(), _classes(found)]
-    parts += [Text(), Text(_rest(history))]
+        # One row a class.
+        table = Table(box=None, pad_edge=False)
+        table.add_column("Class")
+        for title in ("number", "first day", "last day", "closes", "missing", "long gaps"):
+            table.add_column(title, justify="right")
+        table.add_column("index")
+        for one in found:
+            name = CLASS_NAMES[one.asset_class].replace("_", " ")
+            numbers = (count(one.bars), count(one.missing), count(one.long_gaps))
+            line = sparkline(np.log(np.where(one.index > 0, one.index, np.nan)), 16)
+            table.add_row(name, str(one.instruments), str(one.first), str(one.last), *numbers, line)
+        parts += [Text(), table]
+    rest_parts = [
+        counted(len(history.macro), "macro series", "macro series"),
+        counted(len(history.news), "news item"),
+        counted(len(history.fundamentals.filings), "filed value"),
+        counted(int(history.restated.rows.size), "later version of a bar", "later versions of bars"),
+    ]
+    parts += [Text(), Text(", ".join(rest_parts))]
     if instrument is not None:
-        parts += [Text(), Text(_life(history, instrument))]
+        # Listing and gaps of one instrument.
+        gaps = gaps_of(history, instrument)
+        listing = next(one for one in history.listings if one.id == instrument)
+        end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
+        lines = [f"{clean(instrument, 40)}: {clean(listing.name, 80)}, listed {listing.listed}, {end}"]
+        long = [f"{days} days from {first}" for first, days in gaps if days > GAP_LIMIT]
+        lines.append(f"{counted(len(gaps), 'gap')}; too long to be carried: {', '.join(long) or 'none'}")
+        parts += [Text(), Text("\n".join(lines))]
     return Group(*parts)
 
 
 def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     """What could be known at the view's time: last closes, macro readings with their states, and the newest news.
-
-    Without ``instrument``, the first few instruments of each class stand for all of them.
-    """
+    Without ``instrument``, the first few instruments of each class stand for all of them."""
     known = [one.id for one in view.instruments]
     if instrument is not None and instrument not in known:
         raise UnknownNameError("instrument", instrument, known)
@@ -68,9 +90,36 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     found = [one for one in quotes(view) if instrument in (None, one.listing.id)]
     parts += [Text(), _quotes(found, whole=instrument is not None)] if found else [Text("No close was known.")]
     if instrument is not None:
-        parts += [Text(), *_filings(view, instrument)]
+        # The newest filed values of one instrument.
+        filings: list[RenderableType] = []
+        filed = view.fundamentals(instrument)
+        if not filed:
+            filings.append(Text("Nothing had been filed."))
+        else:
+            filings_table = Table(box=None, pad_edge=False)
+            for filings_title in ("Filed", "for", "value", "unit", "known since"):
+                filings_table.add_column(filings_title, justify="right" if filings_title == "value" else "left")
+            for filings_one in filed[-8:]:
+                names = (_plain(filings_one.field, 40), _plain(filings_one.period, 20))
+                filings_table.add_row(
+                    *names, f"{filings_one.value:,.4g}", _plain(filings_one.unit, 20), _when(filings_one.filed_at)
+                )
+            filings.append(filings_table)
+        parts += [Text(), *filings]
     elif readings := view.all_macro():
-        parts += [Text(), _macro(readings)]
+        # Macro series with what they read, or why they read nothing.
+        table = Table(box=None, pad_edge=False)
+        table.add_column("Macro series")
+        table.add_column("reads", justify="right")
+        for title in ("unit", "for", "out since", "state"):
+            table.add_column(title, overflow="fold")
+        for one in sorted(readings, key=lambda one: one.id):
+            value = "" if one.value is None else f"{one.value:,.2f}".replace("-", MINUS)
+            out = "" if one.released is None else _when(datetime.fromtimestamp(one.released, UTC))
+            state = Text(one.state, style="" if one.state == "ok" else "yellow")
+            period = "" if one.period is None else str(one.period)
+            table.add_row(_plain(one.id, 30), value, _plain(one.unit, 20), period, out, state)
+        parts += [Text(), table]
     news = view.news(30, instrument=instrument)
     if news:
         parts += [Text(), Text(f"{counted(len(news), 'news item')} in the last 30 days, the newest first")]
@@ -93,43 +142,6 @@ def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
     return "".join(_BARS[int((one - low) / spread * 7)] if np.isfinite(one) else " " for one in chosen)
 
 
-def _classes(found: Sequence[ClassOverview]) -> Table:
-    """One row a class."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Class")
-    for title in ("number", "first day", "last day", "closes", "missing", "long gaps"):
-        table.add_column(title, justify="right")
-    table.add_column("index")
-    for one in found:
-        name = CLASS_NAMES[one.asset_class].replace("_", " ")
-        numbers = (count(one.bars), count(one.missing), count(one.long_gaps))
-        line = sparkline(np.log(np.where(one.index > 0, one.index, np.nan)), 16)
-        table.add_row(name, str(one.instruments), str(one.first), str(one.last), *numbers, line)
-    return table
-
-
-def _rest(history: History) -> str:
-    """What there is beside first versions of bars."""
-    parts = [
-        counted(len(history.macro), "macro series", "macro series"),
-        counted(len(history.news), "news item"),
-        counted(len(history.fundamentals.filings), "filed value"),
-        counted(int(history.restated.rows.size), "later version of a bar", "later versions of bars"),
-    ]
-    return ", ".join(parts)
-
-
-def _life(history: History, instrument: str) -> str:
-    """Listing and gaps of one instrument."""
-    gaps = gaps_of(history, instrument)
-    listing = next(one for one in history.listings if one.id == instrument)
-    end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
-    lines = [f"{clean(instrument, 40)}: {clean(listing.name, 80)}, listed {listing.listed}, {end}"]
-    long = [f"{days} days from {first}" for first, days in gaps if days > GAP_LIMIT]
-    lines.append(f"{counted(len(gaps), 'gap')}; too long to be carried: {', '.join(long) or 'none'}")
-    return "\n".join(lines)
-
-
 def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
     """Last closes, a few of each class."""
     table = Table(box=None, pad_edge=False)
@@ -140,52 +152,21 @@ def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
     for name, group in groupby(found, key=lambda one: one.listing.asset_class):
         members = list(group)
         for one in members if whole else members[:_A_CLASS]:
-            changes = [_change(value) for value in one.changes]
+            # A change in per cent, coloured by its sign, or that there is none.
+            change_list: list[Text] = []
+            for value in one.changes:
+                if value is None:
+                    change_list.append(Text("none", style="dim"))
+                else:
+                    sign = MINUS if value < 0 else "+"
+                    change_list.append(Text(f"{sign}{100 * abs(value):.1f} %", style="red" if value < 0 else "green"))
+            changes = change_list
             close = f"{one.close:,.2f}" if abs(one.close) >= 1 else f"{one.close:.4g}"
             table.add_row(_plain(one.listing.id, 24), close, str(one.day), *changes, sparkline(one.path))
         if not whole and len(members) > _A_CLASS:
             more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
             table.add_row(Text(more, style="dim"), *[""] * 6)
     return table
-
-
-def _change(value: float | None) -> Text:
-    """A change in per cent, coloured by its sign, or that there is none."""
-    if value is None:
-        return Text("none", style="dim")
-    sign = MINUS if value < 0 else "+"
-    return Text(f"{sign}{100 * abs(value):.1f} %", style="red" if value < 0 else "green")
-
-
-def _macro(readings: Sequence[MacroReading]) -> Table:
-    """Macro series with what they read, or why they read nothing."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Macro series")
-    table.add_column("reads", justify="right")
-    for title in ("unit", "for", "out since", "state"):
-        table.add_column(title, overflow="fold")
-    for one in sorted(readings, key=lambda one: one.id):
-        value = "" if one.value is None else f"{one.value:,.2f}".replace("-", MINUS)
-        out = "" if one.released is None else _when(datetime.fromtimestamp(one.released, UTC))
-        state = Text(one.state, style="" if one.state == "ok" else "yellow")
-        period = "" if one.period is None else str(one.period)
-        table.add_row(_plain(one.id, 30), value, _plain(one.unit, 20), period, out, state)
-    return table
-
-
-def _filings(view: AsOf, instrument: str) -> Iterator[RenderableType]:
-    """The newest filed values of one instrument."""
-    filed = view.fundamentals(instrument)
-    if not filed:
-        yield Text("Nothing had been filed.")
-        return
-    table = Table(box=None, pad_edge=False)
-    for title in ("Filed", "for", "value", "unit", "known since"):
-        table.add_column(title, justify="right" if title == "value" else "left")
-    for one in filed[-8:]:
-        names = (_plain(one.field, 40), _plain(one.period, 20))
-        table.add_row(*names, f"{one.value:,.4g}", _plain(one.unit, 20), _when(one.filed_at))
-    yield table
 
 
 def _plain(text: str, limit: int) -> Text:

@@ -126,9 +126,7 @@ _SHARE: Final = "rank.first"
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
     """One measurement, ready to show. ``anchor`` is its place in a page, ``group`` the words of its filter button.
-
-    ``rests`` are the records that it was computed from, where they have pages.
-    """
+    ``rests`` are the records that it was computed from, where they have pages."""
 
     id: str
     anchor: str
@@ -150,11 +148,9 @@ class MeasuredRow:
 
 
 def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, ...]:
-    """All measurements of a study; ``rests`` gives what each was computed from, where that has pages.
-
-    A difference whose order is not supported is without its numbers. A score of an agent that shares its tier has the
-    range of its judges in its place.
-    """
+    """All measurements of a study; ``rests`` gives what each was computed from, where that has pages. A difference
+    whose order is not supported is without its numbers. A score of an agent that shares its tier has the range of its
+    judges in its place."""
     orders: dict[str, set[frozenset[str]]] = {}
     alone: dict[str, frozenset[str]] = {}
     for dimension in book.dimensions:
@@ -211,7 +207,25 @@ def rows_of(
         title = titles.get(item.name, clean(item.name, 60))
         place = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
-        rows.append(_row(item, place, group, title, about, rests(item), why))
+        rows.append(
+            MeasuredRow(
+                id=item.id,
+                anchor=place,
+                group=group,
+                title=title,
+                about=about or "the whole run",
+                value=why
+                or (
+                    state_words(item)
+                    if item.value is None
+                    else f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
+                ),
+                interval="" if why else bounds(item.low, item.high, item.level),
+                n=count_of(item.n, item.n_of),
+                method=clean(item.method, 200),
+                rests=rests(item),
+            )
+        )
     return tuple(rows)
 
 
@@ -231,27 +245,6 @@ def _undirected(item: Measurement) -> str:
     pair = sorted(value for key, value in item.labels.items() if key in ("high", "low"))
     others = sorted(f"{key}={value}" for key, value in item.labels.items() if key not in ("high", "low"))
     return f"{item.name}[{','.join((*others, *pair))}]"
-
-
-def _row(
-    item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Linked, ...], hidden: str
-) -> MeasuredRow:
-    return MeasuredRow(
-        id=item.id,
-        anchor=anchor,
-        group=group,
-        title=title,
-        about=about or "the whole run",
-        value=hidden or (state_words(item) if item.value is None else _value(item)),
-        interval="" if hidden else bounds(item.low, item.high, item.level),
-        n=count_of(item.n, item.n_of),
-        method=clean(item.method, 200),
-        rests=rests,
-    )
-
-
-def _value(item: Measurement) -> str:
-    return f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
 
 
 STYLES: Final = ("measured.css",)

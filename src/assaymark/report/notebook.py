@@ -1,7 +1,5 @@
-"""Results as a notebook shows them: what may be said first, then the tables and figures that the pages have too.
-
-Each function gives parts for `assaymark.notebook`, which sets them as HTML and as text.
-"""
+"""Results as a notebook shows them: what may be said first, then the tables and figures that the pages have too. Each
+function gives parts for `assaymark.notebook`, which sets them as HTML and as text."""
 
 from __future__ import annotations
 
@@ -17,13 +15,13 @@ from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report.blocks import Figure, Group, Table
 from assaymark.report.blocks import plain as in_words
-from assaymark.report.board import BoardRow as board_BoardRow
 from assaymark.report.board import board
-from assaymark.report.datasheet.pages import PEERS, Profile, plain, profile_of, quiet_plots, seeing_plots
+from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import comparable, opened
-from assaymark.report.datasheet.wording import Missing, Plot
+from assaymark.report.datasheet.sections import flip_note
+from assaymark.report.datasheet.wording import Missing
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TAGS, TALLY, LevelView, WithheldGroup, level_views
+from assaymark.report.levels import LEVELS, TAGS, TALLY, WithheldGroup, level_views
 from assaymark.report.lookup import Book
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
@@ -98,37 +96,18 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield Note(NOT_PREREGISTERED)
     yield Note(" · ".join(f"{MARKS[one]} {count(levels.count(one))} {TALLY[one]}" for one in LEVELS))
     for view in level_views(book):
-        yield from level_parts(view)
+        # The claims of one level, or what is not supported; most of it folded.
+        said = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.shown)
+        more = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.more)
+        yield from said
+        if more:
+            yield Folded(f"{count(len(more))} more", more)
+        if view.groups:
+            yield Folded(f"{view.title} ({view.of})", (withheld_grid((*view.groups, *view.more_groups)),))
+        if view.rest:
+            yield Note(f"{count(view.rest)} more on the page.")
     yield Heading("Who is ahead?")
-    yield _board(board(book), book.run.study.scale_text)
-    section = agreement_section(book)
-    figure = next((one for one in section.blocks if isinstance(one, Figure)), None)
-    if figure is not None:
-        yield Heading("Do the judges agree?")
-        yield Note(agreement_words(book))
-        yield drawing(figure)
-
-
-def level_parts(view: LevelView) -> Iterator[Part]:
-    """The claims of one level, or what is not supported; most of it folded."""
-    said = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.shown)
-    more = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.more)
-    yield from said
-    if more:
-        yield Folded(f"{count(len(more))} more", more)
-    if view.groups:
-        yield Folded(f"{view.title} ({view.of})", (withheld_grid((*view.groups, *view.more_groups)),))
-    if view.rest:
-        yield Note(f"{count(view.rest)} more on the page.")
-
-
-def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
-    """What is not supported, with its reasons."""
-    rows = ((group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups)
-    return Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2}))
-
-
-def _board(rows: Sequence[board_BoardRow], scale: str) -> Grid:
+    rows = board(book)
     cells = (
         (
             ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
@@ -139,7 +118,19 @@ def _board(rows: Sequence[board_BoardRow], scale: str) -> Grid:
         )
         for row in rows
     )
-    return Grid(("Agent", "Rank", f"Score, {scale}", "Verdict", "Why"), tuple(cells))
+    yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
+    section = agreement_section(book)
+    figure = next((one for one in section.blocks if isinstance(one, Figure)), None)
+    if figure is not None:
+        yield Heading("Do the judges agree?")
+        yield Note(agreement_words(book))
+        yield drawing(figure)
+
+
+def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
+    """What is not supported, with its reasons."""
+    rows = ((group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups)
+    return Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2}))
 
 
 # A benchmark in a notebook: supported claims, and its leaderboards tier by tier.
@@ -190,10 +181,21 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         others = [one for one in sheets if one.judge != sheet.judge and comparable(sheet, one)]
         this, peers = opened([sheet])[0], opened(others)[:PEERS]
         yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
-        yield from _profile(profile_of(this))
+        yield Note(" ".join(map(in_words, sentences(this))))
+        sketch = chips(this)
+        said = " · ".join(word for word, _ in sketch) or (NO_SKETCH if this.is_log else "")
+        yield from (Note(one) for one in (said, flip_note(this)) if one)
+        if rules := tuple((word, rule) for word, rule in sketch if rule):
+            yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
-        figures = tuple(_figures(plots))
+        figures_list: list[Part] = []
+        for plot in plots:
+            if isinstance(plot, Missing):
+                figures_list.append(Note(f"{plot.title} {plot.why}"))
+            else:
+                figures_list.append(drawing(plot.figure, *_STYLES))
+        figures = tuple(figures_list)
         if len(sheets) == 1:
             yield from figures
         elif figures:
@@ -201,22 +203,6 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
     if agreement:
         yield Heading("How far every two of them agree")
         yield from parts_of(Rows(agreement))
-
-
-def _profile(profile: Profile) -> Iterator[Part]:
-    yield Note(" ".join(plain(sentence) for sentence in profile.sentences))
-    chips = " · ".join(chip.text for chip in profile.chips)
-    yield from (Note(words) for words in (chips or profile.no_chips, profile.flips) if words)
-    if rules := tuple((chip.text, chip.rule) for chip in profile.chips if chip.rule):
-        yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
-
-
-def _figures(plots: Sequence[Plot | Missing]) -> Iterator[Part]:
-    for plot in plots:
-        if isinstance(plot, Missing):
-            yield Note(f"{plot.title} {plot.why}")
-        else:
-            yield drawing(plot.figure, *_STYLES)
 
 
 # A season in a notebook: supported claims, the table of its agents, and their net asset values.

@@ -148,10 +148,8 @@ _WORDS: Final = (
 
 @cache
 def environment() -> Environment:
-    """The templates of this package, with every value escaped and an undefined one an error.
-
-    ``ui`` are the words of the frame, in English where a page does not bring those of its own language.
-    """
+    """The templates of this package, with every value escaped and an undefined one an error. ``ui`` are the words of
+    the frame, in English where a page does not bring those of its own language."""
     made = Environment(
         loader=PackageLoader("assaymark.report", "templates"),
         autoescape=True,
@@ -249,12 +247,8 @@ def picture(svg: str, sheets: Sequence[str], source: str) -> str:
 @cache
 def content_security_policy(*scripts: str, connect: bool = False) -> str:
     """Nothing may be loaded, inline styles may apply, and no scripts may run but these of ours, by their hashes.
-
-    Pictures may be made of what the page holds: a figure as a PNG.
-
-    ``scripts`` are names of assets; without any, the one of every page. ``connect`` lets them ask the server that the
-    page came from.
-    """
+    Pictures may be made of what the page holds: a figure as a PNG. ``scripts`` are names of assets; without any, the
+    one of every page. ``connect`` lets them ask the server that the page came from."""
     digests = " ".join(f"'sha256-{_digest(name)}'" for name in scripts or SCRIPTS)
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; img-src data:; base-uri 'none'; "

@@ -192,7 +192,17 @@ def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
     links = menu(runs)
     shown = [(key, link.href, runs[key]) for key, link in links.items()]
     frame = Frame(study="", mark="", nav=(), site=Site(tuple(links.values()), "", "index.html"))
-    return frame.render("front.html", clean(title, 120), lede=_lede(list(runs.values())), runs=shown, titles=TITLES)
+    lede_runs = list(runs.values())
+    kinds = [run.kind for run in lede_runs]
+    parts = [plural(kinds.count(kind), *words) for kind, words in _COUNTED.items() if kind in kinds]
+    return frame.render(
+        "front.html",
+        clean(title, 120),
+        lede=f"{plural(len(lede_runs), 'run').capitalize()}: {', '.join(parts)}. "
+        "They are not compared with each other.",
+        runs=shown,
+        titles=TITLES,
+    )
 
 
 def _place(key: str, run: FrontRun) -> tuple[int, str, str]:
@@ -201,12 +211,6 @@ def _place(key: str, run: FrontRun) -> tuple[int, str, str]:
 
 def _first(run: FrontRun) -> str:
     return COMPARISON if run.kind == "judges" else "index.html"
-
-
-def _lede(runs: Sequence[FrontRun]) -> str:
-    kinds = [run.kind for run in runs]
-    parts = [plural(kinds.count(kind), *words) for kind, words in _COUNTED.items() if kind in kinds]
-    return f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. They are not compared with each other."
 
 
 LONGEST = 200_000
@@ -288,7 +292,10 @@ class LiveView:
 
 def render_live(view: LiveView, *, report: str | None) -> str:
     """The page of a run that is under way. ``report`` is the first page of what is there already."""
-    rows = [(clean(one.model, 80), one, _share(one)) for one in view.models]
+    rows = [
+        (clean(one.model, 80), one, f"{100 * one.answered / one.planned:.1f}" if one.planned else "0")
+        for one in view.models
+    ]
     there = () if report is None else (Link("report", f"/report/{report}", FRONTS[report]),)
     return _frame((*there, _PROGRESS)).render(
         "live.html", clean(view.name, 80), here="live", scripts=("live.js",), connect=True, view=view, rows=rows
@@ -341,10 +348,6 @@ def _frame(nav: tuple[Link, ...]) -> Frame:
 def _cut(text: str) -> Markup:
     left = len(text) - LONGEST
     return visible(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
-
-
-def _share(one: Standing) -> str:
-    return f"{100 * one.answered / one.planned:.1f}" if one.planned else "0"
 
 
 def _duration(seconds: float) -> str:

@@ -18,7 +18,6 @@ from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import (
-    Said,
     axis_of,
     conditions_of,
     counted_words,
@@ -32,8 +31,8 @@ from assaymark.report.study.overview import (
     top_words,
     turned_sentences,
 )
-from assaymark.report.study.people import people_words
-from assaymark.report.study.scores import agree_words, next_steps, order_lines, pairs_words, scale_words, size_words
+from assaymark.report.study.probes import people_words
+from assaymark.report.study.scores import agree_words, next_steps, order_lines, pairs_words, size_words
 from assaymark.report.text import short_hash
 from assaymark.text import clean, count, number, prose
 
@@ -47,10 +46,8 @@ _SPAN: Final = 24
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
-    """The first page for `rich.console.Console.print`: the same sentences in the same order.
-
-    Texts from records are printed as they are: markup in them has no effect and control characters are replaced.
-    """
+    """The first page for `rich.console.Console.print`: the same sentences in the same order. Texts from records are
+    printed as they are: markup in them has no effect and control characters are replaced."""
     book = Book.of(run)
     found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
@@ -83,7 +80,7 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     """How a table was read, the tiers, each sentence that may be made with its condition, and why others may not."""
     levels = [verdict.publication_level for verdict in book.run.verdicts]
     yield from (Text(f"{prose(one, 600)}\n", style="italic") for one in (table.about,) if one)
-    yield Text(f"Read {clean(table.source, 60)}: {size_words(table)}, scale {scale_words(table)}")
+    yield Text(f"Read {clean(table.source, 60)}: {size_words(table)}, scale {table.scale[0]:g} to {table.scale[1]:g}")
     for line in (table.read, *table.left, *table.filled):
         yield _indented(Text(prose(line, 400), style="dim"), 2)
     for line in table.choices:
@@ -92,7 +89,15 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     found = finding(book)
     if found.verdict is None:
         yield from (Text(), _signed("no-claim", found.said), *_lines(found.also))
-    told, turned = _told(book), turned_sentences(book)[:_TURNED]
+    # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
+    told_found, allowed = tier_sentences(book), names_allowed(book)
+    first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
+    told_found += [
+        (prose(v.claim.statement, 400), v.publication_level, tuple(prose(one.text, 400) for one in v.conditions))
+        for v in first
+        if v.claim.dimension != AGGREGATE and allowed
+    ]
+    told, turned = told_found[:_SAID], turned_sentences(book)[:_TURNED]
     for group, above in ((told, ()), (turned, told)):
         own, shared = conditions_of(group, above)
         for (text, level, _), mine in zip(group, own, strict=True):
@@ -111,18 +116,6 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     if steps := next_steps(book):
         yield from (Text(), Text("Next", style="bold"))
         yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)
-
-
-def _told(book: Book) -> list[Said]:
-    """The sentences that say the most: the cuts between tiers, then who ranks first on each criterion."""
-    found, allowed = tier_sentences(book), names_allowed(book)
-    first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
-    found += [
-        (prose(v.claim.statement, 400), v.publication_level, tuple(prose(one.text, 400) for one in v.conditions))
-        for v in first
-        if v.claim.dimension != AGGREGATE and allowed
-    ]
-    return found[:_SAID]
 
 
 def _signed(level: Level, text: str) -> Text:
@@ -152,7 +145,7 @@ def _tiers(book: Book) -> list[RenderableType]:
     low, high = axis_of(book)
     table = Table(box=None, pad_edge=False)
     table.add_column("Tier", overflow="fold", ratio=2)
-    table.add_column(f"Score, {book.run.study.scale_text}", no_wrap=True)
+    table.add_column(f"Score, {book.study.scale_text}", no_wrap=True)
     table.add_column(f"{low:g}{f'{high:g}'.rjust(_SPAN - len(f'{low:g}'))}", no_wrap=True)
     table.add_column("", overflow="fold", ratio=2)
     for row in rows:

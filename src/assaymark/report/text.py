@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -173,6 +173,44 @@ def shown(measurement: Measurement | None, digits: int = 2) -> str:
     if measurement is None:
         return "not measured"
     return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
+
+
+def real(value: object) -> float | None:
+    """A number in a detail as a float; None for anything else."""
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def p_of(item: Measurement | None, key: str = "p", lead: str = "", otherwise: str = "not tested") -> str:
+    """A p-value in a measurement's detail after ``lead``; ``otherwise`` where it holds none."""
+    p = None if item is None else real(item.detail.get(key))
+    return otherwise if p is None else f"{lead}{p_value(p)}"
+
+
+def ends_of(item: Measurement, form: Callable[[float, float], str] = span) -> str:
+    """The interval of a measurement in brackets, after its value; empty where there is none."""
+    return "" if item.low is None or item.high is None else f" ({form(item.low, item.high)})"
+
+
+def estimate(item: Measurement) -> str:
+    """The value of a measurement with its interval."""
+    return interval(item.value or 0.0, item.low, item.high)
+
+
+def gap_words(item: Measurement, sign: int = 1) -> str:
+    """A difference in points with its interval; ``sign`` −1 turns it round.
+
+    >>> gap_words(Measurement(name="contrast", labels={}, value=0.5, low=0.4, high=0.6, n=9, n_of="", method=""))
+    '+0.50 points (0.40 to 0.60)'
+    """
+    ends = [end for end in (item.low, item.high) if end is not None]
+    bounds = [sign * end for end in ends][::sign] if len(ends) == 2 else [None, None]
+    value = sign * (item.value or 0.0)
+    return f"{signed(value)} points {interval(value, *bounds).partition(' ')[2]}"
+
+
+def sizes(item: Measurement) -> str:
+    """How many of what a measurement rests on."""
+    return count_of(item.n, item.n_of)
 
 
 def moment(text: str) -> str:

@@ -1,9 +1,7 @@
-"""Pages of a study in another language: an English text is the key of its translation.
-
-A table of a language (`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any
-other words, each with its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not
-in the table is taken apart at its sentences and clauses; what is not known then stays English.
-"""
+"""Pages of a study in another language: an English text is the key of its translation. A table of a language
+(`assaymark/claims/messages/pages`) has English texts with ``#`` for a number and ``§`` for any other words, each with
+its translation, in which fields stand in the same order or as ``§2``, ``#1``. A text that is not in the table is taken
+apart at its sentences and clauses; what is not known then stays English."""
 
 from __future__ import annotations
 
@@ -197,9 +195,15 @@ def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tup
             yield path, text
             continue
         yield path, _switched(text, ("English", ""), (made.name, f"{language}/{path}"))
+        # A page whose scripts speak the language, with a policy that allows them by their hashes.
+        html = _switched(made.page(text), ("English", f"../{path}"), (made.name, ""))
+        for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
+            spoken = made.script(source)
+            old, new = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (source, spoken))
+            html = html.replace(source, spoken).replace(f"sha256-{old}", f"sha256-{new}")
         yield (
             f"{language}/{path}",
-            _policy(_switched(made.page(text), ("English", f"../{path}"), (made.name, "")), made),
+            html,
         )
 
 
@@ -211,12 +215,3 @@ def _switched(html: str, *ways: tuple[str, str]) -> str:
     )
     switch = f'<ul class="switch" aria-label="Languages">{items}</ul></div></header>'
     return html.replace("</style>", f"{_STYLE}</style>", 1).replace("</div></header>", switch, 1)
-
-
-def _policy(html: str, made: Translation) -> str:
-    """A page whose scripts speak the language, with a policy that allows them by their hashes."""
-    for source in re.findall(r"<script>(.*?)</script>", html, re.DOTALL):
-        spoken = made.script(source)
-        old, new = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (source, spoken))
-        html = html.replace(source, spoken).replace(f"sha256-{old}", f"sha256-{new}")
-    return html

@@ -15,17 +15,12 @@ from assaymark.market.sources import pull
 SERVICES = {
     "yfinance": (
         lambda: yahoo.service(SPY=yahoo.chart("SPY"), TLT=yahoo.chart("TLT")),
-        lambda url: yahoo.asked(url, "SPY", "TLT"),
-        8,
+        lambda url: yahoo.asked(url, "SPY", "TLT"), 8,
     ),
     "fred": (fred_wire.service, fred_wire.asked, 2),
-    "ccxt": (
-        lambda: kraken(XXBTZUSD=candles(), XETHZUSD=candles()),
-        lambda url: asked(url, "BTC/USD", "ETH/USD"),
-        14,
-    ),
+    "ccxt": (lambda: kraken(XXBTZUSD=candles(), XETHZUSD=candles()), lambda url: asked(url, "BTC/USD", "ETH/USD"), 14),
     "huggingface": (hub.service, hub.asked, None),
-}
+}  # fmt: skip
 """A service of each source, a request of it, and the rows of its answer."""
 
 ALL = {

@@ -32,12 +32,8 @@ from assaymark.market.sources.request import (
 
 PAGE = (Path(__file__).parents[3] / "docs" / "market-sources.md").read_text(encoding="utf-8")
 CLIENTS = {
-    "yfinance": "yfinance",
-    "fred": "fredapi",
-    "alfred": "fredapi",
-    "ccxt": "ccxt",
-    "huggingface": "huggingface_hub",
-}
+    "yfinance": "yfinance", "fred": "fredapi", "alfred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub",
+}  # fmt: skip
 ENOUGH = {"api_key": "k", "exchange": "kraken", "repo": "a/b"}
 
 
@@ -63,11 +59,9 @@ def test_an_unknown_source_is_answered_with_the_right_name(now):
 
 def test_every_problem_of_a_request_is_named_at_once(now):
     request = Request(
-        symbols=("A", "A", "B C", ""),
-        start=date(2024, 2, 1),
-        end=date(2024, 1, 1),
+        symbols=("A", "A", "B C", ""), start=date(2024, 2, 1), end=date(2024, 1, 1),
         options={"colour": "red", "endpoint": "file:///etc"},
-    )
+    )  # fmt: skip
     with pytest.raises(InputError, match="source yfinance") as caught:
         pull("yfinance", request, now=now.replace(tzinfo=None))
     said = str(caught.value)
@@ -138,14 +132,11 @@ def test_no_question_is_asked_more_often_than_manners_allow(answers):
         ({"retry-after": "12"}, 12.0),
         ({"Retry-After": "Fri, 08 Mar 2024 12:01:00 GMT", "Date": "Fri, 08 Mar 2024 12:00:00 GMT"}, 60.0),
         ({"Retry-After": "Fri, 08 Mar 2024 11:00:00 GMT", "Date": "Fri, 08 Mar 2024 12:00:00 GMT"}, 0.0),
-        ({"Retry-After": "Fri, 08 Mar 2024 12:01:00 GMT"}, None),
-        ({"Retry-After": "-5"}, None),
-        ({"Retry-After": "inf"}, None),
-        ({"Retry-After": "9" * 400}, None),
-        ({"Retry-After": "\u0663"}, None),
+        ({"Retry-After": "Fri, 08 Mar 2024 12:01:00 GMT"}, None), ({"Retry-After": "-5"}, None),
+        ({"Retry-After": "inf"}, None), ({"Retry-After": "9" * 400}, None), ({"Retry-After": "\u0663"}, None),
         ({}, None),
     ],
-)
+)  # fmt: skip
 def test_the_wait_that_is_asked_for_is_read_strictly(headers, seconds):
     assert asked_wait(headers) == seconds
 

@@ -91,15 +91,11 @@ def test_a_wrong_key_is_one_line_and_nowhere_in_a_traceback(source, now, manners
 @pytest.mark.parametrize(
     "fault",
     [
-        error(f"Bad Request. {KEY} is strange"),
-        Reply(f"<error {KEY}".encode(), 400),
-        Reply(f"<{KEY}/>".encode()),
-        BROKEN,
-        Reply(b"<obs", cut=True),
-        Reply(f"<html>{KEY}</html>".encode()),
+        error(f"Bad Request. {KEY} is strange"), Reply(f"<error {KEY}".encode(), 400), Reply(f"<{KEY}/>".encode()),
+        BROKEN, Reply(b"<obs", cut=True), Reply(f"<html>{KEY}</html>".encode()),
     ],
     ids=["echo", "no xml", "other xml", "broken", "cut", "page"],
-)
+)  # fmt: skip
 def test_no_fault_of_the_service_brings_the_key_out(fault, now, manners, caplog, capfd):
     with service() as there:
         there.faults = [fault] * 20

@@ -134,12 +134,10 @@ def test_a_file_that_holds_no_questions_leaves_nothing(data, said, tmp_path, now
     ("options", "known", "said"),
     [
         (
-            {"repo": "lab/other"},
-            {},
+            {"repo": "lab/other"}, {},
             "lab/other: is no dataset of the service, or not a public one; a token may be needed",
         ),
-        ({"repo": ""}, {}, "option repo: is needed"),
-        ({"repo": "../.."}, {}, "the reply cannot be read"),
+        ({"repo": ""}, {}, "option repo: is needed"), ({"repo": "../.."}, {}, "the reply cannot be read"),
         ({"file": "nope.csv"}, {}, f"'nope.csv' is not in the dataset; files that fit: {FILE}"),
         ({}, {"files": {"a.csv": b"", "b.csv": b""}}, "has 2 files that end in .csv or .parquet: a.csv, b.csv"),
         ({}, {"files": {}}, "has 0 files that end in"),
@@ -150,19 +148,9 @@ def test_a_file_that_holds_no_questions_leaves_nothing(data, said, tmp_path, now
         ({"token": TOKEN}, {"private": True}, "or the token is refused"),
     ],
     ids=[
-        "unknown",
-        "no repo",
-        "bad repo",
-        "no file",
-        "several",
-        "none",
-        "outside",
-        "too large",
-        "page",
-        "liar",
-        "token",
+        "unknown", "no repo", "bad repo", "no file", "several", "none", "outside", "too large", "page", "liar", "token",
     ],
-)
+)  # fmt: skip
 def test_wrong_requests_and_answers_are_named(options, known, said, now, manners):
     with service(**known) as there:
         assert said in refused(asked(there.url, **options), now, manners)

@@ -35,12 +35,9 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
 _FETCH: Mapping[str, Fetch] = {
-    "yfinance": yahoo.fetch,
-    "fred": fred.fetch,
-    "alfred": fred.fetch_vintages,
-    "ccxt": ccxt.fetch,
+    "yfinance": yahoo.fetch, "fred": fred.fetch, "alfred": fred.fetch_vintages, "ccxt": ccxt.fetch,
     "huggingface": huggingface.fetch,
-}
+}  # fmt: skip
 
 # The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
 _ONE_AT_A_TIME = Lock()
@@ -58,9 +55,7 @@ def pull(
     asking = Asking(now, manners or Manners(), progress)
     draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
     name = snapshot_id(known.name, now.astimezone(UTC).date(), draft.tables)
-    origin = Origin(
-        source=known.name, retrieved_at=now, query=request.as_query(), licence=known.licence, notes=draft.notes
-    )
+    origin = Origin(known.name, now, request.as_query(), known.licence, draft.notes)
     return Snapshot(name, origin, stamped(draft.tables, name))
 
 

@@ -36,9 +36,7 @@ NOTES = (
 )
 
 SOURCE = Source(
-    name="ccxt",
-    extra="ccxt",
-    gives="daily bars of spot pairs of one exchange",
+    name="ccxt", extra="ccxt", gives="daily bars of spot pairs of one exchange",
     needs="pairs such as BTC/USD, and option exchange=NAME",
     licence="the terms of the exchange apply; redistribution is not granted",
     options={
@@ -46,7 +44,7 @@ SOURCE = Source(
         "timeframe": "1d, the only one that fits a table of days",
         "endpoint": "a gateway that is asked in place of the exchange: ENDPOINT/<host>/<path>",
     },
-)
+)  # fmt: skip
 
 _DAY_MS = 86_400_000
 _MOST_PAGES = 400

@@ -38,29 +38,22 @@ _OPTIONS = {
 }
 
 FRED = Source(
-    name="fred",
-    extra="fred",
-    gives="macro series as they stand today, with an assumed release lag",
+    name="fred", extra="fred", gives="macro series as they stand today, with an assumed release lag",
     needs="series ids such as UNRATE, and a key",
     licence="the terms of the service and of each series' owner apply; redistribution is not granted for all series",
     options={**_OPTIONS, "lag_days": "days from the end of a period to its release, in place of the assumed ones"},
-    key_variable="FRED_API_KEY",
-    key_option="api_key",
-)
+    key_variable="FRED_API_KEY", key_option="api_key",
+)  # fmt: skip
 ALFRED = Source(
-    name="alfred",
-    extra="fred",
+    name="alfred", extra="fred",
     gives="macro series with every vintage: when each value was first published and when it was revised",
-    needs="series ids such as UNRATE, and a key",
-    licence=FRED.licence,
+    needs="series ids such as UNRATE, and a key", licence=FRED.licence,
     options={
-        **_OPTIONS,
-        "vintages_from": "the first day of vintages (YYYY-MM-DD); values before it read as they stood then",
+        **_OPTIONS, "vintages_from": "the first day of vintages (YYYY-MM-DD); values before it read as they stood then",
         "vintages_to": "the last day of vintages (YYYY-MM-DD)",
     },
-    key_variable="FRED_API_KEY",
-    key_option="api_key",
-)
+    key_variable="FRED_API_KEY", key_option="api_key",
+)  # fmt: skip
 
 LAGS: Mapping[str, int] = {"D": 1, "W": 7, "BW": 7, "M": 35, "Q": 60, "SA": 90, "A": 120}
 """Days from the end of a period until its value counts as published, by frequency, where vintages are not asked for.
@@ -136,12 +129,9 @@ def _end_of(day: date) -> int:
 
 
 def _draft(
-    name: str,
-    request: Request,
-    asking: Asking,
-    rows: Callable[[Any, str, Mapping[str, str]], Iterator[dict[str, Any]]],
-    notes: tuple[str, ...],
-) -> Draft:
+    name: str, request: Request, asking: Asking,
+    rows: Callable[[Any, str, Mapping[str, str]], Iterator[dict[str, Any]]], notes: tuple[str, ...],
+) -> Draft:  # fmt: skip
     """All series as one table; refused as a whole when one of them has a problem."""
     source, key = f"source {name}", request.secret("api_key")
     if key is None:

@@ -34,23 +34,19 @@ from assaymark.prompting import Rejected, strict_json
 from assaymark.records import canonical_json
 
 SOURCE = Source(
-    name="huggingface",
-    extra="huggingface",
+    name="huggingface", extra="huggingface",
     gives="a market table or a file of questions from a dataset, such as those of PortBench",
     needs="option repo=OWNER/NAME",
     licence="the terms of the dataset and of the vendors behind it apply; redistribution is not granted",
     options={
-        "repo": "the dataset, OWNER/NAME",
-        "file": "the file in it; needed where it has several that fit",
+        "repo": "the dataset, OWNER/NAME", "file": "the file in it; needed where it has several that fit",
         "currency": "the currency of a market table's prices, which the file does not say",
         "revision": "a branch, tag or commit; main where it is not given",
         "token": "the key of the service, for datasets that ask for one; never stored, never shown",
         "endpoint": "a mirror that is asked in place of the service",
     },
-    symbols=False,
-    key_variable="HF_TOKEN",
-    key_option="token",
-)
+    symbols=False, key_variable="HF_TOKEN", key_option="token",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

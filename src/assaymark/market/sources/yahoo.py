@@ -50,25 +50,18 @@ _FACTOR = (
 NOTES = (_TRADED, _FACTOR, _TIMES)
 
 SOURCE = Source(
-    name="yfinance",
-    extra="yfinance",
-    gives="daily bars, and instruments with their currency",
+    name="yfinance", extra="yfinance", gives="daily bars, and instruments with their currency",
     needs="symbols as the service spells them, such as SPY",
     licence="the terms of the data vendor apply: personal use, redistribution is not granted",
     options={
         "class.": "class.SYMBOL=EQ|BO|CO|CR|RE|CA: the asset class, where the service's own kind does not say it",
         "endpoint": "a gateway that is asked in place of the service: ENDPOINT/<host>/<path>",
     },
-)
+)  # fmt: skip
 
 _KINDS: Mapping[str, AssetClass] = {
-    "EQUITY": "EQ",
-    "ETF": "EQ",
-    "MUTUALFUND": "EQ",
-    "INDEX": "EQ",
-    "CRYPTOCURRENCY": "CR",
-    "FUTURE": "CO",
-}
+    "EQUITY": "EQ", "ETF": "EQ", "MUTUALFUND": "EQ", "INDEX": "EQ", "CRYPTOCURRENCY": "CR", "FUTURE": "CO",
+}  # fmt: skip
 _MIXED = ("etf", "mutualfund", "index")
 _CLASSES: Mapping[str, AssetClass] = {one: one for one in CLASSES}
 _SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName")

@@ -15,19 +15,9 @@ from assaymark.records import Action
 FillAt = Literal["next_open", "close"]
 Excess = Literal["reject", "cut"]
 Reason = Literal[
-    "bad-order",
-    "bad-quantity",
-    "unknown-symbol",
-    "no-price",
-    "stale-price",
-    "short-forbidden",
-    "not-held",
-    "fraction",
-    "beyond-holding",
-    "beyond-cash",
-    "beyond-weight",
-    "beyond-exposure",
-]
+    "bad-order", "bad-quantity", "unknown-symbol", "no-price", "stale-price", "short-forbidden", "not-held", "fraction",
+    "beyond-holding", "beyond-cash", "beyond-weight", "beyond-exposure",
+]  # fmt: skip
 
 SIDES: Final = ("buy", "sell", "short", "cover", "close", "target")
 """What an order can ask for. ``close`` brings a position to nothing, ``target`` to a weight."""
@@ -118,14 +108,12 @@ def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
     """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
     return tuple(
         Order(
-            symbol=one.instrument,
-            side="target" if one.kind == "target_weight" else one.kind,
-            quantity=one.quantity,
+            symbol=one.instrument, side="target" if one.kind == "target_weight" else one.kind, quantity=one.quantity,
             weight=one.weight,
         )
         for one in actions
         if one.kind not in ("hold", "no_trade")
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,19 +175,19 @@ _MOST: Final = 1e15
 
 
 def settle_day(
-    book: Book,
-    orders: Sequence[Order],
-    bars: Mapping[str, Bar],
-    rules: Rules,
-    *,
+    book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, *,
     universe: Collection[str] | None = None,
-) -> Settled:
+) -> Settled:  # fmt: skip
     """The book after a day's orders."""
     day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
     first = {number: day.reading(order) for number, order in enumerate(orders)}
     for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
         day.take(number, order)
-    return day.settled()
+    positions = dict(sorted(day.units.items()))
+    after, costs = Book(day.cash, positions), math.fsum(fill.cost for fill in day.fills)
+    refused = tuple(sorted(day.rejections, key=lambda one: one.order))
+    stale = tuple(symbol for symbol in positions if bars[symbol].age > 0)
+    return Settled(after, tuple(day.fills), refused, day.nav_before, after.nav(day.marks), costs, stale)
 
 
 class _Refused(Exception):
@@ -245,19 +233,20 @@ class _Day:
 
     def take(self, number: int, order: Order) -> None:
         """Fill or reject one order."""
+        allowed, refused = 0.0, None
         try:
             price = self._price(order)
             asked = self._asked(order, price)
             allowed, why = self._allowed(order, asked, price)
-        except _Refused as refused:
-            self._reject(number, order, refused.reason, refused.text, refused.quantity)
-            return
-        if why is not None and (self.rules.excess == "reject" or not allowed):
-            self._reject(number, order, *why, asked)
-            return
+            if why is not None and (self.rules.excess == "reject" or not allowed):
+                raise _Refused(*why, asked)
+            if why is not None:
+                refused = _Refused(why[0], f"{why[1]}; {abs(allowed):g} units were filled", asked - allowed)
+        except _Refused as exc:
+            allowed, refused = 0.0, exc
         if allowed:
             symbol, cost = order.symbol, abs(allowed) * price * self._rate
-            fill = Fill(order=number, symbol=symbol, quantity=allowed, price=price, cost=cost)
+            fill = Fill(number, symbol, allowed, price, cost)
             left = self.units.get(symbol, 0.0) + allowed
             if abs(left) <= _NOTHING * max(1.0, abs(allowed)):
                 self.units.pop(symbol, None)
@@ -266,22 +255,9 @@ class _Day:
             self.marks.setdefault(symbol, price)
             self.cash += fill.cash
             self.fills.append(fill)
-        if why is not None:
-            reason, text = why
-            self._reject(number, order, reason, f"{text}; {abs(allowed):g} units were filled", asked - allowed)
-
-    def settled(self) -> Settled:
-        positions = dict(sorted(self.units.items()))
-        after = Book(self.cash, positions)
-        return Settled(
-            book=after,
-            fills=tuple(self.fills),
-            rejections=tuple(sorted(self.rejections, key=lambda one: one.order)),
-            nav_before=self.nav_before,
-            nav=after.nav(self.marks),
-            costs=math.fsum(fill.cost for fill in self.fills),
-            stale=tuple(symbol for symbol in positions if self.bars[symbol].age > 0),
-        )
+        if refused is not None:
+            text = f"{order}: {refused.text}"
+            self.rejections.append(Rejection(number, order.symbol, refused.reason, text, refused.quantity))
 
     def _price(self, order: Order) -> float:
         """The price at which the order would fill."""
@@ -393,12 +369,6 @@ class _Day:
         lots = math.trunc(units / self.rules.lot * (1 + SLACK))
         return lots * self.rules.lot
 
-    def _reject(self, number: int, order: Order, reason: Reason, text: str, quantity: float | None) -> None:
-        what = f"{order}: {text}"
-        self.rejections.append(
-            Rejection(order=number, symbol=order.symbol, reason=reason, text=what, quantity=quantity)
-        )
-
 
 # Whether a record of trading agrees with itself: fills against positions, fills against bars, cash against both
 
@@ -499,19 +469,15 @@ class Reconciliation:
 
 
 def reconcile(
-    start: Book,
-    steps: Sequence[StatedStep],
-    *,
-    fill: FillAt = "next_open",
-    cost_bps: float = 0.0,
-    short: bool = False,
+    start: Book, steps: Sequence[StatedStep], *, fill: FillAt = "next_open", cost_bps: float = 0.0, short: bool = False,
     tolerance: Tolerance | None = None,
-) -> Reconciliation:
+) -> Reconciliation:  # fmt: skip
     """Recompute each step of a record from the book stated before it."""
     run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
     for step in steps:
         run.take(step)
-    return run.result()
+    passed = {kind: n - run.failed[kind] for kind, n in run.checks.items()}
+    return Reconciliation(run.checks, passed, tuple(run.mismatches), tuple(run.unchecked), tuple(run.navs))
 
 
 class _Run:
@@ -528,85 +494,74 @@ class _Run:
 
     def take(self, step: StatedStep) -> None:
         """Check one step, and stand on its stated book for the next."""
-        if step.book is None:
+        name, book = step.name, step.book
+        if book is None:
             self._skip(step)
             return
         fills: dict[str, list[StatedFill]] = {}
         for one in (*self.carried, *step.fills):
             fills.setdefault(one.symbol, []).append(one)
         self.carried = []
-        explained = {symbol: self._fill_check(step, step.book, symbol, of) for symbol, of in fills.items()}
-        for symbol in sorted((set(self.before.positions) | set(step.book.positions)) - set(fills)):
-            before, after = self.before.positions.get(symbol, 0.0), step.book.positions.get(symbol, 0.0)
+        explained = {symbol: self._fill_check(step, book, symbol, of) for symbol, of in fills.items()}
+        for symbol in sorted((set(self.before.positions) | set(book.positions)) - set(fills)):
+            before, after = self.before.positions.get(symbol, 0.0), book.positions.get(symbol, 0.0)
             found: list[Mismatch] = []
             if abs(after - before) > self.tolerance.units:
-                found.append(self._mismatch(step, "position", symbol, after, before))
+                found.append(Mismatch(name, "position", symbol, after, before))
             if after < -self.tolerance.units and not self.short:
-                found.append(self._mismatch(step, "negative-position", symbol, after, 0.0))
-            self._count("position", found)
-        self._cash_check(step, step.book, fills, explained)
-        prices = {symbol: self._price(step, symbol) for symbol, units in step.book.positions.items() if units}
+                found.append(Mismatch(name, "negative-position", symbol, after, 0.0))
+            self.check("position", found)
+        self._cash_check(step, book, fills, explained)
+        held = {symbol: units for symbol, units in book.positions.items() if units}
+        prices = {symbol: self._price(step, symbol) for symbol in held}
         known = {symbol: price for symbol, price in prices.items() if price is not None}
-        held = {symbol: units for symbol, units in step.book.positions.items() if units}
-        nav = Book(step.book.cash, held).nav(known) if len(known) == len(prices) else None
+        nav = Book(book.cash, held).nav(known) if len(known) == len(prices) else None
         self.navs.append(nav)
         if step.nav is not None and nav is None:
-            self._note(step, "nav", "", "a held symbol has no price at this step")
+            self.unchecked.append(Unchecked(name, "nav", "", "a held symbol has no price at this step"))
         elif step.nav is not None and nav is not None:
             off = _differ(step.nav, nav, self.tolerance.cash)
-            self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
-        self.before = step.book
+            self.check("nav", [Mismatch(name, "nav", "", step.nav, nav)] if off else [])
+        self.before = book
 
-    def result(self) -> Reconciliation:
-        return Reconciliation(
-            checks=self.checks,
-            passed={kind: n - self.failed[kind] for kind, n in self.checks.items()},
-            mismatches=tuple(self.mismatches),
-            unchecked=tuple(self.unchecked),
-            navs=tuple(self.navs),
-        )
+    def check(self, kind: CheckKind, found: list[Mismatch]) -> None:
+        """Count one check, and what it found."""
+        self.checks[kind] += 1
+        self.failed[kind] += bool(found)
+        self.mismatches += found
 
     def _skip(self, step: StatedStep) -> None:
         """A step without a stated book: its fills are settled against the next one, at its own prices."""
         why = "the record states no book after this step"
-        self.unchecked += [Unchecked(step=step.name, kind=kind, symbol="", why=why) for kind in ("cash", "position")]
+        self.unchecked += [Unchecked(step.name, "cash", "", why), Unchecked(step.name, "position", "", why)]
         for one in step.fills:
             price = one.price if one.price is not None else self._price(step, one.symbol)
-            self.carried.append(StatedFill(symbol=one.symbol, quantity=one.quantity, price=price, cost=one.cost))
+            self.carried.append(StatedFill(one.symbol, one.quantity, price, one.cost))
         self.navs.append(None)
-
-    def _change(self, book: Book, symbol: str) -> float:
-        return book.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
 
     def _price(self, step: StatedStep, symbol: str) -> float | None:
         bar = step.bars.get(symbol)
         return None if bar is None else bar.at(self.fill)
 
     def _fill_check(self, step: StatedStep, book: Book, symbol: str, fills: Sequence[StatedFill]) -> bool:
-        """One symbol's fills; whether they explain its change in units."""
-        asked, change = math.fsum(one.quantity for one in fills), self._change(book, symbol)
+        """One symbol's fills and their stated prices; whether they explain its change in units."""
+        asked, before = math.fsum(one.quantity for one in fills), self.before.positions.get(symbol, 0.0)
+        change, rule = book.positions.get(symbol, 0.0) - before, self._price(step, symbol)
         explained = abs(asked - change) <= self.tolerance.units * len(fills)
         found: list[Mismatch] = []
         if not explained:
-            before = self.before.positions.get(symbol, 0.0)
-            found.append(self._mismatch(step, "fill-quantity", symbol, before + change, before + asked))
-        found += self._prices(step, symbol, [one for one in fills if one in step.fills])
-        self._count("fill", found)
-        return explained
-
-    def _prices(self, step: StatedStep, symbol: str, fills: Sequence[StatedFill]) -> list[Mismatch]:
-        """The stated prices that are not the price of the rule."""
-        rule = self._price(step, symbol)
-        found: list[Mismatch] = []
+            found.append(Mismatch(step.name, "fill-quantity", symbol, before + change, before + asked))
         for one in fills:
-            if one.price is None:
+            if one not in step.fills or one.price is None:
                 continue
             if rule is None:
-                self._note(step, "fill", symbol, "its stated price has no bar to be held against")
+                why = "its stated price has no bar to be held against"
+                self.unchecked.append(Unchecked(step.name, "fill", symbol, why))
             elif _differ(one.price, rule, self.tolerance.cash):
                 where = _lies(one.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
-                found.append(self._mismatch(step, "fill-price", symbol, one.price, rule, where))
-        return found
+                found.append(Mismatch(step.name, "fill-price", symbol, one.price, rule, where))
+        self.check("fill", found)
+        return explained
 
     def _cash_check(
         self, step: StatedStep, book: Book, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
@@ -618,13 +573,14 @@ class _Run:
             if explained.get(symbol):
                 priced += [-one.quantity * one.price for one in fills[symbol] if one.price is not None]
                 loose += [(symbol, one.quantity) for one in fills[symbol] if one.price is None and one.quantity]
-            elif abs(self._change(book, symbol)) > self.tolerance.units:
-                loose.append((symbol, self._change(book, symbol)))
+            else:
+                change = book.positions.get(symbol, 0.0) - self.before.positions.get(symbol, 0.0)
+                loose += [(symbol, change)] if abs(change) > self.tolerance.units else []
         at_rule = [(units, self._price(step, symbol)) for symbol, units in loose]
         flows = [-units * price for units, price in at_rule if price is not None]
         if len(flows) < len(loose):
             absent = next(symbol for (symbol, _), (_, price) in zip(loose, at_rule, strict=True) if price is None)
-            self._note(step, "cash", absent, "it was traded and has no price at this step")
+            self.unchecked.append(Unchecked(step.name, "cash", absent, "it was traded and has no price at this step"))
             return
         costs = math.fsum(one.cost for of in fills.values() for one in of)
         costs += self.rate * math.fsum(map(abs, (*priced, *flows)))
@@ -634,21 +590,8 @@ class _Run:
         if _differ(book.cash, expected, self.tolerance.cash):
             bars, units = [step.bars[symbol] for symbol, _ in loose], [-units for _, units in loose]
             where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
-            found.append(self._mismatch(step, "cash", "", book.cash, expected, where))
-        self._count("cash", found)
-
-    def _count(self, kind: CheckKind, found: list[Mismatch]) -> None:
-        self.checks[kind] += 1
-        self.failed[kind] += bool(found)
-        self.mismatches += found
-
-    def _note(self, step: StatedStep, kind: CheckKind, symbol: str, why: str) -> None:
-        self.unchecked.append(Unchecked(step=step.name, kind=kind, symbol=symbol, why=why))
-
-    def _mismatch(
-        self, step: StatedStep, kind: MismatchKind, symbol: str, stated: float, recomputed: float, where: Where = ""
-    ) -> Mismatch:
-        return Mismatch(step=step.name, kind=kind, symbol=symbol, stated=stated, recomputed=recomputed, where=where)
+            found.append(Mismatch(step.name, "cash", "", book.cash, expected, where))
+        self.check("cash", found)
 
 
 def _differ(stated: float, recomputed: float, slack: float) -> bool:
@@ -672,26 +615,7 @@ def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: flo
 
 
 __all__ = [
-    "RELIABILITY",
-    "SIDES",
-    "Bar",
-    "Book",
-    "CheckKind",
-    "Excess",
-    "Fill",
-    "FillAt",
-    "Mismatch",
-    "Order",
-    "Reason",
-    "Reconciliation",
-    "Rejection",
-    "Rules",
-    "Settled",
-    "StatedFill",
-    "StatedStep",
-    "Tolerance",
-    "Unchecked",
-    "orders_of",
-    "reconcile",
-    "settle_day",
-]
+    "RELIABILITY", "SIDES", "Bar", "Book", "CheckKind", "Excess", "Fill", "FillAt", "Mismatch", "Order", "Reason",
+    "Reconciliation", "Rejection", "Rules", "Settled", "StatedFill", "StatedStep", "Tolerance", "Unchecked",
+    "orders_of", "reconcile", "settle_day",
+]  # fmt: skip

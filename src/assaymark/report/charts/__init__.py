@@ -1,8 +1,6 @@
-"""The marks of the pages: pure functions from rows to SVG text.
-
-Each figure takes rows that already say what may be shown, and gives its SVG at the width of a screen and of a phone.
-Colours are classes of the page's style sheet, so a figure follows dark mode, forced colours and print by itself.
-"""
+"""The marks of the pages: pure functions from rows to SVG text. Each figure takes rows that already say what may be
+shown, and gives its SVG at the width of a screen and of a phone. Colours are classes of the page's style sheet, so a
+figure follows dark mode, forced colours and print by itself."""
 
 from __future__ import annotations
 

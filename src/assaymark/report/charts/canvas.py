@@ -1,8 +1,6 @@
 """What every figure is drawn with: escaped text, rounded numbers, hatches, and the frame with its text alternative.
-
 svg.py writes text and attributes as they are given. Nothing from a record may reach it except through `label` and
-`frame`, which escape.
-"""
+`frame`, which escape."""
 
 from __future__ import annotations
 
@@ -74,12 +72,7 @@ def hatch(name: str, kind: str = "hatch") -> svg.Defs:
     """A diagonal hatch that marks can be filled with as ``url(#name)``. The name must be unique on the page."""
     stroke = svg.Line(x1=0, y1=0, x2=0, y2=6, class_=[kind])
     pattern = svg.Pattern(
-        id=name,
-        width=6,
-        height=6,
-        patternUnits="userSpaceOnUse",
-        patternTransform=[svg.Rotate(45)],
-        elements=[stroke],
+        id=name, width=6, height=6, patternUnits="userSpaceOnUse", patternTransform=[svg.Rotate(45)], elements=[stroke]
     )
     return svg.Defs(elements=[pattern])
 
@@ -87,10 +80,8 @@ def hatch(name: str, kind: str = "hatch") -> svg.Defs:
 def frame(
     name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
 ) -> str:
-    """The finished figure: a picture with a title and a description for those who cannot see it.
-
-    ``kind`` is ``wide``, ``narrow`` or ``both``: the style sheet shows one of the first two.
-    """
+    """The finished figure: a picture with a title and a description for those who cannot see it. ``kind`` is ``wide``,
+    ``narrow`` or ``both``: the style sheet shows one of the first two."""
     width, height = size
     return svg.SVG(
         xmlns=None,

@@ -46,7 +46,10 @@ class Heads:
 
 def share_map(points: Sequence[MapPoint], heads: Heads, width: float, height: float = 320.0) -> Panel:
     """All judges on one pair of axes that start at 0 and have one scale in both directions."""
-    top = _limit(points)
+    # The end of both axes: every interval fits.
+    ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
+    most = max([0.2, *(p.x for p in points), *(p.y for p in points), *ends])
+    top = min(1.0, math.ceil(most * 10 - 1e-9) / 10) if most <= 0.5 else min(1.0, math.ceil(most * 5 - 1e-9) / 5)
     step = 0.1 if top <= 0.5 else 0.2
     across, up = Scale(0, top, 38, width - 14), Scale(0, top, height - _FOOT, _TOP)
     parts: list[svg.Element] = [label(0, 16, f"↑ {fit(heads.y, width - 20, 12)}", "tk")]
@@ -55,51 +58,44 @@ def share_map(points: Sequence[MapPoint], heads: Heads, width: float, height: fl
         parts.append(line(38, y, width - 14, y, "hair" if k else "axis"))
         parts += [label(32, y + 4, text, "tk", "end"), label(x, height - _FOOT + 18, text, "tk", "middle")]
     parts.append(label(width - 14, height - 8, f"{fit(heads.x, width - 40, 12)} →", "tk", "end"))
-    parts += _points(points, across, up, width)
-    return Panel(width, height, tuple(parts))
-
-
-def _limit(points: Sequence[MapPoint]) -> float:
-    """The end of both axes: every interval fits."""
-    ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
-    most = max([0.2, *(p.x for p in points), *(p.y for p in points), *ends])
-    return min(1.0, math.ceil(most * 10 - 1e-9) / 10) if most <= 0.5 else min(1.0, math.ceil(most * 5 - 1e-9) / 5)
-
-
-def _points(points: Sequence[MapPoint], across: Scale, up: Scale, width: float) -> list[svg.Element]:
     crosses: list[svg.Element] = []
     marks: list[svg.Element] = []
     taken: list[Box] = []
     for point in reversed(points):  # the judge of the page is drawn last, on top
-        x, y = across(point.x), up(point.y)
+        points_x, points_y = across(point.x), up(point.y)
         ends_x = (across(point.ends_x[0]), across(point.ends_x[1])) if point.ends_x else None
         ends_y = (up(point.ends_y[1]), up(point.ends_y[0])) if point.ends_y else None
-        crosses += judge_marks(point.at, cross(x, y, ends_x, ends_y, f"{series(point.at)[1]}l"))
-        marks += judge_marks(point.at, mark(x, y, point.at))
-        taken.append(Box(x - 7, y - 7, x + 7, y + 7))
-        taken += [Box(ends_x[0], y - 2, ends_x[1], y + 2)] if ends_x else []
-        taken += [Box(x - 2, ends_y[0], x + 2, ends_y[1])] if ends_y else []
+        crosses += judge_marks(point.at, cross(points_x, points_y, ends_x, ends_y, f"{series(point.at)[1]}l"))
+        marks += judge_marks(point.at, mark(points_x, points_y, point.at))
+        taken.append(Box(points_x - 7, points_y - 7, points_x + 7, points_y + 7))
+        taken += [Box(ends_x[0], points_y - 2, ends_x[1], points_y + 2)] if ends_x else []
+        taken += [Box(points_x - 2, ends_y[0], points_x + 2, ends_y[1])] if ends_y else []
     names = shortened([point.name for point in points], width * 0.42, 13)
     requests = []
     for point, name in zip(points, names, strict=True):
-        spots = [*around(across(point.x), up(point.y)), *_past_arms(point, across, up)]
+        # Spots beyond the ends of the cross, and just above and below its arms.
+        past_arms_x, past_arms_y = across(point.x), up(point.y)
+        past_arms_found = []
+        if point.ends_x:
+            past_arms_found.append(Spot(across(point.ends_x[1]) + 6, past_arms_y + 4, "start"))
+        if point.ends_y:
+            past_arms_found.append(Spot(past_arms_x, up(point.ends_y[1]) - 6, "middle"))
+        spots = [
+            *around(across(point.x), up(point.y)),
+            *[
+                *past_arms_found,
+                Spot(past_arms_x + 9, past_arms_y - 8, "start"),
+                Spot(past_arms_x + 9, past_arms_y + 17, "start"),
+                Spot(past_arms_x - 9, past_arms_y - 8, "end"),
+            ],
+        ]
         requests.append(Request((name, point.note) if point.note else (name,), tuple(spots)))
     found = placed(requests, taken, Box(30, _TOP - 14, width, up(0) - 2))
     texts: list[svg.Element] = []
     for point, name, spot in zip(points, names, found, strict=True):
         texts += judge_marks(point.at, _label(point, name, spot, across(point.x), up(point.y)))
-    return [*crosses, *marks, *texts]
-
-
-def _past_arms(point: MapPoint, across: Scale, up: Scale) -> list[Spot]:
-    """Spots beyond the ends of the cross, and just above and below its arms."""
-    x, y = across(point.x), up(point.y)
-    found = []
-    if point.ends_x:
-        found.append(Spot(across(point.ends_x[1]) + 6, y + 4, "start"))
-    if point.ends_y:
-        found.append(Spot(x, up(point.ends_y[1]) - 6, "middle"))
-    return [*found, Spot(x + 9, y - 8, "start"), Spot(x + 9, y + 17, "start"), Spot(x - 9, y - 8, "end")]
+    parts += [*crosses, *marks, *texts]
+    return Panel(width, height, tuple(parts))
 
 
 def _label(point: MapPoint, name: str, spot: Spot, x: float, y: float) -> list[svg.Element]:
@@ -132,7 +128,12 @@ class Operating:
 
 def segment(base: Operating, strict: Operating, at: int, width: float, height: float = 320.0) -> Panel:
     """From the base instruction (filled) to the strict one (empty), both with their intervals."""
-    across, up = _scales(base, strict, width, height)
+    xs = [end for p in (base, strict) for end in (p.x, *(p.ends_x or ()))]
+    ys = [end for p in (base, strict) for end in (p.y, *(p.ends_y or ()))]
+    right = min(1.0, max(0.2, math.ceil(max(xs) * 10 - 1e-9) / 10))
+    right = right if right <= 0.6 else math.ceil(right * 5 - 1e-9) / 5
+    bottom = min(0.8, max(0.0, math.floor(min(ys) * 5 + 1e-9) / 5))
+    across, up = Scale(0, right, 44, width - 24), Scale(bottom, 1, height - _SEGMENT_FOOT, _SEGMENT_TOP)
     parts: list[svg.Element] = [label(0, 16, "↑ Picks the better text, one requirement apart", "tk")]
     low, high = round(up.low * 5), 5
     for k in range(low, high + 1):
@@ -152,15 +153,6 @@ def segment(base: Operating, strict: Operating, at: int, width: float, height: f
     parts.append(label(width - 14, height - 8, f"{head} →", "tk", "end"))
     parts += _segment_points((base, strict), at, across, up, width)
     return Panel(width, height, tuple(parts))
-
-
-def _scales(base: Operating, strict: Operating, width: float, height: float) -> tuple[Scale, Scale]:
-    xs = [end for p in (base, strict) for end in (p.x, *(p.ends_x or ()))]
-    ys = [end for p in (base, strict) for end in (p.y, *(p.ends_y or ()))]
-    right = min(1.0, max(0.2, math.ceil(max(xs) * 10 - 1e-9) / 10))
-    right = right if right <= 0.6 else math.ceil(right * 5 - 1e-9) / 5
-    bottom = min(0.8, max(0.0, math.floor(min(ys) * 5 + 1e-9) / 5))
-    return Scale(0, right, 44, width - 24), Scale(bottom, 1, height - _SEGMENT_FOOT, _SEGMENT_TOP)
 
 
 def _segment_points(

@@ -61,18 +61,16 @@ def mark(x: float, y: float, at: int, size: float = 6.0, *, empty: bool = False)
     kind = f"open {hue}l" if empty else f"{hue} gap"
     if shape == "circle":
         return [svg.Circle(cx=num(x), cy=num(y), r=num(size), class_=kind.split())]
-    return [path(_outline(shape, x, y, size), kind)]
-
-
-def _outline(shape: Shape, x: float, y: float, size: float) -> str:
     if shape == "square":
         side = size * 0.9
-        return f"M{x - side:.1f} {y - side:.1f}h{2 * side:.1f}v{2 * side:.1f}h{-2 * side:.1f}z"
-    if shape == "diamond":
+        outline = f"M{x - side:.1f} {y - side:.1f}h{2 * side:.1f}v{2 * side:.1f}h{-2 * side:.1f}z"
+    elif shape == "diamond":
         r = size * 1.25
-        return f"M{x:.1f} {y - r:.1f}l{r:.1f} {r:.1f}l{-r:.1f} {r:.1f}l{-r:.1f} {-r:.1f}z"
-    r = size * 1.1 if shape == "triangle" else -size * 1.1
-    return f"M{x:.1f} {y - r:.1f}l{r:.1f} {1.8 * r:.1f}h{-2 * r:.1f}z"
+        outline = f"M{x:.1f} {y - r:.1f}l{r:.1f} {r:.1f}l{-r:.1f} {r:.1f}l{-r:.1f} {-r:.1f}z"
+    else:
+        r = size * 1.1 if shape == "triangle" else -size * 1.1
+        outline = f"M{x:.1f} {y - r:.1f}l{r:.1f} {1.8 * r:.1f}h{-2 * r:.1f}z"
+    return [path(outline, kind)]
 
 
 def patterns(name: str) -> svg.Defs:
@@ -85,12 +83,7 @@ def _pattern(name: str, directions: int) -> svg.Pattern:
     if directions == 2:
         strokes.append(svg.Line(x1=0, y1=0, x2=5, y2=0, class_=["pl"]))
     return svg.Pattern(
-        id=name,
-        width=5,
-        height=5,
-        patternUnits="userSpaceOnUse",
-        patternTransform=[svg.Rotate(45)],
-        elements=strokes,
+        id=name, width=5, height=5, patternUnits="userSpaceOnUse", patternTransform=[svg.Rotate(45)], elements=strokes
     )
 
 
@@ -122,9 +115,7 @@ _BAR, _ROW = 28.0, 68.0
 @dataclass(frozen=True, slots=True)
 class StackRow:
     """A judge: its pairs by class, in the order of `PARTS`, the words above its bar, and its place among the judges.
-
-    ``strong`` if it is the judge of the page.
-    """
+    ``strong`` if it is the judge of the page."""
 
     name: str
     pairs: tuple[int, ...]
@@ -140,10 +131,30 @@ def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
     room = width - max((text_width(row.head, 12) for row in rows), default=0.0) - 12
     names = shortened([row.name for row in rows], room, 13)
     for row, title in zip(rows, names, strict=True):
+        bar_y = y + 20
+        total = sum(row.pairs)
+        if not total:
+            bar = []
+        else:
+            bar_parts: list[svg.Element] = []
+            labels: list[tuple[float, str]] = []
+            x = 0.5
+            for (_, _, fill), n in zip(PARTS, row.pairs, strict=True):
+                size = (width - 1) * n / total
+                if n:
+                    bar_parts += block(name, x, bar_y, size, _BAR, fill)
+                    labels.append((x + size / 2, count(n)))
+                x += size
+            centres = apart([at for at, _ in labels], [text_width(text, 12) + 6 for _, text in labels], width)
+            bar_parts += [
+                label(at, bar_y + _BAR + 15, text, "tk", "middle")
+                for at, (_, text) in zip(centres, labels, strict=True)
+            ]
+            bar = bar_parts
         drawn = [
             label(0, y + 14, title, "k1t" if row.strong else "tb"),
             label(width, y + 14, row.head, "tk", "end"),
-            *_bar(name, row.pairs, y + 20, width),
+            *bar,
         ]
         parts += judge_marks(row.at, drawn)
         y += _ROW
@@ -160,24 +171,6 @@ def _legend(name: str, width: float, parts: list[svg.Element]) -> float:
         parts += [*block(name, x + 0.5, y + 4.5, 12, 11, fill), label(x + 18, y + 14, word, "tk")]
         x += room
     return y + 30
-
-
-def _bar(name: str, pairs: Sequence[int], y: float, width: float) -> list[svg.Element]:
-    total = sum(pairs)
-    if not total:
-        return []
-    parts: list[svg.Element] = []
-    labels: list[tuple[float, str]] = []
-    x = 0.5
-    for (_, _, fill), n in zip(PARTS, pairs, strict=True):
-        size = (width - 1) * n / total
-        if n:
-            parts += block(name, x, y, size, _BAR, fill)
-            labels.append((x + size / 2, count(n)))
-        x += size
-    centres = apart([at for at, _ in labels], [text_width(text, 12) + 6 for _, text in labels], width)
-    parts += [label(at, y + _BAR + 15, text, "tk", "middle") for at, (_, text) in zip(centres, labels, strict=True)]
-    return parts
 
 
 # Values with their intervals, one below the other on one axis: shares, scores, slopes and differences.
@@ -220,14 +213,24 @@ def dots(rows: Sequence[DotRow], axis: DotAxis, width: float, at: int = 0) -> Pa
         parts.append(label(width, y + 14, fit(row.text, width, 12), "tk", "end"))
         parts += _mark(row, axis, scale, y + 28, at)
         y += _DOTS_ROW
-    parts += _axis(axis, scale, y - 2)
+    axis_y = y - 2
+    axis_parts: list[svg.Element] = [line(scale.left, axis_y, scale.right, axis_y, "axis")]
+    for k in range(round((axis.high - axis.low) / axis.step) + 1):
+        value = axis.low + k * axis.step
+        text = percent(value) if axis.percent else number(value, 2 if axis.step < 0.1 else 1)
+        half = text_width(text, 12) / 2
+        x = scale(value)
+        axis_parts += [
+            line(x, axis_y, x, axis_y + 5, "axis"),
+            label(min(max(x, half), scale.right + 8 - half), axis_y + 19, text, "tk", "middle"),
+        ]
+    parts += axis_parts
     return Panel(width, y + 24, tuple(parts))
 
 
 def axis_of(rows: Sequence[DotRow], *, shares: bool = False, line: float | None = None) -> DotAxis:
-    """An axis that holds every interval. Shares start at 0 and end at the next tenth, differences hold zero.
-
-    It has a width even where all rows are one value.
+    """An axis that holds every interval. Shares start at 0 and end at the next tenth, differences hold zero. It has a
+    width even where all rows are one value.
 
     >>> axis_of([DotRow("a", 0.12, (0.08, 0.19), "")], shares=True)
     DotAxis(low=0.0, high=0.2, step=0.05, percent=True, line=None)
@@ -259,20 +262,6 @@ def _mark(row: DotRow, axis: DotAxis, scale: Scale, y: float, at: int) -> list[s
     if row.ends:
         parts.append(line(scale(row.ends[0]), y, scale(row.ends[1]), y, f"{series(at)[1]}b"))
     return [*parts, *mark(scale(row.value), y, at, 5.5, empty=row.empty)]
-
-
-def _axis(axis: DotAxis, scale: Scale, y: float) -> list[svg.Element]:
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
-    for k in range(round((axis.high - axis.low) / axis.step) + 1):
-        value = axis.low + k * axis.step
-        text = percent(value) if axis.percent else number(value, 2 if axis.step < 0.1 else 1)
-        half = text_width(text, 12) / 2
-        x = scale(value)
-        parts += [
-            line(x, y, x, y + 5, "axis"),
-            label(min(max(x, half), scale.right + 8 - half), y + 19, text, "tk", "middle"),
-        ]
-    return parts
 
 
 TARGET: Final = 0.75
@@ -328,7 +317,33 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
     taken: list[Box] = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
     for curve in found:
         if curve.foot:
-            parts += judge_marks(curve.at, _foot(curve.foot, curve.at, across, up, taken))
+            # The line from the 75 % level to the axis, the interval on the axis, and the words above it.
+            foot = curve.foot
+            hue, x, floor = series(curve.at)[1], across(foot.value), up(0)
+            foot_parts: list[svg.Element] = []
+            if foot.ends:
+                low, high = across(foot.ends[0]), across(foot.ends[1])
+                foot_parts.append(rect(low, floor - 6, high - low, 6, f"{hue}f"))
+            if foot.censored != "right":
+                foot_parts.append(line(x, up(TARGET), x, floor, f"{hue}l"))
+            if foot.censored:
+                turn = -1 if foot.censored == "left" else 1
+                start = x if turn < 0 else x - 14
+                foot_parts.append(
+                    path(
+                        f"M{start:.1f} {floor - 9:.1f}h{turn * 14}m{-turn * 5} -4l{turn * 5} 4l{-turn * 5} 4", f"{hue}l"
+                    )
+                )
+            size = text_width(foot.words, 13)
+            spot = (
+                Spot(x + 10, floor - 14, "start")
+                if x + 10 + size < across.right + 10
+                else Spot(x - 10, floor - 14, "end")
+            )
+            foot_parts.append(label(spot.x, spot.y, foot.words, f"{hue}t halo", spot.anchor))
+            left = spot.x if spot.anchor == "start" else spot.x - size
+            taken.append(Box(left, spot.y - 12, left + size, spot.y + 4))
+            parts += judge_marks(curve.at, foot_parts)
     for curve in reversed(found):
         drawn = _curve(curve, across, up, strong=curve is found[0], bars=len(found) <= BARRED, taken=taken)
         parts += judge_marks(curve.at, drawn)
@@ -358,29 +373,6 @@ def _steps(found: Sequence[Curve], across: Scale, height: float) -> list[svg.Ele
             line(x, height - _FOOT, x, height - _FOOT + 5, "axis"),
             label(x, height - _FOOT + 19, text, "tk", "middle"),
         ]
-    return parts
-
-
-def _foot(foot: Foot, at: int, across: Scale, up: Scale, taken: list[Box]) -> list[svg.Element]:
-    """The line from the 75 % level to the axis, the interval on the axis, and the words above it."""
-    hue, x, floor = series(at)[1], across(foot.value), up(0)
-    parts: list[svg.Element] = []
-    if foot.ends:
-        low, high = across(foot.ends[0]), across(foot.ends[1])
-        parts.append(rect(low, floor - 6, high - low, 6, f"{hue}f"))
-    if foot.censored != "right":
-        parts.append(line(x, up(TARGET), x, floor, f"{hue}l"))
-    if foot.censored:
-        turn = -1 if foot.censored == "left" else 1
-        start = x if turn < 0 else x - 14
-        parts.append(
-            path(f"M{start:.1f} {floor - 9:.1f}h{turn * 14}m{-turn * 5} -4l{turn * 5} 4l{-turn * 5} 4", f"{hue}l")
-        )
-    size = text_width(foot.words, 13)
-    spot = Spot(x + 10, floor - 14, "start") if x + 10 + size < across.right + 10 else Spot(x - 10, floor - 14, "end")
-    parts.append(label(spot.x, spot.y, foot.words, f"{hue}t halo", spot.anchor))
-    left = spot.x if spot.anchor == "start" else spot.x - size
-    taken.append(Box(left, spot.y - 12, left + size, spot.y + 4))
     return parts
 
 

@@ -26,11 +26,8 @@ _MARKS: Final[Mapping[Level, tuple[str, str]]] = {"headline": ("S", "tint4"), "q
 
 
 def heat(name: str, agents: Sequence[str], cells: Mapping[tuple[int, int], Level], title: str, desc: str) -> str:
-    """One score at phone width; three stand side by side on a screen.
-
-    ``cells`` are levels by (row, column): the agent of the row scores above that of the column. A pair without a cell
-    either way is hatched.
-    """
+    """One score at phone width; three stand side by side on a screen. ``cells`` are levels by (row, column): the agent
+    of the row scores above that of the column. A pair without a cell either way is hatched."""
     size = len(agents)
     names = min(128.0, 36 + max((text_width(agent, 12) for agent in agents), default=0))
     side = min((NARROW - names) / max(size, 1), 52.0)
@@ -90,10 +87,7 @@ def bar_table(
     name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str = "numbers"
 ) -> tuple[str, str]:
     """The figure for a screen and for a phone. All bars share one scale, a full column is 100 %; rows count ``of``."""
-    return _wide(f"{name}-w", columns, rows, title, desc, of), _narrow(f"{name}-n", columns, rows, title, desc)
-
-
-def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str) -> str:
+    wide_name = f"{name}-w"
     left, gap = 250.0, 14.0
     width = (WIDE - left) / max(len(columns), 1)
     reach = width - gap - 48
@@ -110,7 +104,7 @@ def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str,
         parts.append(line(0, y, WIDE, y, "rule" if row.total else "hair"))
         y += 4 if row.total else 0
     parts += [line(left + at * width, 24, left + at * width, y, "hair") for at in range(len(columns))]
-    return frame(name, title, desc, (WIDE, y + 4), parts, "wide")
+    return frame(wide_name, title, desc, (WIDE, y + 4), parts, "wide"), _narrow(f"{name}-n", columns, rows, title, desc)
 
 
 def _narrow(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str) -> str:
@@ -149,9 +143,7 @@ _BAR = 30.0
 @dataclass(frozen=True, slots=True)
 class RankRow:
     """One agent: the share of resamples in which it takes each rank, the first one first; None where not shown.
-
-    ``place`` is the supported rank, whose bar is filled as its ``level`` says.
-    """
+    ``place`` is the supported rank, whose bar is filled as its ``level`` says."""
 
     title: str
     shares: tuple[float, ...] | None
@@ -317,10 +309,8 @@ _TOP, _BOTTOM = 34.0, 190.0
 def scan_line(
     name: str, points: Sequence[tuple[float, float]], chosen: float, terse: float, title: str, desc: str
 ) -> tuple[str, str]:
-    """The figure for half a screen and for a phone. ``points`` are (words, difference), by words.
-
-    A solid line marks the chosen split, a dashed one the length below which the plan calls a text terse.
-    """
+    """The figure for half a screen and for a phone. ``points`` are (words, difference), by words. A solid line marks
+    the chosen split, a dashed one the length below which the plan calls a text terse."""
     wide = _scan(f"{name}-w", points, chosen, terse, (title, desc), float(HALF), "wide")
     return wide, _scan(f"{name}-n", points, chosen, terse, (title, desc), float(NARROW), "narrow")
 
@@ -336,7 +326,14 @@ def _scan(
 ) -> str:
     lengths, gaps = [x for x, _ in points], [y for _, y in points]
     across = Scale(min(*lengths, terse, chosen) - 1, max(*lengths, terse, chosen) + 1, 44, width - 12)
-    low, high, step = _ends(gaps)
+    ends_low, ends_high = min(0.0, *gaps), max(0.0, *gaps)
+    reach = max(ends_high - ends_low, 0.1)
+    ends_step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 5), reach)
+    low, high, step = (
+        math.floor(ends_low / ends_step) * ends_step,
+        math.ceil(ends_high / ends_step) * ends_step,
+        ends_step,
+    )
     up = Scale(low, high, _BOTTOM, _TOP)
     parts: list[svg.Element] = []
     for at in range(round(low / step), round(high / step) + 1):
@@ -370,13 +367,6 @@ def _heads(across: Scale, chosen: float, terse: float, width: float) -> list[svg
     return found
 
 
-def _ends(values: Sequence[float]) -> tuple[float, float, float]:
-    low, high = min(0.0, *values), max(0.0, *values)
-    reach = max(high - low, 0.1)
-    step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 5), reach)
-    return math.floor(low / step) * step, math.ceil(high / step) * step, step
-
-
 # The histories of one asset class: every instrument thin, the equal-weight index bold, both from 100 on a log axis.
 
 
@@ -395,7 +385,15 @@ def class_panel(
         rect(across(first), _CLASSES_TOP, across(last) - across(first), _CLASSES_BOTTOM - _CLASSES_TOP, "shade")
         for first, last in shaded
     ]
-    for value in _ticks(10 ** float(ends.min()), 10 ** float(ends.max())):
+    # Round values on a log axis, 100 among them and at most six.
+    low = 10 ** float(ends.min())
+    high = 10 ** float(ends.max())
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 1.2, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,)):
+        found = [step * 10**decade for decade in decades for step in steps if low <= step * 10**decade <= high]
+        if len({*found, 100}) <= 6:
+            break
+    for value in sorted({*found, 100}):
         y = up(math.log10(value))
         parts.append(line(_LEFT, y, NARROW - 8, y, "axis" if value == 100 else "hair"))
         parts.append(label(_LEFT - 6, y + 4, count(round(value)), "tk", "end"))
@@ -411,20 +409,6 @@ def class_panel(
 def _moves(xs: Floats, values: Floats, up: Scale) -> str:
     there = np.flatnonzero(np.isfinite(values))
     return drawn(xs[there], [up(math.log10(value)) for value in values[there].tolist()]) if there.size > 1 else ""
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Round values on a log axis, 100 among them and at most six.
-
-    >>> _ticks(40, 900), _ticks(0.5, 40000)
-    ([50, 100, 200, 500], [1, 10, 100, 1000, 10000])
-    """
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1, 1.2, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,)):
-        found = [step * 10**decade for decade in decades for step in steps if low <= step * 10**decade <= high]
-        if len({*found, 100}) <= 6:
-            break
-    return sorted({*found, 100})
 
 
 BINS: Final = (-0.3, -0.1, 0.1, 0.3, 0.5, 0.7)
@@ -492,7 +476,19 @@ def _map(
         parts.append(label(ends + 6, top + wide * side / 2 + 4, fit(one, room, 12), "tk"))
         start += wide
     bottom = _CORRELATION_TOP + size * side
-    return frame(name, *words, (width, bottom + 46), [*parts, *_legend(name, bottom + 14, width)], kind)
+    # The tints with the values that they begin at.
+    legend: list[svg.Element] = []
+    y = bottom + 14
+    step = width / len(_KINDS)
+    legend_words = [f"< {number(BINS[0], 1)}", *(number(low, 1) for low in BINS)]
+    for at, (legend_kind, text) in enumerate(zip(_KINDS, legend_words, strict=True)):
+        legend.append(
+            rect(
+                at * step, y, step - 3, 12, legend_kind or "r0", f"url(#{name}-h)" if legend_kind == _HATCHED else None
+            )
+        )
+        legend.append(label(at * step, y + 27, text, "tk"))
+    return frame(name, *words, (width, bottom + 46), [*parts, *legend], kind)
 
 
 def _cells(name: str, values: Floats, side: float, *, first: int) -> Iterator[svg.Element]:
@@ -513,12 +509,3 @@ def _cells(name: str, values: Floats, side: float, *, first: int) -> Iterator[sv
         if found:
             fill = f"url(#{name}-h)" if kind == _HATCHED else None
             yield svg.Path(class_=[kind], fill=fill, extra={"d": "".join(found)})
-
-
-def _legend(name: str, y: float, width: float) -> Iterator[svg.Element]:
-    """The tints with the values that they begin at."""
-    step = width / len(_KINDS)
-    words = [f"< {number(BINS[0], 1)}", *(number(low, 1) for low in BINS)]
-    for at, (kind, text) in enumerate(zip(_KINDS, words, strict=True)):
-        yield rect(at * step, y, step - 3, 12, kind or "r0", f"url(#{name}-h)" if kind == _HATCHED else None)
-        yield label(at * step, y + 27, text, "tk")

@@ -35,11 +35,9 @@ _PAD: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class DeltaRow:
-    """One difference. ``value`` is None where ``note`` says why it has no number, or that it is withheld.
-
-    ``band`` is the range that the rule calls no difference, ``cut`` a line with its label beyond which it fails;
-    ``shown`` are the numbers at the right, ``note`` the words below the mark.
-    """
+    """One difference. ``value`` is None where ``note`` says why it has no number, or that it is withheld. ``band`` is
+    the range that the rule calls no difference, ``cut`` a line with its label beyond which it fails; ``shown`` are the
+    numbers at the right, ``note`` the words below the mark."""
 
     title: str
     shown: str
@@ -66,7 +64,15 @@ def _deltas(name: str, rows: Sequence[DeltaRow], title: str, desc: str, width: f
     for row in rows:
         parts += _row(name, row, scale, y, width)
         y += _ROW
-    parts += _axis(scale, step, y + 2)
+    axis_y = y + 2
+    axis_parts: list[svg.Element] = [line(scale.left, axis_y, scale.right, axis_y, "axis")]
+    for at in range(round(scale.low / step), round(scale.high / step) + 1):
+        x = scale(at * step)
+        text = number(at * step, 2 if step < 0.1 else 1)
+        half = text_width(text, 12) / 2
+        anchor_x = min(max(x, half), scale.right + _PAD - half)
+        axis_parts += [line(x, axis_y, x, axis_y + 5, "axis"), label(anchor_x, axis_y + 19, text, "tk", "middle")]
+    parts += axis_parts
     return frame(name, title, desc, (width, y + 26), parts, kind)
 
 
@@ -81,17 +87,6 @@ def _axis_of(rows: Sequence[DeltaRow]) -> tuple[float, float, float]:
     step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 6), reach)
     first, last = math.floor(low / step - 0.1), math.ceil(high / step + 0.1)
     return first * step, last * step, step
-
-
-def _axis(scale: Scale, step: float, y: float) -> list[svg.Element]:
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
-    for at in range(round(scale.low / step), round(scale.high / step) + 1):
-        x = scale(at * step)
-        text = number(at * step, 2 if step < 0.1 else 1)
-        half = text_width(text, 12) / 2
-        anchor_x = min(max(x, half), scale.right + _PAD - half)
-        parts += [line(x, y, x, y + 5, "axis"), label(anchor_x, y + 19, text, "tk", "middle")]
-    return parts
 
 
 def _row(name: str, row: DeltaRow, scale: Scale, y: float, width: float) -> list[svg.Element]:
@@ -147,10 +142,8 @@ class Gates:
 @dataclass(frozen=True, slots=True)
 class ForestRow:
     """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond.
-
     Where a format of its own decides the gate, ``by`` says its kappa and name and ``gating`` is that kappa. ``within``
-    are the kappas within all formats that have a gate.
-    """
+    are the kappas within all formats that have a gate."""
 
     title: str
     value: float | None
@@ -171,7 +164,39 @@ class ForestRow:
 
 def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> tuple[str, str]:
     """The figure for a screen and for a phone. Thick bar: the jackknife; thin line below: the bootstrap."""
-    return _wide(f"{name}-w", rows, gates, title, desc), _narrow(f"{name}-n", rows, gates, title, desc)
+    wide_name = f"{name}-w"
+    scale = Scale(_low_end(rows), 1.0, 196, 676)
+    bottom = _TOP + _FOREST_ROW * len(rows) + (12 if (len(rows) > 1 and any(row.pooled for row in rows)) else 0)
+    parts: list[svg.Element] = [
+        hatch(f"{wide_name}-h"),
+        *_bands(wide_name, scale, gates, _TOP, bottom),
+        *_gate_heads(scale, gates),
+    ]
+    heads = (gates.sign, "jackknife", "bootstrap", "agreement")
+    parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
+    y = _TOP + _FOREST_ROW / 2
+    for row in rows:
+        parts += [label(0, y + 4.5, fit(row.title, 186, 13), "tb" if row.pooled else ""), *_mark(row, scale, y, 7)]
+        numbers_y = y + 4.5
+        if row.value is None:
+            numbers = [label(_COLUMNS[0], numbers_y, "no number", "tk"), *_gate(row, numbers_y, "tb")]
+        else:
+            texts = (number(row.value), _range(row.interval), _range(row.bootstrap))
+            numbers_parts: list[svg.Element] = [
+                label(x, numbers_y, text, "tb" if row.pooled and not at else ("" if not at else "t2"))
+                for at, (x, text) in enumerate(zip(_COLUMNS, texts, strict=False))
+            ]
+            gate = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
+            numbers = [*numbers_parts, *_gate(row, numbers_y, gate)]
+        parts += numbers
+        y += _FOREST_ROW
+        if row.pooled and len(rows) > 1:
+            parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
+            y += 12
+    parts += _forest_axis(scale, bottom)
+    return frame(wide_name, title, desc, (WIDE, bottom + 26), parts, "wide"), _narrow(
+        f"{name}-n", rows, gates, title, desc
+    )
 
 
 def _low_end(rows: Sequence[ForestRow]) -> float:
@@ -182,34 +207,16 @@ def _low_end(rows: Sequence[ForestRow]) -> float:
     return max(math.floor(min(ends) * 5) / 5, -1.0)
 
 
-def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> str:
-    scale = Scale(_low_end(rows), 1.0, 196, 676)
-    bottom = _TOP + _FOREST_ROW * len(rows) + (12 if _has_pool(rows) else 0)
-    parts: list[svg.Element] = [
-        hatch(f"{name}-h"),
-        *_bands(name, scale, gates, _TOP, bottom),
-        *_gate_heads(scale, gates),
-    ]
-    heads = (gates.sign, "jackknife", "bootstrap", "agreement")
-    parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
-    y = _TOP + _FOREST_ROW / 2
-    for row in rows:
-        parts += [label(0, y + 4.5, fit(row.title, 186, 13), "tb" if row.pooled else ""), *_mark(row, scale, y, 7)]
-        parts += _numbers(row, y + 4.5)
-        y += _FOREST_ROW
-        if row.pooled and len(rows) > 1:
-            parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
-            y += 12
-    parts += _forest_axis(scale, bottom)
-    return frame(name, title, desc, (WIDE, bottom + 26), parts, "wide")
-
-
 def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> str:
     scale = Scale(_low_end(rows), 1.0, 13, 342)
     parts: list[svg.Element] = [hatch(f"{name}-h"), *_gate_heads(scale, gates, short=True)]
     y = 50.0
     for row in rows:
-        figures = _short_numbers(row)
+        if row.value is None:
+            figures = "no number"
+        else:
+            shown = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
+            figures = shown if row.status == "publish" or row.by else f"{shown} {_word(row)}"
         parts += [
             label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), "tb" if row.pooled else ""),
             label(NARROW, y + 13, figures, "tk", "end"),
@@ -221,10 +228,6 @@ def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc
         y += 54
     parts += _forest_axis(scale, y - 4)
     return frame(name, title, desc, (NARROW, y + 22), parts, "narrow")
-
-
-def _has_pool(rows: Sequence[ForestRow]) -> bool:
-    return len(rows) > 1 and any(row.pooled for row in rows)
 
 
 def _bands(name: str, scale: Scale, gates: Gates, top: float, bottom: float) -> list[svg.Element]:
@@ -271,35 +274,22 @@ def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Eleme
     if row.gating is not None:
         x = scale(row.gating)
         parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{row.kind}l")]
-    return parts + _point(row, scale(row.value), y, size)
-
-
-def _point(row: ForestRow, x: float, y: float, size: float) -> list[svg.Element]:
+    point_x = scale(row.value)
     if row.pooled:
         r = size + 1.5
-        whole = f"M{x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
-        half = f"M{x:.1f} {y - r:.1f}v{2 * r}l{-r} {-r}z"
+        whole = f"M{point_x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
+        half = f"M{point_x:.1f} {y - r:.1f}v{2 * r}l{-r} {-r}z"
     else:
         r = size - 1
-        whole = f"M{x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z"
-        half = f"M{x - r:.1f} {y - r:.1f}h{r}v{2 * r}h{-r}z"
+        whole = f"M{point_x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z"
+        half = f"M{point_x - r:.1f} {y - r:.1f}h{r}v{2 * r}h{-r}z"
     if row.kind == "mh":
-        return [path(whole, "mh gap")]
-    if row.kind == "mq":
-        return [path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")]
-    return [path(whole, "open gap"), path(whole, "open mns")]
-
-
-def _numbers(row: ForestRow, y: float) -> list[svg.Element]:
-    if row.value is None:
-        return [label(_COLUMNS[0], y, "no number", "tk"), *_gate(row, y, "tb")]
-    texts = (number(row.value), _range(row.interval), _range(row.bootstrap))
-    parts: list[svg.Element] = [
-        label(x, y, text, "tb" if row.pooled and not at else ("" if not at else "t2"))
-        for at, (x, text) in enumerate(zip(_COLUMNS, texts, strict=False))
-    ]
-    gate = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
-    return [*parts, *_gate(row, y, gate)]
+        point = [path(whole, "mh gap")]
+    elif row.kind == "mq":
+        point = [path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")]
+    else:
+        point = [path(whole, "open gap"), path(whole, "open mns")]
+    return parts + point
 
 
 def _word(row: ForestRow) -> str:
@@ -319,13 +309,6 @@ def _range(pair: tuple[float, float] | None) -> str:
     return span(*pair) if pair else "none"
 
 
-def _short_numbers(row: ForestRow) -> str:
-    if row.value is None:
-        return "no number"
-    shown = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
-    return shown if row.status == "publish" or row.by else f"{shown} {_word(row)}"
-
-
 # Where scores lie on the scale: a box for honest records, one dot a text for a control cell.
 
 DOTS: Final = 60
@@ -334,10 +317,8 @@ DOTS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SpreadRow:
-    """One distribution on the scale: ``values`` are dots, ``box`` its quartiles with the median between.
-
-    Neither: the row is withheld or not measured, and ``note`` says which.
-    """
+    """One distribution on the scale: ``values`` are dots, ``box`` its quartiles with the median between. Neither: the
+    row is withheld or not measured, and ``note`` says which."""
 
     title: str
     shown: str
@@ -367,29 +348,27 @@ def _spreads(
             label(width, y + 14, row.shown, "tk", "end"),
             label(0, y + 57, fit(row.note, width, 12), "tk"),
         ]
-        parts += _marks(name, row, scale, y + 31, width)
+        marks_y = y + 31
+        if row.box is None and not row.values:
+            parts.append(rect(1, marks_y - 10, width - 2, 20, "void", f"url(#{name}-h)"))
+        else:
+            parts.append(line(scale.left, marks_y, scale.right, marks_y, "hair"))
+            if row.values:
+                # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
+                heights = (marks_y - 6 + 3 * (at % 5) for at in range(DOTS))
+                dots = zip(thinned(row.values), heights, strict=False)
+                parts.append(path("".join(f"M{num(scale(v))} {num(at)}h0" for v, at in dots), "dots"))
+            if row.box is not None:
+                low, middle, high = (scale(value) for value in row.box)
+                if not row.values:
+                    parts.append(rect(low, marks_y - 8, high - low, 16, "quart"))
+                parts.append(line(middle, marks_y - 11, middle, marks_y + 11, "gs"))
         y += _ROW
     parts.append(line(scale.left, y + 2, scale.right, y + 2, "axis"))
     for mark in scale_ticks(*ends):
         x, text = scale(mark), f"{mark:g}".replace("-", MINUS)
         parts += [line(x, y + 2, x, y + 7, "axis"), label(x, y + 21, text, "tk", "middle")]
     return frame(name, *words, (width, y + 26), parts, kind)
-
-
-def _marks(name: str, row: SpreadRow, scale: Scale, y: float, width: float) -> list[svg.Element]:
-    if row.box is None and not row.values:
-        return [rect(1, y - 10, width - 2, 20, "void", f"url(#{name}-h)")]
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "hair")]
-    if row.values:
-        # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
-        dots = "".join(f"M{num(scale(v))} {num(y - 6 + 3 * (at % 5))}h0" for at, v in enumerate(thinned(row.values)))
-        parts.append(path(dots, "dots"))
-    if row.box is not None:
-        low, middle, high = (scale(value) for value in row.box)
-        if not row.values:
-            parts.append(rect(low, y - 8, high - low, 16, "quart"))
-        parts.append(line(middle, y - 11, middle, y + 11, "gs"))
-    return parts
 
 
 def thinned(values: Sequence[float]) -> Sequence[float]:

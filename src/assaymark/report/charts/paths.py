@@ -1,7 +1,5 @@
 """Histories as small multiples: net asset value above, fall from the peak below, one panel a model, one scale for all.
-
-There is one history per model, so no band is drawn.
-"""
+There is one history per model, so no band is drawn."""
 
 from __future__ import annotations
 
@@ -115,10 +113,8 @@ _DIGITS = 7
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """Paths on one axis of days: the day of each value as it is read, and every line's name with its values.
-
-    ``lines`` are in seven digits, the point left out: only their ratios are read.
-    """
+    """Paths on one axis of days: the day of each value as it is read, and every line's name with its values. ``lines``
+    are in seven digits, the point left out: only their ratios are read."""
 
     days: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
@@ -135,9 +131,8 @@ class Brush:
 
 
 def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush | None:
-    """What can be brushed, or None where a path has fewer than two days.
-
-    Every path has a value for each day and stays above zero.
+    """What can be brushed, or None where a path has fewer than two days. Every path has a value for each day and stays
+    above zero.
 
     >>> import numpy as np
     >>> brush_of(["start", "1 May"], [("Alder", np.array([100.0, 98.5]))])
@@ -145,13 +140,12 @@ def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush 
     """
     if len(days) < 2 or not all(len(nav) == len(days) and float(nav.min()) > 0 for _, nav in lines):
         return None
-    return Brush(tuple(days), tuple((name, _whole(nav)) for name, nav in lines))
-
-
-def _whole(nav: Floats) -> str:
-    """Values as whole numbers, the largest with seven digits."""
-    unit = 10.0 ** (_DIGITS - len(str(int(nav.max())))) if nav.max() >= 1 else 10.0**_DIGITS
-    return " ".join(str(round(float(value) * unit)) for value in nav)
+    # Values as whole numbers, the largest with seven digits.
+    wholes: list[tuple[str, str]] = []
+    for name, nav in lines:
+        unit = 10.0 ** (_DIGITS - len(str(int(nav.max())))) if nav.max() >= 1 else 10.0**_DIGITS
+        wholes.append((name, " ".join(str(round(float(value) * unit)) for value in nav)))
+    return Brush(tuple(days), tuple(wholes))
 
 
 def selection(left: float, right: float, width: float, top: float, bottom: float) -> svg.Rect:
@@ -176,10 +170,8 @@ _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavLine:
-    """Net asset value from the start (its first entry) to the last day, in any unit.
-
-    ``end`` is said beside it, and ``fallen`` beside its drawdown where the figure has several agents.
-    """
+    """Net asset value from the start (its first entry) to the last day, in any unit. ``end`` is said beside it, and
+    ``fallen`` beside its drawdown where the figure has several agents."""
 
     name: str
     nav: Floats
@@ -190,10 +182,8 @@ class NavLine:
 
 @dataclass(frozen=True, slots=True)
 class NavWords:
-    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes.
-
-    ``days`` names the days after the start, in short; without names they are numbered.
-    """
+    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes. ``days`` names the days
+    after the start, in short; without names they are numbered."""
 
     start: str
     fall: str
@@ -204,10 +194,8 @@ class NavWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavChart:
-    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page.
-
-    With ``log`` it has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides.
-    """
+    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page. With ``log`` it
+    has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides."""
 
     name: str
     lines: tuple[NavLine, ...]
@@ -257,25 +245,33 @@ def nav_figure(chart: NavChart, title: str, desc: str) -> tuple[str, str]:
 
 def _drawn(chart: NavChart, box: _Box) -> list[svg.Element]:
     chosen = selection(box.left, box.right, box.width, box.nav[0], box.fall[1])
-    return [chosen, *_values(chart, box), *_falls(chart, box), *_days(chart, box)]
-
-
-# --- the upper panel --------------------------------------------------------------------------------------------------
-
-
-def _values(chart: NavChart, box: _Box) -> list[svg.Element]:
     navs = [100 * one.nav / one.nav[0] for one in chart.lines]
     low, high = min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs)
     marks = steps(low, high, most=6)
     if not chart.log or low <= 0:
-        return _values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], box.nav[1], box.nav[0]))
-    ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
-    axis = Scale(*ends, box.nav[1], box.nav[0])
-    above = [mark for mark in marks if mark > 0]
-    return [
-        svg.G(class_=["lin"], elements=_values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))),
-        svg.G(class_=["log"], elements=_values_on(chart, box, navs, above, lambda value: axis(math.log(value)))),
-    ]
+        values = _values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], box.nav[1], box.nav[0]))
+    else:
+        ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
+        axis = Scale(*ends, box.nav[1], box.nav[0])
+        above = [mark for mark in marks if mark > 0]
+        values = [
+            svg.G(
+                class_=["lin"], elements=_values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
+            ),
+            svg.G(class_=["log"], elements=_values_on(chart, box, navs, above, lambda value: axis(math.log(value)))),
+        ]
+    found: list[svg.Element] = []
+    taken = box.left + text_width(chart.words.start, 12) + 8
+    for day in day_ticks(chart.days):
+        x = box.left + day / max(chart.days, 1) * (box.right - box.left)
+        found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
+        text = chart.words.start
+        if day:
+            text = chart.words.days[day - 1] if chart.words.days else chart.words.ticks(day)
+        if day and x - text_width(text, 12) / 2 < taken:
+            continue
+        found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
+    return [chosen, *values, *_falls(chart, box), *found]
 
 
 def _values_on(
@@ -310,10 +306,8 @@ def _styles(lines: Sequence[NavLine]) -> list[str]:
 
 
 def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Element]:
-    """Names and returns at the line ends, moved apart, with a hairline to what they name.
-
-    Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
-    """
+    """Names and returns at the line ends, moved apart, with a hairline to what they name. Where a name does not fit
+    beside its return it stands above it, as long as there is room for all of them."""
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     bottom = box.nav[1] + _LINE / 2
     wide = any(text_width(f"{one.name} {one.end}", 13) > box.room - 6 for one in chart.lines)
@@ -407,21 +401,6 @@ def day_ticks(days: int) -> tuple[int, ...]:
     return (0, *between, days) if days else (0,)
 
 
-def _days(chart: NavChart, box: _Box) -> list[svg.Element]:
-    found: list[svg.Element] = []
-    taken = box.left + text_width(chart.words.start, 12) + 8
-    for day in day_ticks(chart.days):
-        x = box.left + day / max(chart.days, 1) * (box.right - box.left)
-        found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-        text = chart.words.start
-        if day:
-            text = chart.words.days[day - 1] if chart.words.days else chart.words.ticks(day)
-        if day and x - text_width(text, 12) / 2 < taken:
-            continue
-        found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
-    return found
-
-
 def _moves(nav: Floats, values: Floats, scale: Callable[[float], float], box: _Box) -> str:
     """A path through values on the axis of days, thinned to what can be seen."""
     kept = thinned(nav, box.points)
@@ -439,7 +418,8 @@ _HEIGHT = 128.0
 def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title: str, desc: str) -> str:
     """The chart at phone width; three stand side by side on a screen."""
     low, high = min(closes), max(closes)
-    digits = _digits(low, high)
+    # As many decimals as it takes to tell the lowest from the highest, at least two.
+    digits = next((digits for digits in (2, 3) if high - low >= 2 * 10.0**-digits), 4)
     texts = [number(low, digits), number(high, digits)]
     left = max(text_width(text, 12) for text in texts) + 8
     slack = (high - low) * 0.04 or 1.0
@@ -451,24 +431,14 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
             label(left - 8, up(value) + 4, text, "tk", "end"),
         ]
     points = [(round(across(at), 1), round(up(price), 1)) for at, price in enumerate(closes)]
+    steps = (f"{num(x - before_x)} {num(y - before_y)}" for (before_x, before_y), (x, y) in pairwise(points))
     parts += [
-        path(_price_moves(points), "curve"),
+        path(f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(steps), "curve"),
         path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"),
         label(left, _HEIGHT - 6, ends[0], "tk"),
         label(NARROW - 8, _HEIGHT - 6, ends[1], "tk", "end"),
     ]
     return frame(name, title, desc, (NARROW, _HEIGHT), parts, "both")
-
-
-def _digits(low: float, high: float) -> int:
-    """As many decimals as it takes to tell the lowest from the highest, at least two."""
-    return next((digits for digits in (2, 3) if high - low >= 2 * 10.0**-digits), 4)
-
-
-def _price_moves(points: Sequence[tuple[float, float]]) -> str:
-    """A line in steps from point to point, which is shorter than in places."""
-    steps = (f"{num(x - before_x)} {num(y - before_y)}" for (before_x, before_y), (x, y) in pairwise(points))
-    return f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(steps)
 
 
 _WIDTH, _HISTORY_HEIGHT, _LEFT = 262.0, 176.0, 34.0
@@ -507,55 +477,50 @@ def history_panels(found: HistorySet) -> tuple[str, tuple[str, ...]]:
     if found.baseline is not None:
         moves = _history_moves(found.baseline, 100 * found.baseline, up)
         shared = f'<svg class="sprite" aria-hidden="true"><path id="{found.name}-b" d="{moves}"/></svg>'
-    panels = tuple(
-        _panel(f"{found.name}-{at}", one, found, lines, (up, down)) for at, one in enumerate(found.histories, 1)
-    )
+    panel_list: list[str] = []
+    for at, one in enumerate(found.histories, 1):
+        name = f"{found.name}-{at}"
+        scales = (up, down)
+        panel_up, panel_down = scales
+        fall = falls(one.nav)
+        parts: list[svg.Element] = [selection(_LEFT, _WIDTH, _WIDTH, _NAV[0], _FALL[1])]
+        for step in lines:
+            parts.append(line(_LEFT, panel_up(step), _WIDTH, panel_up(step), "axis" if step == 100 else "hair"))
+            parts.append(label(_LEFT - 6, panel_up(step) + 4, number(step, 0), "tk", "end"))
+        if found.baseline is not None:
+            parts.append(svg.Use(href=f"#{found.name}-b", class_=["eqw"]))
+        parts.append(path(_history_moves(one.nav, 100 * one.nav, panel_up), "nav"))
+        zero, edge = panel_down(0), panel_down(found.tolerance)
+        panel_moves = _history_moves(one.nav, -fall, panel_down)
+        # The number below the deepest point, and below the limit where it would stand on its line.
+        deepest_at = int(fall.argmin())
+        text = percent_fall(float(fall[deepest_at]))
+        x = _LEFT + deepest_at / max(len(fall) - 1, 1) * (_WIDTH - _LEFT)
+        half = text_width(text, 12) / 2
+        y = panel_down(-float(fall[deepest_at])) + 14
+        if edge - 3 < y < edge + 14:
+            y = edge + 14
+        parts += [
+            path(
+                f"M{_LEFT:g} {zero:g}V{num(panel_down(-fall[0]))}{panel_moves[panel_moves.index('l') :]}V{zero:g}z",
+                "fall",
+            ),
+            path(panel_moves, "nav thin"),
+            line(_LEFT, zero, _WIDTH, zero, "axis"),
+            line(_LEFT, edge, _WIDTH, edge, "gd"),
+            label(_LEFT - 6, zero + 4, "0", "tk", "end"),
+            label(_LEFT - 6, edge + 4, number(-100 * found.tolerance, 0), "tb tk", "end"),
+            label(min(max(x, _LEFT + half + 4), _WIDTH - half), y, text, "tb tk halo", "middle"),
+        ]
+        title = f"{one.model}: net asset value and fall from the peak"
+        end, desc_deepest = 100 * float(one.nav[-1]), float(falls(one.nav).min())
+        said = f"Ends at {number(end, 1)} of 100; deepest fall {percent_fall(desc_deepest)}, limit "
+        said += percent(found.tolerance)
+        if found.baseline is not None:
+            said += f"; equal weight ends at {number(100 * float(found.baseline[-1]), 1)}"
+        panel_list.append(frame(name, title, said + ".", (_WIDTH, _HISTORY_HEIGHT), parts, "both"))
+    panels = tuple(panel_list)
     return shared, panels
-
-
-def _panel(name: str, one: History, found: HistorySet, lines: Sequence[float], scales: tuple[Scale, Scale]) -> str:
-    up, down = scales
-    fall = falls(one.nav)
-    parts: list[svg.Element] = [selection(_LEFT, _WIDTH, _WIDTH, _NAV[0], _FALL[1])]
-    for step in lines:
-        parts.append(line(_LEFT, up(step), _WIDTH, up(step), "axis" if step == 100 else "hair"))
-        parts.append(label(_LEFT - 6, up(step) + 4, number(step, 0), "tk", "end"))
-    if found.baseline is not None:
-        parts.append(svg.Use(href=f"#{found.name}-b", class_=["eqw"]))
-    parts.append(path(_history_moves(one.nav, 100 * one.nav, up), "nav"))
-    zero, edge = down(0), down(found.tolerance)
-    moves = _history_moves(one.nav, -fall, down)
-    parts += [
-        path(f"M{_LEFT:g} {zero:g}V{num(down(-fall[0]))}{moves[moves.index('l') :]}V{zero:g}z", "fall"),
-        path(moves, "nav thin"),
-        line(_LEFT, zero, _WIDTH, zero, "axis"),
-        line(_LEFT, edge, _WIDTH, edge, "gd"),
-        label(_LEFT - 6, zero + 4, "0", "tk", "end"),
-        label(_LEFT - 6, edge + 4, number(-100 * found.tolerance, 0), "tb tk", "end"),
-        _deepest(fall, down, edge),
-    ]
-    title = f"{one.model}: net asset value and fall from the peak"
-    return frame(name, title, _desc(one, found), (_WIDTH, _HISTORY_HEIGHT), parts, "both")
-
-
-def _deepest(fall: Floats, down: Scale, edge: float) -> svg.Element:
-    """The number below the deepest point, and below the limit where it would stand on its line."""
-    at = int(fall.argmin())
-    text = percent_fall(float(fall[at]))
-    x = _LEFT + at / max(len(fall) - 1, 1) * (_WIDTH - _LEFT)
-    half = text_width(text, 12) / 2
-    y = down(-float(fall[at])) + 14
-    if edge - 3 < y < edge + 14:
-        y = edge + 14
-    return label(min(max(x, _LEFT + half + 4), _WIDTH - half), y, text, "tb tk halo", "middle")
-
-
-def _desc(one: History, found: HistorySet) -> str:
-    end, deepest = 100 * float(one.nav[-1]), float(falls(one.nav).min())
-    said = f"Ends at {number(end, 1)} of 100; deepest fall {percent_fall(deepest)}, limit {percent(found.tolerance)}"
-    if found.baseline is not None:
-        said += f"; equal weight ends at {number(100 * float(found.baseline[-1]), 1)}"
-    return said + "."
 
 
 def _history_moves(nav: Floats, values: Floats, scale: Scale) -> str:

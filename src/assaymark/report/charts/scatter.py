@@ -66,10 +66,7 @@ def placed(requests: Sequence[Request], taken: Sequence[Box], inside: Box) -> li
     boxes = list(taken)
     found = []
     for request in requests:
-        best = min(
-            request.spots,
-            key=lambda spot: (_cost(request, spot, boxes, inside), request.spots.index(spot)),
-        )
+        best = min(request.spots, key=lambda spot: (_cost(request, spot, boxes, inside), request.spots.index(spot)))
         boxes.append(_box(request, best))
         found.append(best)
     return found
@@ -105,10 +102,8 @@ _LEFT, _TOP, _FOOT = 42.0, 44.0, 46.0
 
 @dataclass(frozen=True, slots=True)
 class StressPoint:
-    """One model or baseline: its Sharpe ratio with interval, and its deepest fall as a positive share.
-
-    ``passes`` is None where no verdict says whether the limit was kept: it is then drawn without a mark for it.
-    """
+    """One model or baseline: its Sharpe ratio with interval, and its deepest fall as a positive share. ``passes`` is
+    None where no verdict says whether the limit was kept: it is then drawn without a mark for it."""
 
     name: str
     sharpe: float
@@ -138,8 +133,20 @@ def _drawn(
     width: float,
     height: float,
 ) -> str:
-    low, high, step = _reach(points, width)
-    top, bottom, depth = _depths(points, tolerance)
+    # Both ends of the axis of Sharpe ratios, and the step of its ticks.
+    ends = [end for p in points for end in (p.low, p.high, p.sharpe) if end is not None]
+    reach_low, reach_high = min(ends, default=0.0), max(ends, default=1.0)
+    pad = max(0.06 * (reach_high - reach_low), 0.1)
+    reach = reach_high - reach_low + 2 * pad
+    most = 8 if width == WIDE else 5
+    reach_step = next((s for s in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if reach / s <= most), reach / most)
+    low, high, step = reach_low - pad, reach_high + pad, reach_step
+    # The shallowest and the deepest percent of the axis, and the step of its ticks.
+    depths = [100 * tolerance, *(100 * p.fall for p in points)]
+    depths_low, depths_high = min(depths), max(depths)
+    depths_pad = max(0.12 * (depths_high - depths_low), 1.5)
+    top, bottom = max(depths_low - depths_pad, 0.0), depths_high + depths_pad
+    depth = next((s for s in (1.0, 2.0, 5.0, 10.0, 20.0) if (bottom - top) / s <= 6), 25.0)
     across, down = Scale(low, high, _LEFT, width - 6), Scale(top, bottom, _TOP, height - _FOOT)
     edge, floor = down(100 * tolerance), height - _FOOT
     parts: list[svg.Element] = [
@@ -181,27 +188,6 @@ def ticks_of(low: float, high: float, step: float) -> list[float]:
     return [step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
-def _reach(points: Sequence[StressPoint], width: float) -> tuple[float, float, float]:
-    """Both ends of the axis of Sharpe ratios, and the step of its ticks."""
-    ends = [end for p in points for end in (p.low, p.high, p.sharpe) if end is not None]
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
-    pad = max(0.06 * (high - low), 0.1)
-    reach = high - low + 2 * pad
-    most = 8 if width == WIDE else 5
-    step = next((s for s in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if reach / s <= most), reach / most)
-    return low - pad, high + pad, step
-
-
-def _depths(points: Sequence[StressPoint], tolerance: float) -> tuple[float, float, float]:
-    """The shallowest and the deepest percent of the axis, and the step of its ticks."""
-    depths = [100 * tolerance, *(100 * p.fall for p in points)]
-    low, high = min(depths), max(depths)
-    pad = max(0.12 * (high - low), 1.5)
-    top, bottom = max(low - pad, 0.0), high + pad
-    step = next((s for s in (1.0, 2.0, 5.0, 10.0, 20.0) if (bottom - top) / s <= 6), 25.0)
-    return top, bottom, step
-
-
 def _marks(
     points: Sequence[StressPoint], across: Scale, down: Scale, taken: list[Box], inside: Box, width: float
 ) -> list[svg.Element]:
@@ -215,7 +201,18 @@ def _marks(
             left, right = across(point.low), across(point.high)
             lines.append(line(left, y, right, y, "wsk dash" if point.baseline else "wsk"))
             taken.append(Box(left, y - 1.5, right, y + 1.5))
-        marks += _mark(point, x, y)
+        # Filled passes; open with a cross fails; a ring alone is undecided. Baselines are diamonds.
+        if point.baseline:
+            r = 6.5
+            kind = "bar1 gap" if point.passes else "open dia"
+            mark = [path(f"M{x:.1f} {y - r:.1f}l{r} {r}l-{r} {r}l-{r}-{r}z", kind)]
+        else:
+            ring = svg.Circle(cx=num(x), cy=num(y), r=6, class_=["mh", "gap"] if point.passes else ["open", "mhs"])
+            if point.passes is not False:
+                mark = [ring]
+            else:
+                mark = [ring, path(f"M{x - 2.6:.1f} {y - 2.6:.1f}l5.2 5.2m0-5.2l-5.2 5.2", "mhs")]
+        marks += mark
         taken.append(Box(x - 7, y - 7, x + 7, y + 7))
     for point, name in zip(points, names, strict=True):
         requests.append(Request((name,), tuple(_spots(point, across, down))))
@@ -250,15 +247,3 @@ def _spots(point: StressPoint, across: Scale, down: Scale) -> list[Spot]:
             found += [Spot(right + 8, y + shift, "start"), Spot(left - 8, y + shift, "end")]
             found += [Spot(x, y + shift + turn * 6, "middle")]
     return found
-
-
-def _mark(point: StressPoint, x: float, y: float) -> list[svg.Element]:
-    """Filled passes; open with a cross fails; a ring alone is undecided. Baselines are diamonds."""
-    if point.baseline:
-        r = 6.5
-        kind = "bar1 gap" if point.passes else "open dia"
-        return [path(f"M{x:.1f} {y - r:.1f}l{r} {r}l-{r} {r}l-{r}-{r}z", kind)]
-    ring = svg.Circle(cx=num(x), cy=num(y), r=6, class_=["mh", "gap"] if point.passes else ["open", "mhs"])
-    if point.passes is not False:
-        return [ring]
-    return [ring, path(f"M{x - 2.6:.1f} {y - 2.6:.1f}l5.2 5.2m0-5.2l-5.2 5.2", "mhs")]

@@ -24,9 +24,7 @@ _NAMES: Final = 8
 @dataclass(frozen=True, slots=True)
 class TierRow:
     """One tier: its names, the level of what separates it, its score from end to end, and what is written beside it.
-
-    Only an agent that is alone in its tier has a ``point``.
-    """
+    Only an agent that is alone in its tier has a ``point``."""
 
     names: tuple[str, ...]
     level: Level
@@ -46,10 +44,8 @@ def tier_chart(
     name: str, rows: Sequence[TierRow], axis: tuple[float, float], title: str, desc: str, *,
     width: float, kind: str, why: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """The tiers of one score from high to low on a common axis.
-
-    ``why`` are the lines that say why nothing may be shown: then the whole plot is hatched and holds names alone.
-    """
+    """The tiers of one score from high to low on a common axis. ``why`` are the lines that say why nothing may be
+    shown: then the whole plot is hatched and holds names alone."""
     roomy = width > 600
     longest = max((text_width(one, 13) for row in rows for one in row.lines), default=0) + 12
     beside = max((text_width(row.said, 13) for row in rows), default=0) + 18
@@ -112,9 +108,8 @@ def _tier(name: str, row: TierRow, scale: Scale, y: float, height: float, roomy:
 @dataclass(frozen=True, slots=True)
 class Strip:
     """Values on an axis beside labelled thresholds: ``cuts`` are (value, label, dashed), ``points`` (value, low, high).
-
-    ``marks`` are the kinds of the points: ``p`` passes, ``q`` conditions, ``n`` fails. ``band`` is where values pass.
-    """
+    ``marks`` are the kinds of the points: ``p`` passes, ``q`` conditions, ``n`` fails. ``band`` is where values
+    pass."""
 
     axis: tuple[float, float]
     cuts: tuple[tuple[float, str, bool], ...]

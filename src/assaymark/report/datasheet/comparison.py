@@ -15,16 +15,25 @@ from assaymark.report.blocks import Block, Inline, Items, Linked, Page, Section,
 from assaymark.report.charts.canvas import label, num, rect
 from assaymark.report.charts.datasheet_axes import small_segment
 from assaymark.report.charts.datasheet_marks import DotRow, Panel, axis_of, dots, small_curve
-from assaymark.report.charts.intervals import JudgeWords, judge_marks, told
-from assaymark.report.datasheet.quantities import title_of
-from assaymark.report.datasheet.reading import SAME, Opened, bounds, comparable, known, shown_name
-from assaymark.report.datasheet.sections import axes_plot, curve_of, operating, parts_plot, scatter_plot, threshold_line
+from assaymark.report.charts.intervals import JudgeWords, judge_marks
+from assaymark.report.datasheet.reading import SAME, Opened, bounds, comparable, known, shown_name, title_of
+from assaymark.report.datasheet.sections import (
+    axes_plot,
+    curve_of,
+    curve_words,
+    operating,
+    parts_plot,
+    scatter_plot,
+    threshold_line,
+)
 from assaymark.report.datasheet.wording import (
     Missing,
     Plot,
     about,
+    capital,
     condition_words,
     interval_words,
+    measured_cells,
     missing_words,
     n_words,
     plot_blocks,
@@ -33,7 +42,7 @@ from assaymark.report.datasheet.wording import (
     value_words,
 )
 from assaymark.report.page import JUDGES
-from assaymark.report.text import counted, interval, listing, p_value, shortened, signed
+from assaymark.report.text import counted, interval, listing, p_value, shortened
 from assaymark.text import clean, count, number, percent, prose, span
 
 # The other questions put to a judge: one text at a time, the same question again, the same instrument as before.
@@ -42,9 +51,6 @@ from assaymark.text import clean, count, number, percent, prose, span
 _OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
 _ROWS: Final = 12
 _LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
-_FLOOR: Final = ("What does it give for nothing?", "Mean score of texts without content")
-_SLOPE: Final = ("What is a requirement worth?", "Score points per requirement met")
-_LENGTH: Final = ("What is length alone worth?", "Score points per 100 words of filler")
 _VERDICTS: Final = {
     "same instrument": "No shift was found",
     "shifted": "The judge has shifted",
@@ -71,36 +77,55 @@ def _section(
     return Section(id, title, answer, (*blocks, *notes(said), *tables))
 
 
+_POINTS: Final = (
+    ("vacuum_score", "What does it give for nothing?", "Mean score of texts without content",
+     "a text without content gets {} points"),
+    ("slope", "What is a requirement worth?", "Score points per requirement met",
+     "a requirement met is worth {} points"),
+    ("verbosity", "What is length alone worth?", "Score points per 100 words of filler",
+     "100 words that say nothing are worth {} points"),
+)  # fmt: skip
+
+
 def pointwise_section(sheet: Opened) -> Section | None:
     """How a rubric judge scores nothing, what a requirement and mere length are worth to it; None if it was not asked.
 
     A datasheet from before length was asked about says nothing of it.
     """
-    names = ("vacuum_score", "slope", "order", "verbosity")
-    floors, slopes, orders, lengths = (list(sheet.every(f"point.{name}")) for name in names)
-    if not any((floors, slopes, orders, lengths)):
+    orders, plots, parts, every = list(sheet.every("point.order")), list[Plot](), [], False
+    for name, title, caption, said in _POINTS:
+        found = list(sheet.every(f"point.{name}"))
+        every = every or bool(found)
+        if not (values := [m.value for m in found if m.value is not None]):
+            continue
+        rows = []
+        for m in found:
+            ends = f" ({span(*both)})" if m.value is not None and (both := bounds(m)) else ""
+            rows.append(DotRow(_dimension(m), m.value, bounds(m), f"{value_words(m)}{ends}"))
+        key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
+        cells = tuple((_dimension(m), *measured_cells(sheet, m)) for m in found)
+        table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
+        plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
+        parts.append(said.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
+    if not every and not orders:
         return None
-    plots = tuple(
-        plot
-        for plot in (
-            _point_plot(sheet, "floor", _FLOOR, floors, None),
-            _point_plot(sheet, "slope", _SLOPE, slopes, 0.0),
-            _point_plot(sheet, "verbosity", _LENGTH, lengths, 0.0),
-        )
-        if plot is not None
-    )
-    rows = [
-        (title_of(m.name), _dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in orders
-    ]
-    heads = ("Quantity", "Dimension", "Estimate", "Interval", "n")
-    return _section(
-        "pointwise",
-        "How does it score one text at a time?",
-        _point_answer(floors, slopes, lengths),
-        plots,
-        Table(heads, tuple(rows), frozenset({2, 3, 4})) if rows else None,
-        (*_order_notes(orders), *_length_notes(lengths)),
-    )
+    answer = f"By dimension, {listing(parts)}." if parts else (
+        "Neither its floor, nor its slope, nor its verbosity is defined.")  # fmt: skip
+    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if m.value is not None]
+    notes_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
+    notes_of += _length_notes(list(sheet.every("point.verbosity")))
+    listed = _quantities(sheet, orders) if orders else None
+    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, notes_of)
+
+
+def _dots(name: str, title: str, caption: str, rows: Sequence[DotRow], table: Table, line: float | None) -> Plot:
+    desc = "; ".join(f"{row.title}: {row.text}" for row in rows)
+    return Plot(name, title, caption, lambda _, width: dots(rows, axis_of(rows, line=line), width), table, desc)
+
+
+def _quantities(sheet: Opened, found: Sequence[Measurement]) -> Table:
+    rows = tuple((title_of(m.name), _dimension(m), *measured_cells(sheet, m)) for m in found)
+    return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
 def people_section(sheet: Opened) -> Section | None:
@@ -108,19 +133,14 @@ def people_section(sheet: Opened) -> Section | None:
     found = [m for name in _PEOPLE for m in sheet.every(f"human.{name}")]
     if not found:
         return None
-    rows = [
-        (title_of(m.name), _dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in found
-    ]
     whole = {m.name: m for m in found if m.labels.get("dimension") == AGGREGATE}
     kappa, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
     answer = "On the overall score not measured."
     if kappa is not None and kappa.value is not None:
         answer = f"On the overall score it agrees with people at κ {value_words(kappa)}"
         answer += "." if two is None or two.value is None else f"; two people agree at {value_words(two)}."
-    heads = ("Quantity", "Dimension", "Estimate", "Interval", "n")
     note = "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
-    table = Table(heads, tuple(rows), frozenset({2, 3, 4}))
-    return _section("people", "Does it grade as people do?", answer, table=table, said=(note,))
+    return _section("people", "Does it grade as people do?", answer, table=_quantities(sheet, found), said=(note,))
 
 
 _PEOPLE: Final = ("kappa", "ceiling", "icc", "bias", "tpr", "tnr")
@@ -154,27 +174,35 @@ def drift_section(sheet: Opened) -> Section | None:
     shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
     if not shifts and verdict is None:
         return None
-    moved = _moved(verdict)
-    told = _drawn(shifts, moved)
-    rows = [_drift_row(m, moved) for m in told]
+    listed = verdict.detail.get("shifted", []) if verdict is not None else []
+    moved = frozenset(map(str, listed)) if isinstance(listed, (list, tuple)) else frozenset()
+
+    def rank(measurement: Measurement) -> tuple[bool, bool, bool]:
+        of = measurement.labels.get("of", "")
+        return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
+
+    def part(measurement: Measurement, key: str) -> str:
+        value = measurement.detail.get(key)
+        return number(float(value), 3) if isinstance(value, (int, float)) else "not given"
+
+    # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
+    chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[DotRow](), list[tuple[str, ...]]()
+    for m in shifts:
+        of, ends, p = m.labels.get("of", ""), bounds(m), m.detail.get("p_holm")
+        title, old, new = of_words(of), part(m, "old"), part(m, "new")
+        if m in chosen:
+            change = value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
+            drawn.append(DotRow(title, m.value, ends, f"{old} to {new}, {change}", of not in moved))
+        holm = p_value(float(p)).removeprefix("p ").removeprefix("= ") if isinstance(p, (int, float)) else "not given"
+        cells.append((title, old, new, *measured_cells(sheet, m)[:2], holm, n_words(m)))
     plots: tuple[Plot, ...] = ()
-    if any(row.value is not None for row in rows):
-        plots = (
-            Plot(
-                name="drift",
-                title="How far has each quantity moved?",
-                caption="New minus old with its interval. Filled: shifted after Holm’s adjustment.",
-                desc="; ".join(f"{row.title}: {row.text}" for row in rows),
-                draw=lambda _, width: dots(rows, axis_of(rows, line=0.0), width),
-                table=Table(
-                    ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n"),
-                    tuple(_drift_cells(sheet, m) for m in shifts),
-                    frozenset(range(1, 7)),
-                ),
-            ),
-        )
-    left = f"The figure draws {len(told)} of {len(shifts)}: all that shifted come first; the table has the rest."
-    said = (left,) if len(told) < len(shifts) else ()
+    if any(row.value is not None for row in drawn):
+        heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
+        table = Table(heads, tuple(cells), frozenset(range(1, 7)))
+        caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
+        plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
+    left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
+    said = (left,) if len(drawn) < len(shifts) else ()
     return _section("drift", "Has the judge changed?", _drift_answer(verdict, moved), plots, said=said)
 
 
@@ -195,58 +223,6 @@ def of_words(of: str) -> str:
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _point_plot(
-    sheet: Opened, name: str, words: tuple[str, str], found: Sequence[Measurement], at_line: float | None
-) -> Plot | None:
-    """What was measured by dimension, under a title and with a caption."""
-    if not any(known(m) for m in found):
-        return None
-    rows = [DotRow(_dimension(m), m.value, bounds(m), _value_and_ends(m)) for m in found]
-    cells = [(_dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in found]
-    title, caption = words
-    return Plot(
-        name=name,
-        title=title,
-        caption=f"{caption}, with intervals over tasks.",
-        desc="; ".join(f"{row.title}: {row.text}" for row in rows),
-        draw=lambda _, width: dots(rows, axis_of(rows, line=at_line), width),
-        table=Table(("Dimension", "Estimate", "Interval", "n"), tuple(cells), frozenset({1, 2, 3})),
-    )
-
-
-def _value_and_ends(measurement: Measurement) -> str:
-    if measurement.value is None:
-        return value_words(measurement)
-    ends = bounds(measurement)
-    return value_words(measurement) + (f" ({span(*ends)})" if ends else "")
-
-
-def _point_answer(floors: Sequence[Measurement], slopes: Sequence[Measurement], lengths: Sequence[Measurement]) -> str:
-    parts = []
-    if (floor := _range(floors)) is not None:
-        parts.append(f"a text without content gets {floor} points")
-    if (slope := _range(slopes)) is not None:
-        parts.append(f"a requirement met is worth {slope} points")
-    if (length := _range(lengths)) is not None:
-        parts.append(f"100 words that say nothing are worth {length} points")
-    said = listing(parts)
-    return f"By dimension, {said}." if said else "Neither its floor, nor its slope, nor its verbosity is defined."
-
-
-def _range(found: Sequence[Measurement]) -> str | None:
-    values = [m.value for m in found if m.value is not None]
-    if not values:
-        return None
-    return number(values[0]) if len(values) == 1 else span(min(values), max(values))
-
-
-def _order_notes(orders: Sequence[Measurement]) -> list[str]:
-    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if m.value is not None]
-    if not told:
-        return []
-    return [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."]
-
-
 def _length_notes(lengths: Sequence[Measurement]) -> list[str]:
     """How to read the worth of length, and in how many pairs of texts none could show."""
     found = [m for m in lengths if m.value is not None]
@@ -264,50 +240,7 @@ def _length_notes(lengths: Sequence[Measurement]) -> list[str]:
 
 
 def _dimension(measurement: Measurement) -> str:
-    text = clean(measurement.labels.get("dimension", "score").replace("_", " "), 60)
-    return text[:1].upper() + text[1:]
-
-
-def _moved(verdict: Measurement | None) -> frozenset[str]:
-    listed = verdict.detail.get("shifted", []) if verdict is not None else []
-    return frozenset(str(name) for name in listed) if isinstance(listed, (list, tuple)) else frozenset()
-
-
-def _drawn(shifts: Sequence[Measurement], moved: frozenset[str]) -> list[Measurement]:
-    """What the figure has room for: what shifted, then the base arm on texts that differ in wording only."""
-
-    def rank(measurement: Measurement) -> tuple[bool, bool, bool]:
-        of = measurement.labels.get("of", "")
-        return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
-
-    chosen = sorted(shifts, key=rank)[:_ROWS]
-    return [m for m in shifts if m in chosen]
-
-
-def _drift_row(measurement: Measurement, moved: frozenset[str]) -> DotRow:
-    of = measurement.labels.get("of", "")
-    ends = bounds(measurement)
-    old, new = (_part(measurement, key) for key in ("old", "new"))
-    change = value_words(measurement) + (f" ({span(*ends, 3)})" if ends else "")
-    return DotRow(of_words(of), measurement.value, ends, f"{old} to {new}, {change}", of not in moved)
-
-
-def _drift_cells(sheet: Opened, measurement: Measurement) -> tuple[str, ...]:
-    p = measurement.detail.get("p_holm")
-    return (
-        of_words(measurement.labels.get("of", "")),
-        _part(measurement, "old"),
-        _part(measurement, "new"),
-        value_words(measurement) if measurement.value is None else sheet.to(measurement, signed(measurement.value, 3)),
-        interval_words(measurement),
-        p_value(float(p)).removeprefix("p ").removeprefix("= ") if isinstance(p, (int, float)) else "not given",
-        n_words(measurement),
-    )
-
-
-def _part(measurement: Measurement, key: str) -> str:
-    value = measurement.detail.get(key)
-    return number(float(value), 3) if isinstance(value, (int, float)) else "not given"
+    return capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
 
 
 def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
@@ -460,21 +393,16 @@ def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
         points = curve_of(sheet, at).points
         return small_curve(points, at, width, _CELL[0]) if points else None
 
-    judges = tuple(
-        JudgeWords(at, s.name, f"{_shares(s)}75 % threshold {threshold_line(s)}") for at, s in enumerate(sheets)
-    )
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     heads = ("Judge", *(f"{step_words(delta)} apart" for delta in steps), "75 % threshold")
-    rows = [(s.name, *(_share(s, delta) for delta in steps), _threshold(s)) for s in sheets]
-    return Plot(
-        name="curves",
-        title=title,
-        caption="Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %.",
-        desc=told(judges),
-        judges=judges,
-        draw=lambda _, width: _grid(sheets, width, one),
-        table=Table(heads, tuple(rows)),
-    )
+    rows = []
+    for sheet in sheets:
+        known_steps = sheet.steps("sensitivity", sheet.base)
+        threshold = sheet.to(sheet.base_one("threshold"), threshold_line(sheet))
+        rows.append((sheet.name, *(_cell(sheet, known_steps.get(delta)) for delta in steps), threshold))
+    caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
+    table = Table(heads, tuple(rows))
+    return Plot("curves", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=curve_words(sheets))
 
 
 def _segments(sheets: Sequence[Opened]) -> Plot | Missing:
@@ -492,16 +420,12 @@ def _segments(sheets: Sequence[Opened]) -> Plot | Missing:
         cells = [f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in (base, strict)]
         rows.append((name, *cells))
     judges = tuple(JudgeWords(at, row[0], f"from {row[1]} to {row[2]}") for at, row in enumerate(rows))
-    return Plot(
-        name="segments",
-        title=title,
-        caption="Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
-        "Filled: ties allowed. Empty: strict.",
-        desc=told(judges),
-        judges=judges,
-        draw=lambda _, width: _grid(sheets, width, one),
-        table=Table(("Judge", "Ties allowed: false preference, picks the better", "Strict"), tuple(rows)),
+    caption = (
+        "Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
+        "Filled: ties allowed. Empty: strict."
     )
+    table = Table(("Judge", "Ties allowed: false preference, picks the better", "Strict"), tuple(rows))
+    return Plot("segments", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
 
 
 def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
@@ -524,52 +448,29 @@ def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
     return Panel(width, height * ((len(sheets) + across - 1) // across), tuple(parts))
 
 
-def _share(sheet: Opened, delta: float) -> str:
-    return _cell(sheet, sheet.steps("sensitivity", sheet.base).get(delta))
-
-
-def _threshold(sheet: Opened) -> str:
-    return sheet.to(sheet.base_one("threshold"), threshold_line(sheet))
-
-
-def _shares(sheet: Opened) -> str:
-    steps = sheet.steps("sensitivity", sheet.base)
-    told = ", ".join(f"{step_words(delta)} {percent(m.value or 0.0)}" for delta, m in steps.items())
-    return f"{told}; " if told else ""
-
-
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
 def _table(sheets: Sequence[Opened]) -> Table:
     """The main quantities, one judge a column; rows that no judge has are left out."""
-    rows = []
-    for name, labels in _COMPARISON_ROWS:
-        found = [_log_or(s, name, labels) for s in sheets]
-        rows.append((_title(name, labels, sheets), found))
-    rows += [(_title(name, labels, sheets), [s.one(name, **labels) for s in sheets]) for name, labels in _UNARMED]
-    # Many judges with a link in every cell would be a page that is too long; their names lead on then.
-    cell = _cell if len(sheets) <= DRAWN else _unlinked
-    kept = [(title, *map(cell, sheets, found)) for title, found in rows if any(known(m) for m in found)]
+    log, kept = all(s.is_log for s in sheets), []
+    for name, labels in (*_COMPARISON_ROWS, *_UNARMED):
+        found = [s.one(name, **labels) for s in sheets]
+        if (name, labels) in _COMPARISON_ROWS:
+            # The pairs of a log are in the row of the decomposed pairs.
+            own = labels.get("condition") == SAME
+            found = [s.base_one(name, **({"condition": s.condition} if own else labels)) for s in sheets]
+        title = title_of(name, log=log)
+        if "delta" in labels:
+            title = f"{title}, {step_words(labels['delta'])} apart"
+        elif "condition" in labels and not log:
+            title = f"{title}, {condition_words(labels['condition'])}"
+        if any(map(known, found)):
+            # Many judges with a link in every cell would be a page that is too long; only their names are links then.
+            cells = map(_cell, sheets, found)
+            kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
     heads = ("Quantity", *(Linked(s.name, f"{s.page}#every") for s in sheets))
     return Table(heads, tuple(kept), frozenset(range(1, len(heads))))
-
-
-def _log_or(sheet: Opened, name: str, labels: dict[str, str]) -> Measurement | None:
-    """A measurement of the base arm; the pairs of a log stand in the row of the decomposed pairs."""
-    if labels.get("condition") == SAME:
-        return sheet.base_one(name, condition=sheet.condition)
-    return sheet.base_one(name, **labels)
-
-
-def _title(name: str, labels: dict[str, str], sheets: Sequence[Opened]) -> str:
-    log = all(s.is_log for s in sheets)
-    title = title_of(name, log=log)
-    if "delta" in labels:
-        return f"{title}, {step_words(labels['delta'])} apart"
-    if "condition" in labels and not log:
-        return f"{title}, {condition_words(labels['condition'])}"
-    return title
 
 
 def _cell(sheet: Opened, measurement: Measurement | None) -> str:
@@ -578,10 +479,6 @@ def _cell(sheet: Opened, measurement: Measurement | None) -> str:
     if measurement.value is None:
         return value_words(measurement)
     return sheet.to(measurement, f"{value_words(measurement)} ({interval_words(measurement)})")
-
-
-def _unlinked(sheet: Opened, measurement: Measurement | None) -> str:
-    return str(_cell(sheet, measurement))
 
 
 def _agreement(found: Sequence[Measurement]) -> Table | None:

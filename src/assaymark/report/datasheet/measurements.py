@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
 from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
-from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
-from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
+from assaymark.report.datasheet.reading import GROUPS, Opened, bounds, group_of, rank_of, row_anchor, title_of
 from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import state_words
@@ -25,16 +24,17 @@ def every_table(sheet: Opened, rests: Rests = lambda _: ()) -> Table:
     """
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_order):
-        state, why = _no_value(m) if m.value is None else ("", "")
-        found = rests(m)
+        state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
+        value, found = planted.get(m.id), rests(m)
+        outside = " (outside)" if value is not None and bounds(m) and not _inside(m, value) else ""
         leads = leads or bool(found)
         rows.append(
             Row(
                 (
                     (title_of(m.name, log=sheet.is_log), small(about(m, log=sheet.is_log))),
                     Styled(state, "un") if state else value_words(m),
-                    *((_planted_words(m, planted),) if planted else ()),
-                    Styled(why, "un") if state else interval_words(m),
+                    *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
+                    Styled(why or "no reason given", "un") if state else interval_words(m),
                     n_words(m),
                     (f"{_method(sheet, m)} ", spaced(found)) if found else _method(sheet, m),
                 ),
@@ -131,12 +131,6 @@ def _order(measurement: Measurement) -> tuple[object, ...]:
     )
 
 
-def _no_value(measurement: Measurement) -> tuple[str, str]:
-    """That there is no value, and why, as two cells."""
-    said, _, why = state_words(measurement).partition(": ")
-    return said, why or "no reason given"
-
-
 def _method(sheet: Opened, measurement: Measurement) -> str:
     text = clean(measurement.method, 220)
     if sheet.is_log:  # nothing about a log's texts is known but that some are one text
@@ -150,14 +144,6 @@ def _method(sheet: Opened, measurement: Measurement) -> str:
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
         return text
     return f"{text}; Wilson over calls {span(float(low), float(high), 3)}"
-
-
-def _planted_words(measurement: Measurement, planted: Mapping[str, float]) -> str:
-    value = planted.get(measurement.id)
-    if value is None:
-        return ""
-    outside = bounds(measurement) is not None and not _inside(measurement, value)
-    return f"{number(value, 3)}{' (outside)' if outside else ''}"
 
 
 def _inside(measurement: Measurement, value: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from assaymark.report.blocks import (
     Text,
     bold,
     notes,
+    plain,
     small,
     strong_link,
 )
@@ -67,41 +68,22 @@ from assaymark.text import clean, count, number, percent, prose
 # The head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the instrument.
 
 
-Part = tuple[str, bool]
 _LED: Final = 2.0
 _GATES: Final = "dominance, length, leakage, both orders, duplicates"
+NO_SKETCH: Final = "No sketch: its rules are about built texts whose quality is known."
+"""What stands for the chips of a log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """One word about one axis, and the rule that chose it."""
-
-    text: str
-    rule: str
+def sentences(sheet: Opened) -> list[Inline]:
+    """The judge in plain words, counts first; a count leads to its row."""
+    said = (_dark, _raw, _truth, _sees, _strict, _scores, _invalid)
+    return [found for sentence in said if (found := sentence(sheet))]
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """The head of the page: sentences as (text, bold) parts, chips, the flip rate, and the instrument card."""
-
-    sentences: tuple[tuple[Part, ...], ...]
-    chips: tuple[Chip, ...]
-    no_chips: str
-    flips: str
-    facts: tuple[Fact, ...]
-
-
-def profile_of(sheet: Opened) -> Profile:
-    """Everything above the first section."""
-    said = (_dark(sheet), _raw(sheet), _truth(sheet), _sees(sheet), _strict(sheet), _scores(sheet), _invalid(sheet))
-    log = "No sketch: its rules are about built texts whose quality is known."
-    return Profile(
-        sentences=tuple(sentence for sentence in said if sentence),
-        chips=() if sheet.is_log else tuple(map(_chip, sheet.sheet.sketch)),
-        no_chips=log if sheet.is_log else "",
-        flips=flip_note(sheet),
-        facts=facts_of(sheet),
-    )
+def chips(sheet: Opened) -> list[tuple[str, str]]:
+    """A word about each axis, and the rule that chose it; none of a log."""
+    parts = [] if sheet.is_log else [text.partition(" (") for text in sheet.sheet.sketch]
+    return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
 
 
 def facts_of(sheet: Opened) -> tuple[Fact, ...]:
@@ -148,131 +130,92 @@ def _log_facts(log: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("Labels", clean(log["reading"], 300))
 
 
-def plain(sentence: tuple[Part, ...]) -> str:
-    """A sentence of the profile without its emphasis.
-
-    >>> plain((("It chose in ", False), ("7 of 120", True), (" calls.", False)))
-    'It chose in 7 of 120 calls.'
-    """
-    return "".join(text for text, _ in sentence)
-
-
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
-def _dark(sheet: Opened) -> tuple[Part, ...]:
+def _counted(sheet: Opened, share: Measurement) -> Inline:
+    """A share as its counts, which lead to its row."""
+    return strong_link(sheet.to(share, of_n(share)))
+
+
+def _dark(sheet: Opened) -> Inline:
     found = sheet.base_one("dark_current")
-    if known(found) is None or found is None:
-        if sheet.is_log:
-            return ()
-        return ((missing_words(found, "what it does with nothing to choose between"), False),)
+    if found is None or found.value is None:
+        return "" if sheet.is_log else missing_words(found, "what it does with nothing to choose between")
     still = "still chose" if hits(found) else "chose"
     given = "one text in both slots" if sheet.is_log else "nothing to choose between"
-    return ((f"Given {given}, it {still} in ", False), _counted(sheet, found), (" calls.", False))
+    return f"Given {given}, it {still} in ", _counted(sheet, found), " calls."
 
 
-def _raw(sheet: Opened) -> tuple[Part, ...]:
-    raw = known(sheet.part("raw"))
-    if raw is None:
-        if sheet.is_log:
-            return ((missing_words(sheet.part("raw"), "preference"), False),)
-        return ((missing_words(sheet.part("raw"), "preference between equal texts"), False),)
+def _raw(sheet: Opened) -> Inline:
+    raw = sheet.part("raw")
+    if raw is None or raw.value is None:
+        return missing_words(raw, "preference" if sheet.is_log else "preference between equal texts")
     where = "Of the pairs in the log" if sheet.is_log else "Between equal texts"
-    return (
-        (f"{where} it preferred one in ", False),
-        _counted(sheet, raw),
-        (" calls", False),
-        *_why(sheet),
-        (".", False),
-    )
+    return f"{where} it preferred one in ", _counted(sheet, raw), " calls", _why(sheet), "."
 
 
-def _truth(sheet: Opened) -> tuple[Part, ...]:
+def _truth(sheet: Opened) -> Inline:
     """How often it names the better text, where a log says which that is."""
     calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
     if calls is None:
-        return ()
+        return ""
     ends = bounds(calls)
     between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
-    said: tuple[Part, ...] = (
-        ("It named the better text in ", False),
-        _counted(sheet, calls),
-        (f" calls{between}", False),
-    )
-    if pairs is not None:
-        said = (*said, (", and in both orders of ", False), _counted(sheet, pairs), (" pairs", False))
-    return (*said, (".", False))
+    both: Inline = "" if pairs is None else (", and in both orders of ", _counted(sheet, pairs), " pairs")
+    return "It named the better text in ", _counted(sheet, calls), f" calls{between}", both, "."
 
 
-def _counted(sheet: Opened, share: Measurement) -> Part:
-    """A share as its counts, which lead to its row."""
-    return sheet.to(share, of_n(share)), True
-
-
-def _why(sheet: Opened) -> tuple[Part, ...]:
+def _why(sheet: Opened) -> Inline:
     """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
-    if known(sheet.part("stable")) is None:
-        return ()
-    stable, positional, one_sided, _, _ = pair_counts(sheet)
-    if not stable + positional + one_sided:
-        return ()
+    stable, positional, one_sided, *_ = pair_counts(sheet)
+    if known(sheet.part("stable")) is None or not stable + positional + one_sided:
+        return ""
     said = "what was said" if sheet.is_log else "how it was worded"
     if one_sided > stable + positional:
-        reason, bold = "mostly in one of the two orders only", "one of the two orders"
+        before, strong, after = "mostly in ", "one of the two orders", " only"
     elif positional >= _LED * stable and positional:
-        reason, bold = f"mostly for where it stood, not for {said}", "where it stood"
+        before, strong, after = "mostly for ", "where it stood", f", not for {said}"
     elif stable >= _LED * positional and stable:
-        reason, bold = f"mostly for {said}, not for where it stood", said
+        before, strong, after = "mostly for ", said, ", not for where it stood"
     else:
-        reason, bold = f"partly for where it stood and partly for {said}", f"where it stood and partly for {said}"
-    before, _, after = reason.partition(bold)
+        before, strong, after = "partly for ", f"where it stood and partly for {said}", ""
     pairs = f" (pairs: {count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only)"
-    return (", " + before, False), (bold, True), (after + pairs, False)
+    return f", {before}", bold(strong), f"{after}{pairs}"
 
 
-def _sees(sheet: Opened) -> tuple[Part, ...]:
+def _sees(sheet: Opened) -> Inline:
     seen = sheet.steps("sensitivity", sheet.base).get(ONE)
-    if seen is None:
-        return ()
-    return (("It noticed one missing requirement in ", False), _counted(sheet, seen), (" calls.", False))
+    return "" if seen is None else ("It noticed one missing requirement in ", _counted(sheet, seen), " calls.")
 
 
-def _strict(sheet: Opened) -> tuple[Part, ...]:
+def _strict(sheet: Opened) -> Inline:
     raw, before = known(sheet.part("raw", STRICT)), known(sheet.part("raw"))
     seen = sheet.steps("sensitivity", STRICT).get(ONE)
     if raw is None or seen is None or before is None or sheet.base == STRICT:
-        return ()
-    return (
-        ("Told to be strict about ties, it preferred one of two equal texts in ", False),
-        _counted(sheet, raw),
-        (" calls and noticed the missing requirement in ", False),
-        _counted(sheet, seen),
-        (".", False),
+        return ""
+    told, noticed = (
+        "Told to be strict about ties, it preferred one of two equal texts in ",
+        " calls and noticed the missing requirement in ",
     )
+    return told, _counted(sheet, raw), noticed, _counted(sheet, seen), "."
 
 
-def _scores(sheet: Opened) -> tuple[Part, ...]:
-    floors = [m for m in sheet.every("point.vacuum_score") if m.value is not None]
+def _scores(sheet: Opened) -> Inline:
+    floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
     if not floors:
-        return ()
-    lowest, highest = (f(m.value or 0.0 for m in floors) for f in (min, max))
-    said = number(lowest) if len(floors) == 1 else f"{number(lowest)} to {number(highest)}"
-    by = "" if len(floors) == 1 else ", by dimension"
-    return (("Scoring one text at a time, it gave an empty one ", False), (said, True), (f" points{by}.", False))
+        return ""
+    said = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
+    by = ", by dimension" if len(floors) > 1 else ""
+    return "Scoring one text at a time, it gave an empty one ", bold(said), f" points{by}."
 
 
-def _invalid(sheet: Opened) -> tuple[Part, ...]:
+def _invalid(sheet: Opened) -> Inline:
     found = [m for m in sheet.every("pair.invalid_share") if m.value]
     if not found:
-        return ()
+        return ""
     bad, all_calls = sum(map(hits, found)), sum(m.n for m in found)
-    share = percent(bad / all_calls, 1)
-    return ((f"{count(bad)} of {count(all_calls)}", True), (f" replies could not be used ({share}).", False))
-
-
-def _chip(text: str) -> Chip:
-    word, _, rule = text.partition(" (")
-    return Chip(clean(word, 80), clean(rule.removesuffix(")"), 400))
+    return bold(f"{count(bad)} of {count(all_calls)}"), f" replies could not be used ({percent(bad / all_calls, 1)})."
 
 
 # The summary of a datasheet as one picture that stands alone, reads at 1120 px and prints in greyscale.
@@ -291,7 +234,13 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
     ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
     since not every reader of SVG knows CSS variables.
     """
-    plots = _plots(sheet, (sheet, *peers[:_PEERS]))
+    drawn = (sheet, *peers[:_PEERS])
+    found = [
+        ("axes", axes_plot(drawn)), ("curve", curve_plot(drawn)), ("parts", parts_plot(drawn)),
+        ("segment", segment_plot(sheet)), ("scatter", scatter_plot(drawn)), ("near", near_plot(sheet)),
+    ]  # fmt: skip
+    # An even number of figures; what a log cannot give is not among them.
+    plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
     parts: list[svg.Element] = [
         svg.Style(text=_plain_style(page, marks)),
         rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper"),
@@ -303,7 +252,7 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
         lines = max(len(_caption(plot)) for _, plot in (left, right))
         for x, (key, plot) in zip(_COLUMNS, (left, right), strict=True):
             heights.append(_place(key, plot, x, y, lines, parts))
-            told.append(f"{plot.title}: {plot.desc if isinstance(plot, Plot) else plot.why}")
+            told.append(f"{plot.title}: {plot.described if isinstance(plot, Plot) else plot.why}")
         y += max(heights) + 28
     foot = (
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
@@ -321,19 +270,6 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
     ).as_str()
 
 
-def _plots(sheet: Opened, drawn: Sequence[Opened]) -> list[tuple[str, Plot | Missing]]:
-    """An even number of figures; what a log cannot give is not among them."""
-    found = [
-        ("axes", axes_plot(drawn)),
-        ("curve", curve_plot(drawn)),
-        ("parts", parts_plot(drawn)),
-        ("segment", segment_plot(sheet)),
-        ("scatter", scatter_plot(drawn)),
-        ("near", near_plot(sheet)),
-    ]
-    return [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
-
-
 def _title(sheet: Opened, parts: list[svg.Element]) -> float:
     """Name, instrument and profile; the height below them."""
     record = sheet.sheet
@@ -348,10 +284,8 @@ def _title(sheet: Opened, parts: list[svg.Element]) -> float:
         label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"),
     ]
     y = 72.0
-    profile = profile_of(sheet)
-    said = [plain(sentence) for sentence in profile.sentences]
-    said.append("; ".join(chip.text for chip in profile.chips) or profile.no_chips)
-    said.append(flip_note(sheet))
+    said = [*map(plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
+    said += [NO_SKETCH if sheet.is_log else "", flip_note(sheet)]
     for text in filter(None, said):
         for row in _wrapped(text, WIDE, 15):
             parts.append(label(0, y, row, "say"))
@@ -426,7 +360,7 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
     ``every`` is the table of all measurements; it stands on a page of its own where it is long.
     """
     drawn, apart = (sheet, *fit[:PEERS]), sheet.rows_page != sheet.page
-    profile, planted = profile_of(sheet), planted_section(sheet)
+    planted = planted_section(sheet)
     seeing, ladder, absent = seeing_plots(sheet, drawn), ladder_table(sheet), _absent(sheet)
     log = sheet.is_log
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
@@ -473,7 +407,7 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
         tuple(sections),
         (
             *notes((notice if planted else "",), "notice"),
-            _profile_block(profile, sheet.page.removesuffix(".html") + ".svg"),
+            _profile_block(sheet),
         ),
         up=Linked("All judges", COMPARISON) if up else "",
         contents=tuple((one.id, short[one.id]) for one in sections if one.id in short),
@@ -483,18 +417,17 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
     )
 
 
-def _profile_block(profile: Profile, figure: str) -> Beside:
+def _profile_block(sheet: Opened) -> Beside:
     """The judge in plain words, beside what was asked of it."""
-    said = tuple(
-        (*(strong_link(text) if strong else text for text, strong in sentence), " ") for sentence in profile.sentences
-    )
+    said, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
     blocks: list[Block] = [Text(said or "Nothing was measured.", "profile")]
-    if profile.chips:
-        rules = tuple((bold(chip.text), f". Rule: {chip.rule}" if chip.rule else "") for chip in profile.chips)
-        blocks.append(Items(tuple(chip.text for chip in profile.chips), "chips"))
+    if sketch:
+        rules = tuple((bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch)
+        blocks.append(Items(tuple(word for word, _ in sketch), "chips"))
         blocks.append(Group("Sketch by stated rules, descriptive only", (Items(rules),), folded="closed"))
-    blocks += notes((profile.no_chips, profile.flips, Linked("Summary as one figure (SVG)", figure)))
-    facts = tuple((fact.term, (fact.value, small(fact.note)) if fact.note else fact.value) for fact in profile.facts)
+    figure = Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
+    blocks += notes((NO_SKETCH if sheet.is_log else "", flip_note(sheet), figure))
+    facts = tuple((fact.term, (fact.value, small(fact.note)) if fact.note else fact.value) for fact in facts_of(sheet))
     return Beside((tuple(blocks), (Group("The judge", (Facts(facts, wide=False),), level=2),)), "cols")
 
 

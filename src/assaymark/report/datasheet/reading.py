@@ -1,4 +1,4 @@
-"""A datasheet, opened: measurements by name and labels without the judge, and the counts behind each share."""
+"""A datasheet, opened: what its quantities are called, measurements by name and labels, counts behind shares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Final
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report.blocks import Linked
-from assaymark.report.datasheet.quantities import group_of
 from assaymark.text import clean, count
 
 SAME: Final = "same_subset"
@@ -21,6 +20,88 @@ TOGETHER: Final = 230
 _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
+
+
+_TITLES: Final[Mapping[str, tuple[str, str]]] = {
+    "dark_current": ("vacuum", "Dark current"),
+    "graded_vacuum": ("vacuum", "Preference, nearly identical texts"),
+    "delta0.raw": ("equal", "False preference"),
+    "delta0.tie_rate": ("equal", "Tie rate"),
+    "delta0.stable": ("equal", "Stable cross-sensitivity"),
+    "delta0.positional": ("equal", "Positional false preference"),
+    "delta0.one_sided": ("equal", "One-sided commit"),
+    "delta0.other": ("equal", "Other, in the sum"),
+    "delta0.no_preference": ("equal", "No preference in either order"),
+    "delta0.other_pairs": ("equal", "Pairs with an unusable reply"),
+    "delta0.flip_rate": ("equal", "Flip rate among decided pairs"),
+    "delta0.slot_1_share": ("equal", "Slot 1 among positional pairs"),
+    "truth.accuracy": ("truth", "Right calls"),
+    "truth.both": ("truth", "Right in both orders"),
+    "truth.one": ("truth", "Right in one order only"),
+    "truth.none": ("truth", "Right in neither order"),
+    "sensitivity": ("ladder", "Sensitivity"),
+    "tie_rate": ("ladder", "Tie rate"),
+    "wrong_rate": ("ladder", "Wrong choice"),
+    "conditional_accuracy": ("ladder", "Accuracy of decided calls"),
+    "miss_by_tie": ("ladder", "Miss by tie"),
+    "d_prime": ("ladder", "d′"),
+    "threshold": ("ladder", "Detection threshold, 75 %"),
+    "criterion.shift": ("strict", "Criterion shift, strict minus tie allowed"),
+    "filler.preference": ("other", "Filler preferred"),
+    "pair.invalid_share": ("other", "Unusable replies"),
+    "repeat.stability": ("other", "Repeat stability"),
+    "between.kappa_content": ("other", "Agreement with another judge by content, κ"),
+    "between.kappa": ("other", "Agreement with another judge by position, κ"),
+    "point.vacuum_score": ("point", "Score of a text without content"),
+    "point.slope": ("point", "Points per requirement"),
+    "point.order": ("point", "Neighbouring steps in the right order"),
+    "point.verbosity": ("point", "Points per 100 words of filler"),
+    "human.kappa": ("people", "Agreement with people, κ"),
+    "human.ceiling": ("people", "Agreement of two people, κ"),
+    "human.icc": ("people", "Agreement with people, ICC"),
+    "human.bias": ("people", "Judge minus people"),
+    "human.tpr": ("people", "Passes of people found"),
+    "human.tnr": ("people", "Failures of people found"),
+    "drift": ("drift", "Drift, new minus old"),
+    "drift.verdict": ("drift", "Drift verdict"),
+}
+_LOG_TITLES: Final = {"delta0.raw": "Preference", "delta0.stable": "Same text in both orders",
+                      "delta0.positional": "Same slot in both orders",
+                      "dark_current": "Preference, one text in both slots"}  # fmt: skip
+GROUPS: Final[Mapping[str, str]] = {
+    "vacuum": "Vacuum",
+    "equal": "Equal texts",
+    "truth": "Truth",
+    "ladder": "Ladder",
+    "strict": "Strict prompt",
+    "other": "Filler, replies, repeats",
+    "point": "One text at a time",
+    "people": "People",
+    "drift": "Drift",
+    "more": "Further",
+}
+"""The groups of the table of every measurement, in its order."""
+
+
+def group_of(name: str) -> str:
+    """The group of a measurement's name in the table of all."""
+    return _TITLES.get(name, ("more", ""))[0]
+
+
+def rank_of(name: str) -> int:
+    """The place of a measurement's name in the table of all; unknown names are last."""
+    return list(_TITLES).index(name) if name in _TITLES else len(_TITLES)
+
+
+def title_of(name: str, *, log: bool = False) -> str:
+    """How a page calls a measurement. A log's texts are not known to be equal, so nothing there is called false.
+
+    >>> title_of("delta0.raw"), title_of("delta0.raw", log=True), title_of("own.number")
+    ('False preference', 'Preference', 'own.number')
+    """
+    if log and name in _LOG_TITLES:
+        return _LOG_TITLES[name]
+    return _TITLES.get(name, ("", clean(name, 60)))[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +127,14 @@ class Opened:
         prompts = {m.labels["prompt"] for m in sheet.measurements if "prompt" in m.labels}
         base = BASE if BASE in prompts or not prompts else min(prompts - {STRICT} or prompts)
         conditions = {labels.get("condition", "") for labels in raw if labels.get("prompt", base) == base}
-        return cls(
-            sheet=sheet,
-            name=shown_name(sheet.judge),
-            base=base,
-            condition=SAME if SAME in conditions or not conditions else min(conditions),
-            found={_key(m): m for m in sheet.measurements},
-            rows=tuple(m for m in sheet.measurements if not (sheet.source == "log" and _never_in_a_log(m))),
-        )
+        condition, found = SAME if SAME in conditions or not conditions else min(conditions), []
+        for m in sheet.measurements:
+            # What only built texts can give is said once in words, not row by row.
+            built = group_of(m.name) in ("vacuum", "ladder", "strict") or m.name == "filler.preference"
+            if sheet.source != "log" or m.value is not None or not (built or m.labels.get("condition") == SAME):
+                found.append(m)
+        by_key = {_key(m): m for m in sheet.measurements}
+        return cls(sheet, shown_name(sheet.judge), base, condition, by_key, tuple(found))
 
     @property
     def is_log(self) -> bool:
@@ -83,11 +164,6 @@ class Opened:
     def base_one(self, name: str, **labels: str) -> Measurement | None:
         """The same under the base arm."""
         return self.one(name, prompt=self.base, **labels)
-
-    def value(self, name: str, **labels: str) -> float | None:
-        """The value of a measurement; None where it is undefined or was not made."""
-        found = self.one(name, **labels)
-        return None if found is None else found.value
 
     def part(self, name: str, prompt: str | None = None) -> Measurement | None:
         """A part of the decomposition on the pairs that the figures show."""
@@ -182,12 +258,6 @@ def bounds(measurement: Measurement | None) -> tuple[float, float] | None:
 def known(measurement: Measurement | None) -> Measurement | None:
     """A measurement that has a value."""
     return measurement if measurement is not None and measurement.value is not None else None
-
-
-def _never_in_a_log(measurement: Measurement) -> bool:
-    """What only built texts can give: said once in words, not row by row."""
-    built = group_of(measurement.name) in ("vacuum", "ladder", "strict") or measurement.name == "filler.preference"
-    return measurement.value is None and (built or measurement.labels.get("condition") == SAME)
 
 
 def _key(measurement: Measurement) -> str:

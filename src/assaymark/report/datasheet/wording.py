@@ -11,8 +11,8 @@ from assaymark.records import Measurement
 from assaymark.report.blocks import Beside, Figure, Group, Table, Text
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.charts.datasheet_marks import Panel
-from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.datasheet.reading import bounds
+from assaymark.report.charts.intervals import JudgeWords, told
+from assaymark.report.datasheet.reading import Opened, bounds
 from assaymark.report.text import signed, state_words, words
 from assaymark.text import NBSP, clean, count_of, number, percent, prose, span
 
@@ -33,11 +33,16 @@ class Plot:
     name: str
     title: str
     caption: str
-    desc: str
     draw: Draw
     table: Table
+    desc: str = ""
     note: str = ""
     judges: tuple[JudgeWords, ...] = ()
+
+    @property
+    def described(self) -> str:
+        """What is to be seen; of several judges what each of them shows."""
+        return self.desc or told(self.judges)
 
     @property
     def figure(self) -> Figure:
@@ -46,8 +51,8 @@ class Plot:
         return Figure(
             self.title,
             self.caption,
-            self.draw(wide, HALF).framed(wide, self.title, self.desc, "wide"),
-            self.draw(narrow, NARROW).framed(narrow, self.title, self.desc, "narrow"),
+            self.draw(wide, HALF).framed(wide, self.title, self.described, "wide"),
+            self.draw(narrow, NARROW).framed(narrow, self.title, self.described, "narrow"),
             self.judges,
             self.note,
             self.table,
@@ -219,6 +224,17 @@ def share_words(measurement: Measurement) -> str:
         return percent(measurement.value)
     low, high = (percent(end) for end in ends)
     return f"{percent(measurement.value)} ({low.removesuffix(f'{NBSP}%')} to {high})"
+
+
+def measured_cells(sheet: Opened, measurement: Measurement) -> tuple[str, str, str]:
+    """A measurement as cells of a table: its value, which leads to its row, its interval, and what it rests on."""
+    value = sheet.to(measurement, value_words(measurement))
+    return value, interval_words(measurement), n_words(measurement)
+
+
+def capital(text: str) -> str:
+    """A text with a capital."""
+    return text[:1].upper() + text[1:]
 
 
 def n_words(measurement: Measurement) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Group, Inline, Linked, Row, Share, Table, Text, bold, small
-from assaymark.report.portbench.book import BenchBook, why_none
-from assaymark.report.portbench.inputs import QUESTIONS, QuestionTrace
-from assaymark.report.portbench.levels import BenchClaim, claim_of, said_words, withheld_words
+from assaymark.report.blocks import Group, Inline, Items, Linked, Row, Section, Table, Text, bold, notes, small
+from assaymark.report.portbench.book import BenchBook, range_words
+from assaymark.report.portbench.inputs import QUESTIONS
+from assaymark.report.portbench.levels import said_claim, said_words, withheld_words
 from assaymark.report.portbench.records import block, talk
 from assaymark.report.portbench.stages import GroupHead, design_note, group_heads, stage_cell, unscored_heads
 from assaymark.report.text import counted, interval, signed
-from assaymark.text import clean, number, span
+from assaymark.text import clean, number
 
 TEMPLATES: Final = {
     "T1": "direction",
@@ -36,103 +36,73 @@ _WORDS: Final = {
 _TEXT = 6_000
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionsView:
-    """The section: supported claims on questions against the pipeline, the tables, and their notes."""
-
-    claims: tuple[BenchClaim, ...]
-    tables: tuple[Group, ...]
-    more: tuple[Group, ...]
-    notes: tuple[str, ...]
-    traces: str
-
-
-def questions_view(book: BenchBook) -> QuestionsView | None:
-    """The section; None where no question was asked."""
+def questions_section(book: BenchBook) -> Section:
+    """Supported claims on questions against the pipeline, the tables with their notes, and a link to the questions."""
+    heading = "What does it know without a portfolio?"
     if not book.has_questions:
-        return None
-    items = book.by_name["bench.question"]
-    order = ("full", "restricted", DIFFERENCE)
+        return Section("questions", heading, book.missing("qa"))
+    items, order = book.by_name["bench.question"], list(_WORDS)
     found = sorted({item.labels["condition"] for item in items})
     conditions = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
-    tables = {
-        key: [_table(book, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
+    first, *others = (
+        [_table(book, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
         for key in ("template", "kind", "regime")
-    }
-    said = [verdict for verdict in book.of_kind("dissociation") if verdict.publication_level != "no-claim"]
-    shown_traces = len(book.run.questions)
-    return QuestionsView(
-        claims=tuple(claim_of(book, verdict) for verdict in said),
-        tables=tuple(table for table in tables["template"] if table is not None),
-        more=tuple(table for key in ("kind", "regime") for table in tables[key] if table is not None),
-        notes=tuple(_notes(book, items)),
-        traces=f"{counted(shown_traces, 'question')} as asked, answered and scored" if shown_traces else "",
     )
+    rest = tuple(table for tables in others for table in tables if table is not None)
+    more = (Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
+    said = tuple(said_claim(book, one) for one in book.of_kind("dissociation") if one.publication_level != "no-claim")
+    claims = (Items(said, f"claims {said[0].level}"),) if said else ()
+    shown = f"{counted(len(book.run.questions), 'question')} as asked, answered and scored"
+    traces = (Text(Linked(shown, "questions.html")),) if book.run.questions else ()
+    lead = (
+        "Mean scores on static questions, T1 to T7, each asked in its own call. Models of a tier are in alphabetical "
+        "order."
+    )
+    tables = (table for table in first if table is not None)
+    return Section("questions", heading, lead, (*claims, *tables, *more, *notes(tuple(_notes(book, items))), *traces))
 
 
 def _table(book: BenchBook, name: str, condition: str, key: str) -> Group | None:
     """One condition; only what was asked under it has a column."""
     by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
-    asked = [item for item in book.every("bench.question", condition=condition) if key in item.labels]
-    values = sorted({item.labels[key] for item in asked})
-    whole = key == "template" and any(set(i.labels) == {"model", "condition"} for i in _of(book, condition))
-    title = f"By {by}, {clean(condition, 24)} condition"
-    if key == "template" and condition in _WORDS:
-        title = f"By template, {_WORDS[condition]}"
-    elif condition == DIFFERENCE:
-        title = f"By {by}, {_WORDS[DIFFERENCE]}"
-    board = next((one for one in book.run.leaderboards if one.board.name == QUESTIONS), None)
-    heads: list[GroupHead | None] = [None]
-    if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
-        heads = [*group_heads(book, board), *unscored_heads(book, board)]
+    asked = list(book.every("bench.question", condition=condition))
+    values = sorted({item.labels[key] for item in asked if key in item.labels})
     if not values:
         return None
+    whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
+    known = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
+    title = f"By {by}, {_WORDS[condition] if known else f'{clean(condition, 24)} condition'}"
+    board, heads = book.board(QUESTIONS), list[GroupHead | None]([None])
+    if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
+        heads = [*group_heads(book, board), *unscored_heads(book, board)]
     rows: list[Row] = []
     for head in heads:
         rows += [] if head is None else [Row((head.shown,))]
         for model in book.names if head is None else head.members:
-            labels = {"model": model, "condition": condition}
-            items = [book.one("bench.question", **labels, **{key: value}) for value in values]
-            cells = [_signed(book, item) if condition == DIFFERENCE else stage_cell(book, item) for item in items]
+            labels, cells = {"model": model, "condition": condition}, []
+            for value in values:
+                item = book.one("bench.question", **labels, **{key: value})
+                cell = stage_cell(book, item)
+                if condition == DIFFERENCE and item is not None and item.value is not None:
+                    # A difference has its sign; it is no share of 1, so it has no tint.
+                    cell = replace(cell, share=0.0, value=book.to(item, signed(item.value)))
+                cells.append(cell)
             note = "" if head is None else head.ranks.get(model, "")
-            item = book.one("bench.question", **labels)
-            every = (book.to(item, _whole(item, licensed=head is not None and head.licensed)),) if whole else ()
-            rows.append(Row(((clean(model, 60), small(note) if note else ""), *cells, *every)))
+            item, every = book.one("bench.question", **labels), ""
+            if whole:  # a point only where the rank is supported
+                every = range_words(item)
+                if item is not None and item.value is not None and item.low is not None and head and head.licensed:
+                    every = interval(item.value, item.low, item.high)
+                every = book.to(item, every)
+            cells_of = (clean(model, 60), small(note) if note else ""), *cells, *((every,) if whole else ())
+            rows.append(Row(cells_of))
     named = (((f"{clean(value, 24)} "), small(TEMPLATES.get(value, ""))) for value in values)
-    columns = ("", *("hc",) * len(values), *("iv",) * whole)
-    style = "heat q few" if len(values) < 5 else "heat q"
     table = Table(
-        ("Model", *named, *(("All, interval",) if whole else ())),
-        tuple(rows),
-        summary="",
-        style=style,
-        label=title,
-        columns=columns,
-    )
+        ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",
+        style="heat q few" if len(values) < 5 else "heat q", label=title,
+        columns=("", *("hc",) * len(values), *("iv",) * whole),
+    )  # fmt: skip
     return Group(title, (table,), name)
-
-
-def _of(book: BenchBook, condition: str) -> Iterator[Measurement]:
-    return book.every("bench.question", condition=condition)
-
-
-def _signed(book: BenchBook, item: Measurement | None) -> Share:
-    """A difference with its sign; it is no share of 1, so it has no tint."""
-    cell = stage_cell(book, item)
-    return (
-        cell
-        if item is None or item.value is None
-        else replace(cell, share=0.0, value=book.to(item, signed(item.value)))
-    )
-
-
-def _whole(item: Measurement | None, *, licensed: bool) -> str:
-    """The range over all questions; a point only where the rank is supported."""
-    if item is None or item.value is None:
-        return why_none(item)
-    if item.low is None or item.high is None:
-        return "no interval"
-    return interval(item.value, item.low, item.high) if licensed else span(item.low, item.high)
 
 
 def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
@@ -141,47 +111,40 @@ def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
     if sizes:
         each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
         yield f"{each} questions a cell. Intervals: {'; '.join(methods) or 'none can be given'}."
-    if note := design_note(book, QUESTIONS):
-        yield note
+    yield design_note(book, QUESTIONS)
     total = sum(book.run.answers.values())
     lost = total - book.run.answers.get("ok", 0)
     if total:
-        yield (
-            f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
-            + ("." if not lost else f"; the other {number(lost, 0)} are scored as the plan says, not left out.")
-        )
+        read = f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
+        yield read + (f"; the other {number(lost, 0)} are scored as the plan says, not left out." if lost else ".")
     if not book.has_pipeline:
         yield f"Questions cannot be compared with the pipeline. {book.missing('pipeline')}"
-    for verdict in book.of_kind("dissociation"):
+    compared = book.of_kind("dissociation")
+    for verdict in compared:
         if verdict.publication_level == "no-claim":
             yield f"Not supported: {withheld_words(book, verdict)} {' '.join(map(said_words, verdict.reasons))}"
-    if book.has_pipeline and not book.of_kind("dissociation"):
+    if book.has_pipeline and not compared:
         yield "Comparing the rankings of questions and pipeline needs three models or more."
 
 
-def question_cards(book: BenchBook, calls: Mapping[str, str]) -> tuple[Group, ...]:
+def template_words(name: str) -> str:
+    """A template with what it asks for."""
+    name = clean(name, 12)
+    return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
+
+
+def question_cards(book: BenchBook, calls: Mapping[str, str]) -> Iterator[Group]:
     """Questions as they were asked, answered and scored, by template, condition and model."""
-    ordered = sorted(book.run.questions, key=lambda q: (q.template, q.condition, q.model, q.regime, q.prompt))
-    return tuple(_card(trace, calls) for trace in ordered)
-
-
-def _card(trace: QuestionTrace, calls: Mapping[str, str]) -> Group:
-    template = clean(trace.template, 12)
-    title = f"{template}, {TEMPLATES[template]}" if template in TEMPLATES else template
-    who = clean(trace.model, 60), f"{clean(trace.condition, 24)} condition", clean(trace.regime, 24)
-    about: list[Inline] = [", ".join(who)]
-    about += [] if trace.state == "ok" else [". ", bold(f"Reply: {clean(trace.state, 200)}")]
-    truth: list[Inline] = [bold("True: "), block(trace.truth, 600)]
-    truth += [" ", Linked("Whole call", calls[trace.key])] if calls.get(trace.key) else []
-    asked = talk(block(trace.prompt, _TEXT), block(trace.reply, _TEXT))
-    return Group(
-        (title, small(f"Score {number(trace.score, 3)}")),
-        (
-            Text(tuple(about), "cap"),
-            Group("Question and reply", (asked,), folded="closed"),
-            Text(tuple(truth), "sum"),
-        ),
-        key=template,
-        style="stage",
-        level=2,
-    )
+    for trace in sorted(book.run.questions, key=lambda q: (q.template, q.condition, q.model, q.regime, q.prompt)):
+        who = clean(trace.model, 60), f"{clean(trace.condition, 24)} condition", clean(trace.regime, 24)
+        about: list[Inline] = [", ".join(who)]
+        about += [] if trace.state == "ok" else [". ", bold(f"Reply: {clean(trace.state, 200)}")]
+        truth: list[Inline] = [bold("True: "), block(trace.truth, 600)]
+        truth += [" ", Linked("Whole call", calls[trace.key])] if calls.get(trace.key) else []
+        asked = talk(block(trace.prompt, _TEXT), block(trace.reply, _TEXT))
+        yield Group(
+            (template_words(trace.template), small(f"Score {number(trace.score, 3)}")),
+            (Text(tuple(about), "cap"), Group("Question and reply", (asked,), folded="closed"),
+             Text(tuple(truth), "sum")),
+            key=clean(trace.template, 12), style="stage", level=2,
+        )  # fmt: skip

@@ -9,9 +9,10 @@ from typing import Final, Literal
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
+from assaymark.report.charts.canvas import NARROW
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 from assaymark.report.text import shown
-from assaymark.text import clean
+from assaymark.text import clean, span
 
 ROUNDING: Final = 1e-9
 Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
@@ -69,14 +70,23 @@ class BenchBook:
         return tuple(model.name for model in self.models)
 
     @property
+    def profile(self) -> str:
+        """What most measurements are of: all profiles together, or the only one."""
+        return ALL if len(self.run.profiles) != 1 else self.run.profiles[0].name
+
+    def board(self, name: str | None) -> Leaderboard | None:
+        """A leaderboard by its name."""
+        return next((one for one in self.run.leaderboards if one.board.name == name), None)
+
+    @property
     def unscored(self) -> frozenset[str]:
         """The models that have no CEPS."""
         return frozenset(name for board in pipeline_boards(self.run) for name in board.unscored)
 
     def shares_tier(self, board: str | None, model: str) -> bool:
         """Whether a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""
-        boards = (one for one in self.run.leaderboards if one.board.name == board)
-        return any(model in tier and len(tier) > 1 for one in boards for tier in one.tiers)
+        found = self.board(board)
+        return found is not None and any(model in tier and len(tier) > 1 for tier in found.tiers)
 
     @property
     def stress(self) -> tuple[WindowView, ...]:
@@ -102,10 +112,8 @@ class BenchBook:
     def has_histories(self) -> bool:
         """Whether any model has a history in a window and profile of the plan."""
         windows, profiles = {one.name for one in self.run.windows}, {one.name for one in self.run.profiles}
-        return any(
-            len(path.nav) and not path.baseline and path.window in windows and path.profile in profiles
-            for path in self.run.paths
-        )
+        mine = (one for one in self.run.paths if not one.baseline and one.window in windows and one.profile in profiles)
+        return any(len(path.nav) for path in mine)
 
     @property
     def has_questions(self) -> bool:
@@ -155,6 +163,24 @@ class BenchBook:
             "qa": ("The questions were not asked", "adds them"),
         }[command]
         return f"{part}: “assaymark bench {command}” with the same plan and run folder {adds} to this page."
+
+
+def ends_of(item: Measurement | None) -> tuple[float, float] | None:
+    """The interval of a measurement, where it has one."""
+    return None if item is None or item.low is None or item.high is None else (item.low, item.high)
+
+
+def range_words(item: Measurement | None) -> str:
+    """The interval alone, or why there is none: a point would rank the models."""
+    if item is None or item.value is None:
+        return why_none(item)
+    ends = ends_of(item)
+    return "no interval" if ends is None else span(*ends)
+
+
+def sizes(wide: float) -> tuple[tuple[Literal["wide"], float], tuple[Literal["narrow"], float]]:
+    """The kinds of a chart with their widths: on a wide page, and on a phone."""
+    return ("wide", float(wide)), ("narrow", float(NARROW))
 
 
 def why_none(item: Measurement | None) -> str:

@@ -14,7 +14,7 @@ from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page,
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.portbench.asked import TEMPLATES
+from assaymark.report.portbench.asked import template_words
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
 from assaymark.report.text import counted, listing, moment
@@ -148,17 +148,13 @@ def _year(day: str) -> float:
 def _moved(classes: Sequence[ClassView]) -> Table:
     rows = []
     for one in classes:
-        ends = {name: _last(one.lines[:, at]) for at, name in enumerate(one.tickers)}
+        there = ((name, one.lines[:, at][np.isfinite(one.lines[:, at])]) for at, name in enumerate(one.tickers))
+        ends = {name: float(values[-1]) if values.size else 100.0 for name, values in there}
         low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
         extremes = (f"{clean(name, 24)} {count(round(ends[name]))}" for name in (low, high))
         rows.append((_word(one.name), count(one.instruments), count(round(float(one.index[-1]))), *extremes))
     heads = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
     return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}))
-
-
-def _last(values: Floats) -> float:
-    there = values[np.isfinite(values)]
-    return float(there[-1]) if there.size else 100.0
 
 
 # --- the questions ----------------------------------------------------------------------------------------------------
@@ -173,8 +169,8 @@ def question_figures(book: BenchBook) -> tuple[Figure, ...]:
     drawn = (
         f"All questions of the split {views[0].split}, from which {count(sum(one.asked for one in views))} are asked"
     )
-    pool = [(_title(one), [one.regimes[name] for name in regimes]) for one in views]
-    whole = [(_title(one), [one.splits[name] for name in splits]) for one in views]
+    pool = [(template_words(one.template), [one.regimes[name] for name in regimes]) for one in views]
+    whole = [(template_words(one.template), [one.splits[name] for name in splits]) for one in views]
     return (
         _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", regimes, pool),
         _shares("How large is the whole set?", "A run asks some of one split.", splits, whole),
@@ -185,47 +181,34 @@ def question_figures(book: BenchBook) -> tuple[Figure, ...]:
 def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> Figure:
     """Counts by template as bars of their share, the sum first."""
     sums = [sum(counts[at] for _, counts in rows) for at in range(len(columns))]
-    every = [("all", sums), *rows]
-    bars = [
-        BarRow(
-            words,
-            count(sum(counts)),
-            tuple(BarCell(one / max(sum(counts), 1), count(one)) for one in counts),
-            total=not at,
-        )
-        for at, (words, counts) in enumerate(every)
-    ]
+    bars, cells = list[BarRow](), list[tuple[str, ...]]()
+    for words, counts in (("all", sums), *rows):
+        every, total = count(sum(counts)), max(sum(counts), 1)
+        parts = tuple(BarCell(one / total, count(one)) for one in counts)
+        bars.append(BarRow(words, every, parts, total=not bars))
+        cells.append((words, every, *map(count, counts)))
     desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
-    cells = tuple((words, count(sum(counts)), *map(count, counts)) for words, counts in every)
-    table = Table(("Template", "Questions", *columns), cells, frozenset(range(1, len(columns) + 2)))
+    table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table=table)
 
 
 def _texts(views: Sequence[TemplateView], drawn: str) -> Figure:
     """How many questions have news or filings, and how long their prompts are."""
     longest = max(one.characters for one in views)
-    rows = [(one, percent(one.with_text), count(round(one.characters))) for one in views]
-    bars = [
-        BarRow(
-            _title(one),
-            count(sum(one.regimes.values())),
-            (BarCell(one.with_text, share), BarCell(one.characters / longest, characters)),
-        )
-        for one, share, characters in rows
-    ]
+    bars, cells, said = list[BarRow](), list[tuple[str, ...]](), list[str]()
+    for one in views:
+        share, characters = percent(one.with_text), count(round(one.characters))
+        words, every = template_words(one.template), count(sum(one.regimes.values()))
+        parts = (BarCell(one.with_text, share), BarCell(one.characters / longest, characters))
+        bars.append(BarRow(words, every, parts))
+        cells.append((words, every, share, characters))
+        said.append(f"{one.template}: {share}, {characters} characters")
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    desc = "; ".join(f"{one.template}: {share}, {characters} characters" for one, share, characters in rows) + "."
-    wide, narrow = bar_table("texts", columns, bars, title, desc, "questions")
-    cells = tuple((_title(one), count(sum(one.regimes.values())), share, words) for one, share, words in rows)
+    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions")
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
-    table = Table(("Template", "Questions", *columns), cells, frozenset({1, 2, 3}))
+    table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return Figure(title, caption, wide, narrow, table=table)
-
-
-def _title(view: TemplateView) -> str:
-    name = clean(view.template, 12)
-    return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
 # --- snapshots --------------------------------------------------------------------------------------------------------
@@ -248,8 +231,7 @@ def snapshots_page(book: BenchBook, snapshots: Sequence[SnapshotView]) -> Page:
         sections.append(Section(f"s{at}", title, blocks=(Beside(((chart,), *macro)), *others)))
     lead = (
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
-        "which "
-        "its assets were most volatile. S3 also shows the portfolio and the investor."
+        "which its assets were most volatile. S3 also shows the portfolio and the investor."
     )
     contents = tuple((one.id, str(one.heading)) for one in sections)
     path = "snapshots.html"
@@ -259,9 +241,6 @@ def snapshots_page(book: BenchBook, snapshots: Sequence[SnapshotView]) -> Page:
 def _layer(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table of a prompt; columns of numbers are set to the right."""
     cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
-    right = frozenset(at for at in range(1, len(heads)) if cells and all(_numeric(row[at]) for row in cells))
+    numeric = [[cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit() for cell in row] for row in cells]
+    right = frozenset(at for at in range(1, len(heads)) if cells and all(row[at] for row in numeric))
     return Table(tuple(clean(head, 40).replace("_", " ") for head in heads), cells, right, summary="", style="layer")
-
-
-def _numeric(cell: str) -> bool:
-    return cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit()

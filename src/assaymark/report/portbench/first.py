@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
@@ -31,13 +32,13 @@ from assaymark.report.blocks import (
     notes,
     small,
 )
-from assaymark.report.charts.canvas import HALF, NARROW, WIDE
+from assaymark.report.charts.canvas import HALF, WIDE
 from assaymark.report.charts.columns import Bar, Column, Twice, column_chart, convention_chart, limit_chart
 from assaymark.report.charts.tiers import KINDS, TierRow, tier_chart
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
-from assaymark.report.portbench.book import STAGES, BenchBook, kind_of, pipeline_boards
-from assaymark.report.portbench.inputs import ALL, QUESTIONS
-from assaymark.report.portbench.levels import SHOWN, claim_of, front, said_words, stands_in, withheld_groups
+from assaymark.report.portbench.book import STAGES, BenchBook, ends_of, kind_of, pipeline_boards, sizes
+from assaymark.report.portbench.inputs import QUESTIONS
+from assaymark.report.portbench.levels import SHOWN, front, said_claim, said_words, stands_in, withheld_groups
 from assaymark.report.portbench.stages import group_heads, lede
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, plural, shown
@@ -60,32 +61,30 @@ def first_page(book: BenchBook, deeper: Sequence[tuple[str, str, str]]) -> Page:
     )
     told = (clean(note, 600) for note in run.notes if not note.startswith(_NO_SCORE))
     every: Inline = Linked(f"All {counted(len(run.verdicts), 'candidate sentence')}", "claims.html")
-    gaps = " ".join((group.text[:-1] + _brief(group.why)) for group in withheld)
-    open_: Inline = (Mark("no-claim", TAGS["no-claim"]), f" {gaps} ", every) if withheld else every
+    gaps = []
+    for group in withheld:  # a reason in brackets where it is short; all reasons are with the candidates
+        why = "".join(text for text, _ in group.why).strip().rstrip(".")
+        gaps.append(group.text[:-1] + (f" ({why[:1].lower()}{why[1:]})." if 0 < len(why) <= _BRIEF else "."))
+    open_: Inline = (Mark("no-claim", TAGS["no-claim"]), f" {' '.join(gaps)} ", every) if withheld else every
     missing = Group("", (Items((open_,), "claims"),), style="lv no-claim")
-    columns = tuple(_sentence(*one) for one in said)
+    columns = tuple(
+        Group("", (Items((quote,), "claims"), Text((Mark(quote.level, TAGS[quote.level]), " ", why), "why")),
+              style=f"lv {quote.level}")
+        for quote, why in said
+    )  # fmt: skip
     duo = (Beside((columns[::2], columns[1::2])),) if len(columns) > 1 else columns
     deep = Items(tuple((Linked(words, path), small(what)) for words, path, what in deeper), "deep")
     halves = [one for one in (_conventions(book), _questions(book), _limits(book)) if one is not None]
     halves.append(Group("Go deeper", (deep,), "more", style="sec", level=2))
     return Page(
-        "index.html",
-        clean(run.title or "PortBench", 120),
-        lede(book),
+        "index.html", clean(run.title or "PortBench", 120), lede(book),
         blocks=(
             *notes((demonstration if known else "", *told), "notice"), *duo, missing, _stages(book),
             *(Beside(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2)),
         ),
-        tallies=tuple(Tally(level, count(reached[level]), TALLY[level]) for level in LEVELS),
-        here="results",
+        tallies=tuple(Tally(level, count(reached[level]), TALLY[level]) for level in LEVELS), here="results",
         styles=("portbench-first.css",),
     )  # fmt: skip
-
-
-def _brief(why: Sequence[tuple[str, bool]]) -> str:
-    """A reason in brackets where it is short; all reasons stand with the candidates."""
-    text = "".join(text for text, _ in why).strip().rstrip(".")
-    return f" ({text[:1].lower()}{text[1:]})." if 0 < len(text) <= _BRIEF else "."
 
 
 def sentences(book: BenchBook) -> list[tuple[Quote, str]]:
@@ -96,19 +95,14 @@ def sentences(book: BenchBook) -> list[tuple[Quote, str]]:
     found: dict[str, list[tuple[Quote, str]]] = {kind: [] for kind in ("first", "cut", "gates")}
     for verdict in front(book):
         if verdict.publication_level != "no-claim":
-            claim, kind = claim_of(book, verdict), kind_of(verdict)
-            quote = Quote(claim.level, claim.quote or "", said_words(verdict.condition or ""), claim.copy)
-            found.setdefault(kind, []).append((quote, " ".join(claim.reasons)))
-    for board in _overall(book):
-        found["cut"] += tier_cuts(book, board)
+            quote = replace(said_claim(book, verdict), condition=said_words(verdict.condition or ""))
+            found.setdefault(kind_of(verdict), []).append((quote, " ".join(map(said_words, verdict.reasons))))
+    for board in (*pipeline_boards(book.run)[:1], book.board(QUESTIONS)):
+        found["cut"] += tier_cuts(book, board) if board else ()
     gates = found.pop("gates")
     firsts, cuts, *others = found.values()
     chosen = [*firsts[:2], *cuts[:1], *gates[:1], *gates[1:][-1:], *(one for some in others for one in some)]
     return sorted(chosen[:SHOWN], key=lambda one: LEVELS.index(one[0].level))
-
-
-def _overall(book: BenchBook) -> list[Leaderboard]:
-    return [*pipeline_boards(book.run)[:1], *(one for one in book.run.leaderboards if one.board.name == QUESTIONS)]
 
 
 def tier_cuts(book: BenchBook, board: Leaderboard) -> Iterator[tuple[Quote, str]]:
@@ -134,28 +128,14 @@ def tier_cuts(book: BenchBook, board: Leaderboard) -> Iterator[tuple[Quote, str]
         yield Quote(level, text, also, copy), f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
 
 
-def _sentence(quote: Quote, why: str) -> Group:
-    about = Text((Mark(quote.level, TAGS[quote.level]), " ", why), "why")
-    return Group("", (Items((quote,), "claims"), about), style=f"lv {quote.level}")
-
-
 # --- where points are lost --------------------------------------------------------------------------------------------
-
-
-def _profile(book: BenchBook) -> str:
-    """What most measurements speak of: all profiles together, or the only one."""
-    return ALL if len(book.run.profiles) != 1 else book.run.profiles[0].name
-
-
-def _ends(item: Measurement | None) -> tuple[float, float] | None:
-    return None if item is None or item.low is None or item.high is None else (item.low, item.high)
 
 
 def _stages(book: BenchBook) -> Group:
     heading = "Where do models lose points?"
     if not book.has_pipeline:
         return _half("stages", heading, book.missing("pipeline"))
-    profile, names = _profile(book), book.names
+    profile, names = book.profile, book.names
     items = {
         (name, stage): book.one("bench.stage", model=name, profile=profile, stage=stage, windows="all")
         for name, stage in product(names, STAGES)
@@ -163,7 +143,7 @@ def _stages(book: BenchBook) -> Group:
     columns, best = [], {}
     for stage, (words, _) in STAGES.items():
         bars = tuple(
-            None if item is None or item.value is None else Bar(_ends(item), number(item.value))
+            None if item is None or item.value is None else Bar(ends_of(item), number(item.value))
             for item in (items[name, stage] for name in names)
         )
         most = book.one("bench.ceiling", profile=profile, stage=stage)
@@ -180,7 +160,7 @@ def _stages(book: BenchBook) -> Group:
     title = f"Mean score by stage, with {percent(book.run.level)} interval over {dates}; dotted: best possible"
     wide, narrow = (
         column_chart(f"stages-{kind[0]}", rows, columns, title, desc, width=width, kind=kind)
-        for kind, width in (("wide", float(WIDE)), ("narrow", float(NARROW)))
+        for kind, width in sizes(WIDE)
     )
     cells = ([(items[name, c.name], bar) for c, bar in zip(columns, (c.bars[at] for c in columns), strict=True)]
              for at, name in enumerate(names))  # fmt: skip
@@ -194,23 +174,18 @@ def _stages(book: BenchBook) -> Group:
     told = tuple(
         Text((bold("Hatched: no score. "), clean(f"{note[:1].upper()}{note[1:]}", 600)), "hatched") for note in hatched
     )
-    return _half("stages", heading, _lost(columns), *told, Figure(title, "", wide, narrow, table=table))
-
-
-def _lost(columns: Sequence[Column]) -> str:
-    """The two stages furthest from what is possible."""
+    # The two stages furthest from what is possible.
     reached = {c.name: max((float(bar.shown) for bar in c.bars if bar is not None), default=None) for c in columns}
     gaps = {c.name: c.best - top for c in columns if c.best is not None and (top := reached[c.name]) is not None}
     worst = sorted(sorted(gaps, key=lambda name: -gaps[name])[:2])
-    if not worst:
-        return "Bars are intervals of mean scores from 0 to 1."
-    most = listing([number(reached[name] or 0.0) for name in worst])
-    known = {c.name: c for c in columns}
-    possible = listing([number(known[name].best or 0.0) for name in worst])
-    return (
-        f"At {listing([known[name].words for name in worst])}: no model exceeds {most} there, where {possible} "
-        f"{'are' if len(worst) > 1 else 'is'} possible."
-    )
+    lost = "Bars are intervals of mean scores from 0 to 1."
+    if worst:
+        scored, possible = (listing([number(of[name] or 0.0) for name in worst]) for of in (reached, best))
+        lost = (
+            f"At {listing([STAGES[name][0] for name in worst])}: no model exceeds {scored} there, where {possible} "
+            f"{'are' if len(worst) > 1 else 'is'} possible."
+        )
+    return _half("stages", heading, lost, *told, Figure(title, "", wide, narrow, table=table))
 
 
 # --- on what the ranking rests ----------------------------------------------------------------------------------------
@@ -218,6 +193,11 @@ def _lost(columns: Sequence[Column]) -> str:
 
 def _half(id: str, heading: str, answer: Inline, *blocks: Block) -> Group:
     return Group(heading, (Text(answer, "lede"), *blocks), id, style="sec", level=2)
+
+
+def _bar(item: Measurement) -> Bar:
+    ends = ends_of(item)
+    return Bar(ends, span(*ends) if ends else shown(item))
 
 
 def _conventions(book: BenchBook) -> Group | None:
@@ -229,8 +209,7 @@ def _conventions(book: BenchBook) -> Group | None:
     for head in group_heads(book, board):
         for at, name in enumerate(head.members):
             item, other = board.levels[name], book.run.others.get(name)
-            first = Bar(_ends(item), _span(item))
-            second = None if other is None or other.value is None else Bar(_ends(other), _span(other))
+            first, second = _bar(item), None if other is None or other.value is None else _bar(other)
             kind = KINDS[head.level or "no-claim"]
             rows.append(Twice(clean(name, 60), first, second, kind, cut=not at and bool(rows)))
             lines.append((clean(name, 60), book.to(item, first.shown), "" if second is None else second.shown))
@@ -241,39 +220,29 @@ def _conventions(book: BenchBook) -> Group | None:
         f"{who}: {one} by the {mine}{f', {two} by the {theirs}' if two else ''}" for who, one, two in lines
     )
     wide, narrow = (
-        convention_chart(f"ceps-{kind[0]}", rows, title, desc, width=width, kind=kind)
-        for kind, width in (("wide", float(HALF)), ("narrow", float(NARROW)))
+        convention_chart(f"ceps-{kind[0]}", rows, title, desc, width=width, kind=kind) for kind, width in sizes(HALF)
     )
     caption = f"Filled: {mine}. Outlined: {theirs}. Dotted: tiers of the first."
     table = Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
     more: Inline = (differ, Linked("Every profile", "scores.html#stages"))
     figure = Figure(title, caption, wide, narrow, table=table)
-    return _half(
-        "conventions", "Does the ranking depend on the formulas?", _depends(book, board, theirs), figure, Text(more)
-    )
-
-
-def _span(item: Measurement) -> str:
-    ends = _ends(item)
-    return shown(item) if ends is None else span(*ends)
-
-
-def _depends(book: BenchBook, board: Leaderboard, theirs: str) -> str:
     pairs = [one for one in book.of_kind("above") if one.claim.dimension == board.board.name]
     said = [one for one in pairs if one.publication_level != "no-claim"]
     turned = [one for one in said if any(c.id == "other-convention" for c in one.conditions)]
+    orders = plural(len(said), "supported order")
+    answer = f"No. None of the {orders} is the other way round by the {theirs}."
     if not said:
-        return f"No ranking of the models on CEPS is supported by the {CONVENTIONS.get(book.run.convention, 'plan')}."
-    if not turned:
-        return f"No. None of the {plural(len(said), 'supported order')} is the other way round by the {theirs}."
-    named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
-    return f"Yes. By the {theirs} {count(len(turned))} of {plural(len(said), 'supported order')} turn round: {named}."
+        answer = f"No ranking of the models on CEPS is supported by the {CONVENTIONS.get(book.run.convention, 'plan')}."
+    elif turned:
+        named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
+        answer = f"Yes. By the {theirs} {count(len(turned))} of {orders} turn round: {named}."
+    return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, Text(more))
 
 
 def _questions(book: BenchBook) -> Group | None:
     heading = "Who knows the answers?"
-    board = next((one for one in book.run.leaderboards if one.board.name == QUESTIONS), None)
+    board = book.board(QUESTIONS)
     if not book.has_questions:
         return _half("questions", heading, book.missing("qa"))
     if board is None or not board.models:
@@ -281,7 +250,7 @@ def _questions(book: BenchBook) -> Group | None:
     rows = []
     for head in group_heads(book, board):
         items = [board.levels[name] for name in head.members]
-        known = [ends for ends in map(_ends, items) if ends is not None]
+        known = [ends for ends in map(ends_of, items) if ends is not None]
         ends = (min(low for low, _ in known), max(high for _, high in known)) if known else None
         point = items[0].value if head.licensed else None
         written = "no interval" if ends is None else span(*ends)
@@ -291,19 +260,13 @@ def _questions(book: BenchBook) -> Group | None:
     axis = max(0.0, int(min(edges) * 10) / 10), min(1.0, int(max(edges) * 10 + 0.999) / 10)
     title, desc = "Questions with full information, 0 to 1", "; ".join(f"{listing(r.names)}: {r.shown}" for r in rows)
     wide, narrow = (
-        tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, width=width, kind=kind)
-        for kind, width in (("wide", float(HALF)), ("narrow", float(NARROW)))
+        tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, width=width, kind=kind) for kind, width in sizes(HALF)
     )
     table = Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     caption = "Hatched: a tier from end to end."
     open_pairs = f"{count(board.pairs - board.open_pairs)} of {plural(board.pairs, 'pair')} can be ranked: "
     note: list[Inline] = [open_pairs, Linked("see sentences", "claims.html"), "."] if board.pairs else []
     more = Linked("By template", "scores.html#questions")
-    return _half("questions", heading, _knows(book, board), Figure(title, caption, wide, narrow, table=table),
-                 Text((*note, " ", more)))  # fmt: skip
-
-
-def _knows(book: BenchBook, board: Leaderboard) -> str:
     top = board.tiers[0]
     if len(board.tiers) == 1:
         said = (
@@ -314,9 +277,10 @@ def _knows(book: BenchBook, board: Leaderboard) -> str:
     item = next(book.every("bench.dissociation"), None)
     open_ = any(one.publication_level == "no-claim" for one in book.of_kind("dissociation"))
     if item is not None and item.value is not None and open_:
-        ends = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
-        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{ends})."
-    return said
+        between = "" if item.low is None or item.high is None else f", {span(item.low, item.high)}"
+        said += f" Whether answers predict CEPS cannot be said ({plural(item.n, 'model')}{between})."
+    figure = Figure(title, caption, wide, narrow, table=table)
+    return _half("questions", heading, said, figure, Text((*note, " ", more)))
 
 
 # --- who keeps the limit ----------------------------------------------------------------------------------------------
@@ -343,8 +307,7 @@ def _limits(book: BenchBook) -> Group | None:
     title = f"Largest drawdown under stress, {who} profile"
     desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
     wide, narrow = (
-        limit_chart(f"limit-{kind[0]}", rows, limit, title, desc, width=width, kind=kind)
-        for kind, width in (("wide", float(HALF)), ("narrow", float(NARROW)))
+        limit_chart(f"limit-{kind[0]}", rows, limit, title, desc, width=width, kind=kind) for kind, width in sizes(HALF)
     )
     inside = [name for name, _, kept in rows if kept]
     named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import product
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Group, Inline, Mark, Panels, Table, bold
+from assaymark.report.blocks import Group, Inline, Mark, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import History, HistorySet, brush_of, history_panels
-from assaymark.report.portbench.book import BenchBook, profile_word, why_none
+from assaymark.report.charts.paths import History as Drawn
+from assaymark.report.charts.paths import HistorySet, brush_of, history_panels
+from assaymark.report.portbench.book import ROUNDING, BenchBook, ends_of, profile_word, why_none
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.text import counted, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
@@ -41,22 +43,33 @@ _FIGURES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryView:
-    """The panels of one window and profile; ``values`` is the text of the file that the panels link to, or empty."""
-
-    id: str
-    window: str
-    title: str
-    caption: str
-    panels: Panels
-    values: str
+History = tuple[Section, Panels, str]
+"""The section of one window and profile, its panels, and the text of the file that they link to, or nothing."""
 
 
-def history_views(book: BenchBook) -> tuple[HistoryView, ...]:
-    """Every window and profile with a history: stress windows first, in the order of the plan."""
-    found = [_view(book, window, profile) for window in stress_first(book) for profile in book.run.profiles]
-    return _within([view for view in found if view is not None], _BRUSHED)
+def history_views(book: BenchBook) -> list[tuple[WindowView, list[History]]]:
+    """Every window and profile with a history: stress windows first, in the order of the plan.
+
+    The first of them have brushes: numbers for all of a large run would make the page too long.
+    """
+    found, used = [], 0
+    for window in stress_first(book):
+        mine: list[History] = []
+        for profile in book.run.profiles:
+            if (made := _view(book, window, profile)) is not None:
+                section, panels, values = made
+                used += _points(panels)
+                mine.append(made if used <= _BRUSHED else _history(section, replace(panels, brush=None), values))
+        found.append((window, mine))
+    return found
+
+
+def _points(panels: Panels) -> int:
+    return 0 if panels.brush is None else len(panels.brush.days) * len(panels.brush.lines)
+
+
+def _history(section: Section, panels: Panels, values: str) -> History:
+    return replace(section, blocks=(*section.blocks[:1], panels)), panels, values
 
 
 def stress_first(book: BenchBook) -> tuple[WindowView, ...]:
@@ -64,17 +77,7 @@ def stress_first(book: BenchBook) -> tuple[WindowView, ...]:
     return *book.stress, *(window for window in book.run.windows if not window.stress)
 
 
-def _within(views: Sequence[HistoryView], most: int) -> tuple[HistoryView, ...]:
-    """The views, the first of them with their brushes: numbers for all of a large run would make the page too long."""
-    points, kept = 0, []
-    for view in views:
-        brush = view.panels.brush
-        points += 0 if brush is None else len(brush.days) * len(brush.lines)
-        kept.append(view if points <= most else replace(view, panels=replace(view.panels, brush=None)))
-    return tuple(kept)
-
-
-def chosen_history(book: BenchBook) -> HistoryView | None:
+def chosen_history(book: BenchBook) -> History | None:
     """The one that the first page shows: the strictest profile in the window with the largest drawdown."""
     profile = book.strictest
     if profile is None:
@@ -83,44 +86,47 @@ def chosen_history(book: BenchBook) -> HistoryView | None:
     deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
     names = [] if deepest is None else [deepest.labels["window"]]
     windows = [w for w in (*book.stress, *book.run.windows) if not names or w.name in names]
-    views = (_view(book, window, profile) for window in windows)
-    found = next((view for view in views if view is not None), None)
-    return None if found is None else _within([found], _FIRST_PAGE)[0]
+    made = next((view for window in windows if (view := _view(book, window, profile)) is not None), None)
+    if made is None or _points(made[1]) <= _FIRST_PAGE:
+        return made
+    return _history(made[0], replace(made[1], brush=None), made[2])
 
 
-def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryView | None:
-    mine = [p for p in book.run.paths if not p.baseline and (p.window, p.profile) == (window.name, profile.name)]
-    if not any(len(path.nav) for path in mine):
-        return None
+def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> History | None:
+    mine = (p for p in book.run.paths if not p.baseline and (p.window, p.profile) == (window.name, profile.name))
     by_model = {path.model: path for path in mine if len(path.nav)}
-    baseline = equal_weight(book, window.name)
-    at = list(book.run.windows).index(window) + 1, list(book.run.profiles).index(profile) + 1
+    if not by_model:
+        return None
+    baseline, limit = equal_weight(book, window.name), profile.drawdown_tolerance
+    at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
-    histories = tuple(History(clean(name, 60), by_model[name].nav) for name in drawn)
+    first, lines = by_model[drawn[0]], [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(
-        HistorySet(
-            f"h{at[0]}-{at[1]}", histories, None if baseline is None else baseline.nav, profile.drawdown_tolerance
-        )
+        HistorySet(f"h{at}", tuple(Drawn(*one) for one in lines), None if baseline is None else baseline.nav, limit)
     )
-    found = dict(zip(drawn, svgs, strict=True))
-    lines = [(one.model, one.nav) for one in histories]
     lines += [] if baseline is None else [(baseline_word(baseline.model), baseline.nav)]
-    days = by_model[drawn[0]].days
-    values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
-    panels = tuple(_panel(book, name, window, profile, found.get(name, "")) for name in book.names)
-    return HistoryView(
-        id=f"nav-{at[0]}-{at[1]}",
-        window=window.name,
-        title=f"{book.window(window.name)}, {clean(profile.name, 40)} profile",
-        caption=_caption(by_model[drawn[0]], baseline, profile),
-        panels=Panels(
-            panels,
-            brush=brush_of([moment(day) for day in days], lines),
-            data=f"data/nav-{at[0]}-{at[1]}.csv" if values else "",
-            shared=shared,
-        ),
-        values=values,
+    values = paths_text("day", first.days, lines) if all(len(nav) == len(first.days) for _, nav in lines) else ""
+    found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[Inline, str]]()
+    for name in book.names:
+        item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
+        caption: list[Inline] = [bold(clean(name, 60))]
+        why = "No history: this episode was not run to its end."
+        if item is not None and item.value is not None:
+            broken = item.value > limit + ROUNDING
+            caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
+        elif item is not None:
+            why = f"No history: {item.state.removeprefix('no score: ')}."
+        panels.append((tuple(caption), found.get(name) or clean(why, 160)))
+    start = f"Start = 100 on {moment(first.days[0])}" if first.days else "Start = 100"
+    grey = "Grey: equal weight." if baseline is not None else "Equal weight was not run in this window."
+    text = (
+        f"Net asset value over {counted(len(first.nav), 'trading day')}. {start}. Blue: the model. {grey} Below: "
+        f"drawdown in percent, with the maximum drawdown. Dashed: the {percent(limit)} that this profile tolerates."
     )
+    brush, data = brush_of([moment(day) for day in first.days], lines), f"data/nav-{at}.csv" if values else ""
+    shown = Panels(tuple(panels), brush=brush, data=data, shared=shared)
+    title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
+    return Section(f"nav-{at}", title, blocks=(Text(text, "cap"), shown)), shown, values
 
 
 def equal_weight(book: BenchBook, window: str) -> NavPath | None:
@@ -129,40 +135,30 @@ def equal_weight(book: BenchBook, window: str) -> NavPath | None:
     return next(found, None)
 
 
-def _caption(path: NavPath, baseline: NavPath | None, profile: ProfileView) -> str:
-    start = f"Start = 100 on {moment(path.days[0])}" if path.days else "Start = 100"
-    grey = "Grey: equal weight." if baseline is not None else "Equal weight was not run in this window."
-    return (
-        f"Net asset value over {counted(len(path.nav), 'trading day')}. {start}. Blue: the model. {grey} Below: "
-        f"drawdown in percent, with the maximum drawdown. Dashed: the {percent(profile.drawdown_tolerance)} that "
-        "this profile tolerates."
-    )
-
-
-def _panel(book: BenchBook, name: str, window: WindowView, profile: ProfileView, svg: str) -> tuple[Inline, str]:
-    item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
-    caption: list[Inline] = [bold(clean(name, 60))]
-    if item is not None and item.value is not None:
-        broken = item.value > profile.drawdown_tolerance + 1e-9
-        caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
-    why = "No history: this episode was not run to its end."
-    if item is not None and item.value is None:
-        why = f"No history: {item.state.removeprefix('no score: ')}."
-    return tuple(caption), svg or clean(why, 160)
-
-
 # --- figures of performance -------------------------------------------------------------------------------------------
 
 
 def performance_views(book: BenchBook, windows: Sequence[WindowView]) -> tuple[Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
     found: list[Group] = []
-    for window in windows:
-        for profile in book.run.profiles:
-            at = list(book.run.windows).index(window) + 1, list(book.run.profiles).index(profile) + 1
-            title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-            table = _performance(book, window, profile)
-            found.append(Group(title, (table,), f"perf-{at[0]}-{at[1]}", "closed" if found else "open"))
+    heads = ("Model", *(head for _, head, _ in _FIGURES))
+    for window, (at, profile) in product(windows, enumerate(book.run.profiles, 1)):
+        rows = []
+        for name in book.names:
+            labels, items = {"model": name, "profile": profile.name, "window": window.name}, []
+            for figure, _, _ in _FIGURES:
+                own = figure in ("sharpe", "drawdown")
+                key = f"bench.{figure}" if own else "bench.performance"
+                items.append(book.one(key, **labels, **({} if own else {"figure": figure})))
+            rows.append((clean(name, 60), *_cells(book, items)))
+        for name in baselines(book):
+            labels = {"baseline": name, "window": window.name}
+            items = [book.one("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
+            rows.append((f"{baseline_word(name)} (baseline)", *_cells(book, items)[:-1], "gives none"))
+        table = Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
+        title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
+        place = f"perf-{list(book.run.windows).index(window) + 1}-{at}"
+        found.append(Group(title, (table,), place, "closed" if found else "open"))
     return tuple(found)
 
 
@@ -180,57 +176,27 @@ def baseline_word(name: str) -> str:
     return _BASELINES.get(name, clean(name, 40))
 
 
-def _performance(book: BenchBook, window: WindowView, profile: ProfileView) -> Table:
-    rows = []
-    for name in book.names:
-        labels = {"model": name, "profile": profile.name, "window": window.name}
-        cells = [_cell(book, _model_figure(book, figure, labels), kind) for figure, _, kind in _FIGURES]
-        rows.append((clean(name, 60), *cells))
-    for name in baselines(book):
-        cells = [
-            "gives none"
-            if figure == "buys"
-            else _cell(book, book.one("bench.baseline", baseline=name, window=window.name, figure=figure), kind)
-            for figure, _, kind in _FIGURES
-        ]
-        rows.append((f"{baseline_word(name)} (baseline)", *cells))
-    heads = ("Model", *(head for _, head, _ in _FIGURES))
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
+def _cells(book: BenchBook, items: Sequence[Measurement | None]) -> list[str]:
+    found = []
+    for (_, _, kind), item in zip(_FIGURES, items, strict=True):
+        if item is None or item.value is None:
+            found.append(why_none(item))
+            continue
+        value, ends = item.value, ends_of(item)
+        text = {
+            "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
+            "fall": number(-100 * abs(value), 1), "count": number(value, 1),
+            "ratio": f"{number(value)} ({span(*ends)})" if ends else number(value), "number": number(value),
+        }[kind]  # fmt: skip
+        found.append(book.to(item, text))
+    return found
 
 
-def _model_figure(book: BenchBook, figure: str, labels: dict[str, str]) -> Measurement | None:
-    if figure in ("sharpe", "drawdown"):
-        return book.one(f"bench.{figure}", **labels)
-    return book.one("bench.performance", figure=figure, **labels)
-
-
-def _cell(book: BenchBook, item: Measurement | None, kind: str) -> str:
-    return (
-        why_none(item) if item is None or item.value is None else book.to(item, _figure_words(item, item.value, kind))
-    )
-
-
-def _figure_words(item: Measurement, value: float, kind: str) -> str:
-    match kind:
-        case "signed":
-            return signed(100 * value, 1)
-        case "percent":
-            return number(100 * value, 1)
-        case "fall":
-            return number(-100 * abs(value), 1)
-        case "count":
-            return number(value, 1)
-        case "ratio" if item.low is not None and item.high is not None:
-            return f"{number(value)} ({span(item.low, item.high)})"
-        case _:
-            return number(value)
-
-
-def history_bytes(view: HistoryView) -> int:
+def history_bytes(panels: Panels) -> int:
     """About how many bytes the drawings of a history take on a page."""
-    brush = () if view.panels.brush is None else (values for _, values in view.panels.brush.lines)
-    drawn = (view.panels.shared, *(svg for _, svg in view.panels.panels), *brush)
-    return 300 * len(view.panels.panels) + len("".join(drawn).encode())
+    brush = () if panels.brush is None else (values for _, values in panels.brush.lines)
+    drawn = (panels.shared, *(svg for _, svg in panels.panels), *brush)
+    return 300 * len(panels.panels) + len("".join(drawn).encode())
 
 
 def performance_answer(book: BenchBook) -> str:

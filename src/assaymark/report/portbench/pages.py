@@ -19,7 +19,6 @@ from assaymark.report.blocks import (
     Section,
     Text,
     bold,
-    notes,
     row_filters,
     spaced,
     weight,
@@ -39,32 +38,32 @@ from assaymark.report.page import (
     paged_by,
     part_names,
 )
-from assaymark.report.portbench.asked import question_cards, questions_view
+from assaymark.report.portbench.asked import question_cards, questions_section
 from assaymark.report.portbench.book import BenchBook, profile_word
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.first import first_page
-from assaymark.report.portbench.further import every_measurement, signals_figure, windows_table
 from assaymark.report.portbench.inputs import BenchRun
-from assaymark.report.portbench.levels import PAGE, every_claim
+from assaymark.report.portbench.levels import PAGE, claim_cards
 from assaymark.report.portbench.market import (
-    HistoryView,
+    History,
     chosen_history,
     history_bytes,
     history_views,
     performance_answer,
     performance_views,
-    stress_first,
 )
-from assaymark.report.portbench.records import BenchTrail
+from assaymark.report.portbench.records import BenchTrail, date_section, episode_paths, episodes_table
 from assaymark.report.portbench.sections import (
     alignment_table,
+    every_measurement,
     safety_tables,
     scatter_views,
+    signals_figure,
     stress_answer,
     stress_table,
+    windows_table,
 )
 from assaymark.report.portbench.stages import stage_note, stage_tables
-from assaymark.report.portbench.traces import date_section, episode_paths, episodes_table
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
@@ -140,7 +139,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     yield from trail.answer_pages(frame, calls)
     yield "index.html", frame.page(first_page(book, list(_deeper(book, profiles=bool(further)))))
     yield _SCORES, frame.page(_scores(book, views))
-    cards = paged_by([one.card for one in every_claim(book, book.links)], weight, PAGE)
+    cards = paged_by(claim_cards(book), weight, PAGE)
     lead = (
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
         "alphabetical order."
@@ -217,12 +216,12 @@ def _section(id: str, heading: str, lead: Inline, *blocks: Block | None) -> Iter
 def _scores(book: BenchBook, views: _Views) -> Page:
     """All that the first page leaves out of the first board: stages, stress, profiles, performance, questions."""
     history = chosen_history(book)
-    brushed = history is not None and history.panels.brush is not None
+    brushed = history is not None and history[1].brush is not None
     return Page(
         _SCORES,
         "Scores",
         "Every score, over all profiles or under the strictest, with its interval and how it was found.",
-        (*_pipeline_sections(book, views, history), _questions_section(book), _run_section(book)),
+        (*_pipeline_sections(book, views, history), questions_section(book), _run_section(book)),
         here="scores",
         styles=(*_TABLES, *("brush.css",) * brushed),
         scripts=("page.js", "brush.js") if brushed else SCRIPTS,
@@ -251,7 +250,7 @@ def _deeper(book: BenchBook, *, profiles: bool) -> Iterator[tuple[str, str, str]
         yield "Data", "data.html", "the market and the questions of this run"
 
 
-def _pipeline_sections(book: BenchBook, views: _Views, history: HistoryView | None) -> Iterator[Section]:
+def _pipeline_sections(book: BenchBook, views: _Views, history: History | None) -> Iterator[Section]:
     """What the first page shows of the pipeline: all profiles together, or the strictest."""
     tables, scatters, safety, performance = views
     stages: list[Inline] = [f"{stage_note(book)} A dotted line links a number to its measurement."]
@@ -283,7 +282,7 @@ def _pipeline_sections(book: BenchBook, views: _Views, history: HistoryView | No
             "Maximum drawdown under stress" if book.stress else "Maximum drawdown",
             (stressed, Linked("Every window and profile", _HISTORIES)),
             (
-                Group(history.title, (Text(history.caption, "cap"), history.panels), history.id),
+                Group(history[0].heading, history[0].blocks, history[0].id),
                 Text("One history per model: a single observation, so no band is drawn."),
             ),
         )
@@ -305,20 +304,6 @@ def _pipeline_sections(book: BenchBook, views: _Views, history: HistoryView | No
         link = Text(Linked("The other profiles", f"{_PROFILES}#performance")) if len(performance) > 1 else None
         answer = (f"{performance_answer(book)} ", Linked("Every window", f"{_HISTORIES}#performance"))
         yield from _section("performance", "What did the portfolios do?", answer, *performance[:1], link)
-
-
-def _questions_section(book: BenchBook) -> Section:
-    heading, view = "What does it know without a portfolio?", questions_view(book)
-    if view is None:
-        return Section("questions", heading, book.missing("qa"))
-    said = (Items(tuple(one.sentence for one in view.claims), f"claims {view.claims[0].level}"),) if view.claims else ()
-    more = (Group("Formula against judgment, and by market regime", view.more, folded="closed"),) if view.more else ()
-    traces = (Text(Linked(view.traces, _QUESTIONS)),) if view.traces else ()
-    lead = (
-        "Mean scores on static questions, T1 to T7, each asked in its own call. Models of a tier are in alphabetical "
-        "order."
-    )
-    return Section("questions", heading, lead, (*said, *view.tables, *more, *notes(view.notes), *traces))
 
 
 def _run_section(book: BenchBook) -> Section:
@@ -387,55 +372,33 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
 def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     """Windows one after the other, on as many pages as they need."""
     views = history_views(book)
-    if not views:
+    if not any(mine for _, mine in views):
         return
-    by_window = [
-        (window, [view for view in views if view.window == window.name], performance_views(book, [window]))
-        for window in stress_first(book)
-    ]
-    pages = paged_by(by_window, lambda one: sum(map(history_bytes, one[1])) + weight(one[2]), _PAGE_OF_HISTORIES)
+    by_window = [(mine, performance_views(book, [window])) for window, mine in views]
+
+    def size(one: tuple[list[History], tuple[Group, ...]]) -> int:
+        return sum(history_bytes(panels) for _, panels, _ in one[0]) + weight(one[1])
+
+    pages = paged_by(by_window, size, _PAGE_OF_HISTORIES)
     lead = (
         "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
         "band."
     )
     for path, part, parts in beside(in_parts("histories", pages).items()):
-        shown = [view for _, mine, _ in part for view in mine]
-        tables = tuple(table for _, _, tables in part for table in tables)
-        page = Page(
-            path,
-            "Histories",
-            lead,
-            (
-                *(Section(view.id, view.title, blocks=(Text(view.caption, "cap"), view.panels)) for view in shown),
-                Section("performance", "Performance", performance_answer(book), tables),
-            ),
-            contents=(*((view.id, view.title) for view in shown), ("performance", "Performance")),
-            parts=parts,
-            here="histories",
-            styles=(*_TABLES, "brush.css"),
-            scripts=("page.js", "brush.js"),
-        )
-        yield path, frame.page(page)
-    yield from ((view.panels.data, view.values) for view in views if view.values)
+        sections = [section for mine, _ in part for section, _, _ in mine]
+        tables = tuple(table for _, tables in part for table in tables)
+        sections.append(Section("performance", "Performance", performance_answer(book), tables))
+        yield path, frame.page(Page(
+            path, "Histories", lead, tuple(sections), contents=tuple((one.id, str(one.heading)) for one in sections),
+            parts=parts, here="histories", styles=(*_TABLES, "brush.css"), scripts=("page.js", "brush.js"),
+        ))  # fmt: skip
+    yield from ((panels.data, values) for _, mine in views for _, panels, values in mine if values)
 
 
 def _frame(book: BenchBook, site: Site, *, profiles: bool) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
-    absent = set() if profiles else {"profiles"}
-    if not book.has_histories:
-        absent.add("histories")
-    if not book.run.episodes:
-        absent.add("episodes")
-    if not book.run.questions:
-        absent.add("questions")
-    if book.run.data is None:
-        absent.add("data")
-    if book.run.data is None or not book.run.data.snapshots:
-        absent.add("snapshots")
-    return Frame(
-        study=clean(book.run.name, 120),
-        mark=short_hash(clean(book.run.plan_hash)),
-        nav=tuple(link for link in _NAV if link.key not in absent),
-        site=site,
-        styles=("page.css", "portbench.css"),
-    )
+    run = book.run
+    there = {"profiles": profiles, "histories": book.has_histories, "episodes": run.episodes,
+             "questions": run.questions, "data": run.data, "snapshots": run.data and run.data.snapshots}  # fmt: skip
+    nav = tuple(link for link in _NAV if there.get(link.key, True))
+    return Frame(clean(run.name, 120), short_hash(clean(run.plan_hash)), nav, site, ("page.css", "portbench.css"))

@@ -1,120 +1,151 @@
-"""Losses under stress, and whether a model changes with the investor: scatter, stress scores, thresholds, alignment."""
+"""Beside the leaderboards: losses and quality under stress, whether a model changes with the investor, every number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
+from typing import Final
 
-from assaymark.records import Measurement
+from markupsafe import Markup
+
+from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
+from assaymark.records import Measurement, measurement_id
 from assaymark.report.blocks import Figure, Group, Inline, Share, Table, Text, small
+from assaymark.report.charts.canvas import WIDE
+from assaymark.report.charts.datasheet_axes import Heads, MapPoint, share_map
+from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
-from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word, why_none
-from assaymark.report.portbench.inputs import ProfileView
+from assaymark.report.measurements import MeasuredRow, rows_of
+from assaymark.report.portbench.book import (
+    ROUNDING,
+    BenchBook,
+    ends_of,
+    profile_word,
+    range_words,
+    sizes,
+    why_none,
+)
+from assaymark.report.portbench.inputs import QUESTIONS, ProfileView, WindowView
 from assaymark.report.portbench.market import baseline_word, baselines
 from assaymark.report.portbench.stages import pass_mark
+from assaymark.report.records.texts import Rests
 from assaymark.report.text import interval, listing, plural
 from assaymark.text import clean, number, percent, span
 
+_MOST = 15
+"""Marks that can be told apart on one figure."""
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A mark of the figure with the two measurements that place it."""
 
-    point: StressPoint
-    sharpe: Measurement
-    deepest: Measurement
+# --- calm against stress ----------------------------------------------------------------------------------------------
 
-    def numbers(self, book: BenchBook) -> tuple[str, ...]:
-        """What the figure draws, in words that lead to their rows."""
-        point = self.point
-        kept = "not decided" if point.passes is None else "within" if point.passes else "beyond"
-        sharpe = book.to(self.sharpe, interval(point.sharpe, point.low, point.high))
-        return point.name, sharpe, book.to(self.deepest, percent(point.fall, 1)), kept
+
+def windows_table(book: BenchBook) -> Table | None:
+    """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
+    kinds = {"normal": "Calm windows", "stress": "Stress windows"}
+    found = {
+        (name, kind): book.one("bench.stage", model=name, profile=book.profile, stage="CEPS", windows=kind)
+        for name in book.names
+        for kind in kinds
+    }
+    if any(all(found[name, kind] is None for name in book.names) for kind in kinds):
+        return None
+    axis = score_axis([end for item in found.values() if item for end in (item.low, item.high) if end is not None])
+    rows: list[tuple[Inline, ...]] = []
+    for name in book.names:
+        cells: list[Inline] = [clean(name, 60)]
+        for kind in kinds:
+            item = found[name, kind]
+            low, high = (item.low, item.high) if item else (None, None)
+            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, range_words(item))]
+        rows.append(tuple(cells))
+    heads: list[Inline] = ["Model"]
+    for words in kinds.values():
+        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.level)} interval"]
+    label, columns = "CEPS in calm and in stress windows", ("", "st", "iv", "st", "iv")
+    return Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
+
+
+def signals_figure(book: BenchBook) -> Figure | None:
+    """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
+    points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
+    for name in book.names[:_MOST]:
+        labels = {"model": name, "profile": book.profile, "windows": "all"}
+        pair = [book.one("bench.stage", **labels, stage=at) for at in ("S2", "S4")]
+        values = [(item, item.value) for item in pair if item is not None and item.value is not None]
+        if len(values) < 2:
+            absent.append(clean(name, 40))
+            continue
+        (_, x), (_, y) = values
+        one, two = (None if (e := ends_of(item)) is None else (max(e[0], 0.0), min(e[1], 1.0)) for item, _ in values)
+        points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
+        said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
+        rows.append((clean(name, 40), *said))
+    if not points:
+        return None
+    title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
+    wide, narrow = (
+        share_map(points, Heads("S2, signals", "S4, trading"), width, height).framed(
+            f"signals-{kind[0]}", title, desc, kind
+        )
+        for (kind, width), height in zip(sizes(WIDE / 2), (380.0, 340.0), strict=True)
+    )
+    caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
+    if absent:
+        caption += f" Not drawn, because a score is missing: {listing(absent)}."
+    table = Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
+    return Figure(title, caption, wide, narrow, table=table)
 
 
 def scatter_views(book: BenchBook) -> tuple[Figure, ...]:
-    """A figure for each profile, the strictest first."""
+    """Calm returns against stressed losses: a figure for each profile, the strictest first."""
     window = book.normal
     if window is None or not book.stress:
         return ()
     ordered = sorted(book.run.profiles, key=lambda profile: profile.drawdown_tolerance)
-    found = []
-    for profile in ordered:
-        points, missing = _points(book, profile)
-        if points:
-            at = ordered.index(profile) + 1
-            found.append(_scatter(book, profile, points, missing, f"scatter-{at}"))
-    return tuple(found)
+    figures = (_scatter(book, window, profile, f"scatter-{at}") for at, profile in enumerate(ordered, 1))
+    return tuple(figure for figure in figures if figure is not None)
 
 
-def _scatter(
-    book: BenchBook, profile: ProfileView, drawn: Sequence[_Drawn], missing: Sequence[str], name: str
-) -> Figure:
-    points = [one.point for one in drawn]
-    window = book.normal
-    assert window is not None
-    where, who = book.window(window.name), clean(profile.name, 40)
-    where, who = book.window(window.name), clean(profile.name, 40)
-    title = f"Sharpe ratio in {where} and maximum drawdown under stress, {who} profile"
-    wide, narrow = stress_scatter(
-        name, points, profile.drawdown_tolerance, book.window(window.name), title, _desc(points)
-    )
-    level = percent(book.run.level)
+def _scatter(book: BenchBook, window: WindowView, profile: ProfileView, name: str) -> Figure | None:
+    stress, limit, missing = [one.name for one in book.stress], profile.drawdown_tolerance, []
+    points, rows = list[StressPoint](), list[tuple[str, ...]]()
+    marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
+    for model in book.names:
+        labels = {"model": model, "profile": profile.name}
+        falls = [book.one("bench.drawdown", **labels, window=one) for one in stress]
+        marks.append((model, False, book.one("bench.sharpe", **labels, window=window.name), falls))
+    for model in baselines(book):
+        sharpe = book.one("bench.baseline", baseline=model, window=window.name, figure="sharpe")
+        falls = [book.one("bench.baseline", baseline=model, window=one, figure="drawdown") for one in stress]
+        marks.append((model, True, sharpe, falls))
+    for model, baseline, sharpe, falls in marks:
+        known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
+        if sharpe is None or sharpe.value is None or len(known) < len(falls):
+            missing += [] if baseline else [clean(model, 60)]
+            continue
+        deepest, item = max(known, key=itemgetter(0))
+        passes = deepest <= limit + ROUNDING if baseline else book.gate(model, profile.name)
+        called = baseline_word(model) if baseline else clean(model, 60)
+        points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline=baseline))
+        kept = "not decided" if passes is None else "within" if passes else "beyond"
+        value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
+        rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
+    if not points:
+        return None
+    where, level = book.window(window.name), percent(book.run.level)
+    title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
+    desc = "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points)
+    wide, narrow = stress_scatter(name, points, limit, where, title, f"{desc}.")
     caption = (
-        f"Whiskers: {level} intervals over resampled histories. Filled: stays within "
-        f"{percent(profile.drawdown_tolerance)} in every stress window. Open with a cross: does not. Diamonds: "
-        "baselines."
+        f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every stress "
+        "window. Open with a cross: does not. Diamonds: baselines."
     )
     heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Maximum drawdown under stress", "Limit")
-    table = Table(heads, tuple(one.numbers(book) for one in drawn), frozenset({1, 2}))
     left_out = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
     note = "No whisker on the vertical axis: each stress window happened once. No ranking by Sharpe ratio is supported."
-    return Figure(title, caption, wide, narrow, note=left_out + note, table=table)
-
-
-def _desc(points: Sequence[StressPoint]) -> str:
-    return (
-        "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points) + "."
+    return Figure(
+        title, caption, wide, narrow, note=left_out + note, table=Table(heads, tuple(rows), frozenset({1, 2}))
     )
-
-
-def _points(book: BenchBook, profile: ProfileView) -> tuple[list[_Drawn], list[str]]:
-    window = book.normal
-    assert window is not None
-    stress = [one.name for one in book.stress]
-    found, missing = [], []
-    for name in book.names:
-        sharpe = book.one("bench.sharpe", model=name, profile=profile.name, window=window.name)
-        falls = [book.one("bench.drawdown", model=name, profile=profile.name, window=one) for one in stress]
-        point = _point(clean(name, 60), sharpe, falls, book.gate(name, profile.name))
-        if point is None:
-            missing.append(clean(name, 60))
-        else:
-            found.append(point)
-    for name in baselines(book):
-        sharpe = book.one("bench.baseline", baseline=name, window=window.name, figure="sharpe")
-        falls = [book.one("bench.baseline", baseline=name, window=one, figure="drawdown") for one in stress]
-        point = _point(baseline_word(name), sharpe, falls, None, profile.drawdown_tolerance)
-        if point is not None:
-            found.append(point)
-    return found, missing
-
-
-def _point(
-    name: str,
-    sharpe: Measurement | None,
-    falls: Sequence[Measurement | None],
-    passes: bool | None,
-    tolerance: float | None = None,
-) -> _Drawn | None:
-    known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
-    if sharpe is None or sharpe.value is None or len(known) < len(falls):
-        return None
-    deepest, item = max(known, key=itemgetter(0))
-    within = passes if tolerance is None else deepest <= tolerance + ROUNDING
-    point = StressPoint(name, sharpe.value, sharpe.low, sharpe.high, deepest, within, baseline=tolerance is not None)
-    return _Drawn(point, sharpe, item)
 
 
 # --- tables with bars -------------------------------------------------------------------------------------------------
@@ -169,47 +200,96 @@ def safety_tables(book: BenchBook) -> tuple[Group, ...]:
     """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
     found = []
     for profile in book.run.profiles:
-        items = list(book.every("bench.risk_safe", profile=profile.name))
-        scenarios = list(dict.fromkeys(item.labels["scenario"] for item in items))
-        if not items:
+        least: dict[str, object] = {}
+        for item in book.every("bench.risk_safe", profile=profile.name):
+            least.setdefault(item.labels["scenario"], item.detail.get("threshold"))
+        if not least:
             continue
-        heads: list[Inline] = []
-        for scenario in scenarios:
-            least = next((i.detail.get("threshold") for i in items if i.labels["scenario"] == scenario), None)
-            words = small(f"safe from {number(float(least))}") if isinstance(least, (int, float)) else ""
-            heads.append((book.window(scenario), words))
+        heads = [
+            (book.window(name), small(f"safe from {number(float(one))}") if isinstance(one, (int, float)) else "")
+            for name, one in least.items()
+        ]
         rows: list[tuple[Inline, ...]] = []
         for name in book.names:
-            labels = {"model": name, "profile": profile.name}
-            cells = (_safe(book, book.one("bench.risk_safe", scenario=scenario, **labels)) for scenario in scenarios)
-            rows.append((clean(name, 60), *cells))
+            cells: list[Inline] = [clean(name, 60)]
+            shared = book.shares_tier(profile.name, name)
+            for scenario in least:
+                found_item = book.one("bench.risk_safe", scenario=scenario, model=name, profile=profile.name)
+                cell = bar_cell(book, found_item)
+                if found_item is None or found_item.value is None:
+                    cells.append(cell)
+                    continue
+                safe = bool(found_item.detail.get("safe"))
+                if shared:
+                    words = "reached" if safe else "not reached"
+                    cell = Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
+                cells.append((cell, pass_mark(safe)))
+            rows.append(tuple(cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
         found.append(Group(caption, (_bars(caption, heads, rows),), folded="open"))
     return tuple(found)
-
-
-def _safe(book: BenchBook, item: Measurement | None) -> Inline:
-    cell = bar_cell(book, item)
-    if item is None or item.value is None:
-        return cell
-    safe = bool(item.detail.get("safe"))
-    if book.shares_tier(item.labels["profile"], item.labels["model"]):
-        words = "reached" if safe else "not reached"
-        cell = Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
-    return cell, pass_mark(safe)
 
 
 def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> Share:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
         return Share(None, why_none(item), style="bar")
-    ends = "" if item.low is None or item.high is None else span(item.low, item.high, digits)
-    return Share(item.value, book.to(item, number(item.value, digits)), ends, "bar")
+    ends = ends_of(item)
+    return Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
 def stress_answer(book: BenchBook) -> str:
     """The counts that verdicts give, or in words why there are none."""
-    said = [verdict.claim.statement for verdict in book.of_kind("gates") if verdict.publication_level == "headline"]
-    if said:
+    if any(verdict.publication_level == "headline" for verdict in book.of_kind("gates")):
         return f"Limits were counted over {plural(len(book.stress), 'stress window')}; each window happened once."
     return "Each stress window happened once, so its losses carry no interval."
+
+
+# --- every measurement ------------------------------------------------------------------------------------------------
+
+
+_TITLES: Final = {
+    "bench.level": "Level on a leaderboard",
+    "contrast": "Paired difference of two models",
+    "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
+    "order.detectable": "Smallest detectable difference, for a leader",
+    "bench.stage": "Mean score of a stage",
+    "bench.ceiling": "Mean score of true answers",
+    "bench.adaptation": "Adaptation to the profile",
+    "bench.drawdown": "Maximum drawdown",
+    "bench.sharpe": "Sharpe ratio",
+    "bench.sharpe.contrast": "Sharpe ratio against equal weight",
+    "bench.performance": "Performance",
+    "bench.baseline": "Performance of a baseline",
+    "bench.stress": "Stress score",
+    "bench.risk_safe": "CEPS of a stress window",
+    "bench.question": "Mean score on questions",
+    "bench.dissociation": "Questions and pipeline, rank correlation",
+}
+
+
+def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+    """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
+
+    def hidden(item: Measurement) -> str:
+        labels, board = item.labels, None
+        if item.name == "contrast":
+            level = book.pair_level(labels["dimension"], labels["high"], labels["low"])
+            return "" if level != "no-claim" else "not shown: no supported order"
+        if item.name == SHARPE_CONTRAST:
+            claim = book.verdicts.get(measurement_id("beats", labels))
+            supported = claim is not None and claim.publication_level != "no-claim"
+            return "" if supported or item.value is None else "not shown: the difference is not supported"
+        # The leaderboard that a score of one model is the score of; None where it is of no leaderboard.
+        if item.name == LEVEL:
+            board = labels["board"]
+        elif item.name == "bench.risk_safe" or (item.name == "bench.stage" and labels["stage"] == "CEPS"):
+            board = labels["profile"]
+        elif item.name == "bench.question" and labels.keys() == {"model", "condition"}:
+            board = QUESTIONS
+        if item.value is None or not book.shares_tier(board, labels.get("model", "")):
+            return ""
+        ends = ends_of(item)
+        return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
+
+    return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)

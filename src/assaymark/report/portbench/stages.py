@@ -11,13 +11,22 @@ from markupsafe import Markup
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement
 from assaymark.report.blocks import Block, Group, Inline, Mark, Row, Share, Styled, Table, Text, bold, notes, small
-from assaymark.report.charts.intervals import ScoreAxis, interval_strip, score_axis, score_head
+from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.levels import TAGS
-from assaymark.report.portbench.book import STAGES, BenchBook, board_title, pipeline_boards, profile_word, why_none
+from assaymark.report.portbench.book import (
+    STAGES,
+    BenchBook,
+    board_title,
+    ends_of,
+    pipeline_boards,
+    profile_word,
+    range_words,
+    why_none,
+)
 from assaymark.report.portbench.inputs import ALL
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, ordinal_span, plural, shown
-from assaymark.text import clean, count, number, percent, span
+from assaymark.text import clean, count, number, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +40,13 @@ class GroupHead:
     places: str
     words: str
     level: Level | None
-    tag: str
     licensed: bool
     ranks: Mapping[str, str]
 
     @property
     def shown(self) -> Inline:
         """The head as a row of a table shows it."""
-        level = () if self.level is None else (" ", Mark(self.level, self.tag))
+        level = () if self.level is None else (" ", Mark(self.level, TAGS[self.level]))
         return (bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
@@ -58,10 +66,25 @@ def _table(book: BenchBook, board: Leaderboard, anchor: str) -> Group:
         f"CEPS, {percent(book.run.level)} interval",
         "Stress limits" if profile == ALL else "Stress limit",
     )
-    rows: list[Row] = []
+    built_in, rows = {one.name for one in book.models if one.reference}, list[Row]()
     for head in (*group_heads(book, board), *unscored_heads(book, board)):
         rows.append(Row((head.shown,)))
-        rows += [_row(book, board, name, axis, head) for name in head.members]
+        for model in head.members:
+            item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
+            strip, whole = "", book.to(item, range_words(item))
+            score: Inline = whole
+            if item is not None and item.value is not None:
+                point = item.value if head.licensed else None
+                strip = Markup(interval_strip(axis, item.low, item.high, point))
+                if point is not None:
+                    score = (book.to(item, number(point)), f" ({whole})")
+            mixed = model in built_in and len(built_in) < len(book.models)
+            said = (head.ranks.get(model, ""), "reference model" if mixed else "")
+            labels = {"model": model, "profile": profile, "windows": "all"}
+            cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in STAGES)
+            limit = _gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile])
+            name = (clean(model, 60), *(small(words) for words in said if words))
+            rows.append(Row((name, *cells, strip, score, limit)))
     ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
     if all(ceiling):
         best = book.one("bench.ceiling", profile=profile, stage="CEPS")
@@ -83,11 +106,11 @@ def design_note(book: BenchBook, board: str) -> str:
     if serial is not None and serial.value is not None:
         lags = [number(lag) for lag in serial.detail["lags"]]
         limit = f"flagged above {number(serial.detail['flag'])}"
+        effect = ", so every order is at most qualified" if serial.detail["flagged"] else ""
+        text = f"Autocorrelation of neighbouring clusters: {lags[0]} ({limit}{effect})."
         if serial.detail["order"] == "consecutive":
-            said.append(f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit}).")
-        else:
-            effect = ", so every order is at most qualified" if serial.detail["flagged"] else ""
-            said.append(f"Autocorrelation of neighbouring clusters: {lags[0]} ({limit}{effect}).")
+            text = f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit})."
+        said.append(text)
     reach = book.one("order.detectable", dimension=board)
     if reach is not None and reach.value is not None:
         leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
@@ -99,82 +122,38 @@ def design_note(book: BenchBook, board: str) -> str:
 def unscored_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
     """What stands below the tiers: models that nothing is said of, and models that were left out."""
     shares = [item for item in book.every("missing.share", part=board.board.family) if item.detail["left_out"]]
-    gone = tuple(name for name in board.unscored if name in {item.labels["model"] for item in shares})
-    rest = tuple(name for name in board.unscored if name not in gone)
-    for members, words in (
-        (rest, "in S3 to S5, so no CEPS and no rank"),
-        (gone, "left out: too many of the replies did not come"),
+    left_out = {item.labels["model"] for item in shares}
+    for gone, words in (
+        (False, "in S3 to S5, so no CEPS and no rank"),
+        (True, "left out: too many of the replies did not come"),
     ):
-        if members:
-            yield GroupHead(members, "No score", words, None, "", False, {})
+        if members := tuple(name for name in board.unscored if (name in left_out) == gone):
+            yield GroupHead(members, "No score", words, None, licensed=False, ranks={})
 
 
 def group_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
     """The tiers of a leaderboard from the top, models by name inside, each at the level that sets it apart."""
-    place = 1
-    alone = len(board.models) == 1
+    place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
+        names, size = tuple(sorted(members)), len(members)
         others = [name for name in board.models if name not in members]
         level = weakest(book.pair_level(board.board.name, one, two) for one, two in product(members, others))
-        places = f"Rank {ordinal_span(place, place + len(members) - 1)}"
-        words = "cannot be ranked" if len(members) > 1 else ""
+        places, words = f"Rank {ordinal_span(place, place + size - 1)}", "cannot be ranked" if size > 1 else ""
         if not others:
-            places, words = _everybody(len(members))
-        licensed = alone or (len(members) == 1 and level != "no-claim")
-        names = tuple(sorted(members))
-        ranks = {} if len(names) == 1 else {name: _rank_words(board, name) for name in names}
-        yield GroupHead(names, places, words, None if alone else level, TAGS[level], licensed, ranks)
-        place += len(members)
-
-
-def _rank_words(board: Leaderboard, model: str) -> str:
-    return f"rank {ordinal_span(*board.ranks[model])} of {count(len(board.models))}"
-
-
-def _everybody(size: int) -> tuple[str, str]:
-    """The head of the only tier."""
-    if size == 1:
-        return "One model", "no other model to compare it with"
-    return f"All {count(size)}", "cannot be ranked"
-
-
-def _row(book: BenchBook, board: Leaderboard, model: str, axis: ScoreAxis, head: GroupHead) -> Row:
-    profile = board.board.name
-    item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
-    known = next((one for one in book.models if one.name == model), None)
-    mixed = not all(one.reference for one in book.models)
-    low, high = (item.low, item.high) if item is not None else (None, None)
-    point = item.value if item is not None and head.licensed else None
-    ends = span(low, high) if low is not None and high is not None else "no interval"
-    if item is None or item.value is None:
-        ends = why_none(item)
-    said = (head.ranks.get(model, ""), "reference model" if known is not None and known.reference and mixed else "")
-    strip = Markup(interval_strip(axis, low, high, point)) if item is not None and item.value is not None else ""
-    whole: Inline = book.to(item, ends)
-    if point is not None:
-        whole = (book.to(item, number(point)), f" ({ends})")
-    return Row(
-        (
-            (clean(model, 60), *(small(words) for words in said if words)),
-            *(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
-            strip,
-            whole,
-            _gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile]),
-        )
-    )
-
-
-def _labels(model: str, profile: str, stage: str) -> dict[str, str]:
-    return {"model": model, "profile": profile, "stage": stage, "windows": "all"}
+            places = "One model" if size == 1 else f"All {count(size)}"
+            words = words or "no other model to compare it with"
+        licensed = alone or (size == 1 and level != "no-claim")
+        ranks = {name: f"rank {ordinal_span(*board.ranks[name])} of {of}" for name in names if size > 1}
+        yield GroupHead(names, places, words, None if alone else level, licensed, ranks)
+        place += size
 
 
 def stage_cell(book: BenchBook, item: Measurement | None) -> Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
         return Share(None, why_none(item))
-    half = ""
-    if item.low is not None and item.high is not None:
-        half = f"±{max(item.high - item.value, item.value - item.low):.2f}".replace("±0.", "±.")
+    ends = ends_of(item)
+    half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
     return Share(item.value, book.to(item, number(item.value)), half)
 
 
@@ -189,45 +168,40 @@ def _gate(book: BenchBook, model: str, profiles: Sequence[str]) -> Inline:
     if not kept or any(value is None for value in kept.values()):
         return Styled("not decided", "gap")
     broken = [profile_word(name).lower() for name, value in kept.items() if not value]
-    several = len(kept) > 1
     note = listing(broken) if broken else f"all {count(len(kept))} profiles"
-    return (pass_mark(not broken), bold("fails" if broken else "passes"), *((small(note),) if several else ()))
+    return pass_mark(not broken), bold("fails" if broken else "passes"), *((small(note),) if len(kept) > 1 else ())
 
 
 def stage_note(book: BenchBook) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
-    stages = list(book.every("bench.stage", stage="S1", windows="all"))
-    of = ""
+    of, stages = "", list(book.every("bench.stage", stage="S1", windows="all"))
     if stages:
         sizes = sorted({item.n for item in stages if item.labels.get("profile") == ALL} or {item.n for item in stages})
         items = " to ".join(dict.fromkeys((count(sizes[0]), count(sizes[-1]))))
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
+    levels = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
+    methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
+    method = f"Intervals: {listing(sorted(methods))}." if methods else "No interval can be given."
     return (
         f"{of}A stronger tint is higher, from 0 to 1; ± is half of the {percent(book.run.level)} interval. "
-        f"A point is drawn only where the rank is supported. {_method(book)} A tier ends where every model in it is "
+        f"A point is drawn only where the rank is supported. {method} A tier ends where every model in it is "
         "shown to score above every model below it; models inside a tier cannot be ranked, and the ranks that each can "
-        f"have follow from its supported pairs. {_unread(book)}"
+        f"have follow from its supported pairs. {_unread(book.run.replies)}"
     )
 
 
-def _method(book: BenchBook) -> str:
-    items = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
-    methods = {clean(item.method, 160).rstrip(".") for item in items if item.low is not None}
-    return f"Intervals: {listing(sorted(methods))}." if methods else "No interval can be given."
-
-
-def _unread(book: BenchBook) -> str:
+def _unread(replies: Mapping[str, int]) -> str:
     """How many replies could not be read, or only in part."""
-    total = sum(book.run.replies.values())
+    total = sum(replies.values())
     if not total:
         return ""
-    said = []
-    for state, words in (("partial", "were read in part"), ("invalid", "could not be read")):
-        if number_of := book.run.replies.get(state, 0):
-            said.append(f"{count(number_of)} {words}")
-    lost = book.run.replies.get("refused", 0) + book.run.replies.get("truncated", 0)
-    if lost:
-        said.append(f"{count(lost)} were refused or cut off")
+    kinds = (
+        (("partial",), "were read in part"),
+        (("invalid",), "could not be read"),
+        (("refused", "truncated"), "were refused or cut off"),
+    )
+    sums = ((sum(replies.get(state, 0) for state in states), words) for states, words in kinds)
+    said = [f"{count(n)} {words}" for n, words in sums if n]
     if not said:
         return "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
     return (
@@ -239,18 +213,14 @@ def _unread(book: BenchBook) -> str:
 def lede(book: BenchBook) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
     run = book.run
-    decisions = sum(window.decisions for window in run.windows)
     parts = [plural(len(run.models), "model").capitalize()]
     if book.has_pipeline:
+        decisions = sum(window.decisions for window in run.windows)
         windows = plural(len(run.windows), "window")
         parts.append(f"{counted(decisions, f'{clean(run.frequency, 20)} decision')} in {windows}")
         parts.append(f"{counted(run.instruments, 'instrument')}, costs {run.cost_bps:g} bps")
     if book.has_questions:
         asked = sum(run.answers.values())
         parts.append(f"{counted(asked, 'answer')} to questions" if asked else "questions")
-    follow = (
-        "Scores follow the paper’s formulas."
-        if run.convention == "paper"
-        else "Scores follow the authors’ public code."
-    )
-    return f"{', '.join(parts)}. {follow} Market: {clean(run.market, 160).rstrip('.')}."
+    follow = "the paper’s formulas" if run.convention == "paper" else "the authors’ public code"
+    return f"{', '.join(parts)}. Scores follow {follow}. Market: {clean(run.market, 160).rstrip('.')}."

@@ -59,11 +59,9 @@ _WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCall:
-    """A call of the ledger and what came of it.
-
-    ``new`` are those of its texts that no call before it had: what a reader of many calls keeps of the others is their
-    digest, so that a ledger of any size takes little memory. ``usd`` is None where no price is known.
-    """
+    """A call of the ledger and what came of it. ``new`` are those of its texts that no call before it had: what a
+    reader of many calls keeps of the others is their digest, so that a ledger of any size takes little memory. ``usd``
+    is None where no price is known."""
 
     key: str
     call: CallSpec
@@ -84,10 +82,8 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """By the id of a call the calls that asked about the same answer, its own first.
-
-    ``dimensions`` are those of the rubric by id and title, ``scale`` the ends of every score.
-    """
+    """By the id of a call the calls that asked about the same answer, its own first. ``dimensions`` are those of the
+    rubric by id and title, ``scale`` the ends of every score."""
 
     asked: Mapping[str, Sequence[Asked]] = field(default_factory=dict)
     dimensions: Sequence[tuple[str, str]] = ()
@@ -201,10 +197,8 @@ def call_pages(
     folder: str = FOLDER,
     answers: Answers = NONE,
 ) -> Iterator[tuple[str, str]]:
-    """The pages of calls and of their texts, one at a time, as path and HTML.
-
-    A call on the same answer as another leads to it, or to its judgment where it stands on another page.
-    """
+    """The pages of calls and of their texts, one at a time, as path and HTML. A call on the same answer as another
+    leads to it, or to its judgment where it stands on another page."""
     texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
     found: dict[str, _Shown] = {}
     for one in calls:
@@ -381,11 +375,9 @@ _ASKED: Final = "judge.invalid_share"
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """Counts what the measurements of a study rest on. Build one with `Rests.of`.
-
-    ``given`` are judgments with scores by part, judge, subject and format of the decision; ``asked`` those without
-    scores as well. ``numbers`` are those in the rationales, by agent.
-    """
+    """Counts what the measurements of a study rest on. Build one with `Rests.of`. ``given`` are judgments with scores
+    by part, judge, subject and format of the decision; ``asked`` those without scores as well. ``numbers`` are those in
+    the rationales, by agent."""
 
     shelf: Shelf
     decisions: Mapping[Subject, Linked]

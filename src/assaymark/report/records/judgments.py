@@ -80,12 +80,9 @@ _UNKNOWN: Final = Subject(False, "")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was judged in a run, and what came of it.
-
-    ``decisions`` are all that a judgment may be of, control texts included; ``parts`` the judgments by part.
-    ``people`` are the judges of whom nothing was asked by a call. With ``decided_here`` the agents were asked in this
-    run, so that a decision names the key of its call.
-    """
+    """What was judged in a run, and what came of it. ``decisions`` are all that a judgment may be of, control texts
+    included; ``parts`` the judgments by part. ``people`` are the judges of whom nothing was asked by a call. With
+    ``decided_here`` the agents were asked in this run, so that a decision names the key of its call."""
 
     parts: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
     decisions: Sequence[Decision] = ()
@@ -123,10 +120,8 @@ class JudgeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where every judgment of a run stands.
-
-    ``first`` leads to the first judgment of a judge, in a part, on an agent or a control cell.
-    """
+    """Where every judgment of a run stands. ``first`` leads to the first judgment of a judge, in a part, on an agent or
+    a control cell."""
 
     judged: Judged
     decisions: Mapping[str, Decision]
@@ -247,7 +242,27 @@ def judgment_pages(
     heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
     for group in shelf.groups:
         for path, rows, parts in beside(group.pages):
-            shown = tuple(_row(one, shelf.decisions, dimensions, calls, decisions) for one in rows)
+            row_list: list[Row] = []
+            for one in rows:
+                decision, about, ok = (
+                    shelf.decisions.get(one.trajectory),
+                    subject(one, shelf.decisions).words,
+                    one.status == "ok",
+                )
+                record: list[Inline] = [Linked(clean(one.trajectory, 60), decisions.get(one.trajectory, ""))]
+                if decision is not None:
+                    record += [" ", small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
+                scores = [
+                    f"{one.scores[name]:g}" if name in one.scores else "not scored" if ok else "none"
+                    for name, _ in dimensions
+                ]
+                call = call_cell(one.call_key, calls)
+                if calls.get(one.first_key):
+                    call = (call, small(" first: "), call_cell(one.first_key, calls))
+                also = _also(one) if ok else bold(_also(one))
+                cells = (about, tuple(record), count(one.trial), *scores, also, call)
+                row_list.append(Row(cells, anchor(one), about, "" if ok else "not-ok"))
+            shown = tuple(row_list)
             bad = sum(one.status != "ok" for one in rows)
             without = (Filter("not-ok", "Without scores", count(bad)),) if bad else ()
             table = Table(
@@ -274,28 +289,6 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
     if calls.get(key):
         return Linked(key[:8], calls[key])
     return Markup('<code title="{}">{}</code>').format(clean(key, 64), clean(key, 64)[:8])
-
-
-def _row(
-    one: Judgment,
-    decisions: Mapping[str, Decision],
-    dimensions: Sequence[tuple[str, str]],
-    calls: Mapping[str, str],
-    places: Mapping[str, str],
-) -> Row:
-    decision, about, ok = decisions.get(one.trajectory), subject(one, decisions).words, one.status == "ok"
-    record: list[Inline] = [Linked(clean(one.trajectory, 60), places.get(one.trajectory, ""))]
-    if decision is not None:
-        record += [" ", small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
-    scores = [
-        f"{one.scores[name]:g}" if name in one.scores else "not scored" if ok else "none" for name, _ in dimensions
-    ]
-    call = call_cell(one.call_key, calls)
-    if calls.get(one.first_key):
-        call = (call, small(" first: "), call_cell(one.first_key, calls))
-    also = _also(one) if ok else bold(_also(one))
-    cells = (about, tuple(record), count(one.trial), *scores, also, call)
-    return Row(cells, anchor(one), about, "" if ok else "not-ok")
 
 
 def _also(one: Judgment) -> str:
@@ -363,15 +356,7 @@ def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
                 "Which agents did they judge?",
                 "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they "
                 "fit on one page, else to the first.",
-                (
-                    Table(
-                        heads,
-                        tuple(subjects),
-                        frozenset(range(1, len(heads))),
-                        "",
-                        label="Judgments by agent",
-                    ),
-                ),
+                (Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),),
             ),
             Section(
                 "without",

@@ -29,11 +29,8 @@ Calls = Literal["all", "judged", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """Where the records of a study stand.
-
-    ``decisions`` leads from a record id to its row, and ``calls`` from a call key to the call; the latter is filled
-    when `pages` are made.
-    """
+    """Where the records of a study stand. ``decisions`` leads from a record id to its row, and ``calls`` from a call
+    key to the call; the latter is filled when `pages` are made."""
 
     shelf: Shelf
     dimensions: tuple[tuple[str, str], ...]

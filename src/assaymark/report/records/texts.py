@@ -73,7 +73,12 @@ def visible(text: str) -> Markup:
     """
     escaped = escape(text, quote=False)
     if not text.isascii() or not text.isprintable():
-        hidden = {ord(char): f'<i class="u">U+{ord(char):04X}</i>' for char in set(text) if _is_hidden(char)}
+        # Whether a character would not be seen, or not be kept, on a page.
+        hidden = {
+            ord(char): f'<i class="u">U+{ord(char):04X}</i>'
+            for char in set(text)
+            if (not char.isprintable() and char not in _PLAIN and unicodedata.category(char) not in _KEPT)
+        }
         escaped = escaped.translate(hidden) if hidden else escaped
     return Markup(escaped)
 
@@ -98,8 +103,3 @@ def shown_text(text: str, limit: int = WHOLE) -> ShownText:
     left = len(text) - kept
     gap = Markup('<b class="cut">[{} characters are left out here]</b>').format(count(left))
     return ShownText(first + gap + last, left)
-
-
-def _is_hidden(char: str) -> bool:
-    """Whether a character would not be seen, or not be kept, on a page."""
-    return not char.isprintable() and char not in _PLAIN and unicodedata.category(char) not in _KEPT

@@ -46,7 +46,14 @@ REASONS: Final = {
 
 def panel_page(book: SeasonLookup) -> Page:
     """Everything that is known of the judges; agents are in alphabetical order throughout."""
-    words = book.words
+    words, judges = book.words, book.run.judges
+    families = {one.family for one in judges}
+    shared = sorted(families & {one.family for one in book.run.agents})
+    panel = words(
+        "panel.lede", judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
+        families=words("panel.families", n=len(families), few=words.few(len(families))),
+    )  # fmt: skip
+    conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
     preference, changes, floors = preference_table(book), tuple(_changes(book)), tuple(_noise(book))
     kappa, measured_at = _kappa(book), book.link(book.one("season.kappa"))
     heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.judges))
@@ -68,7 +75,7 @@ def panel_page(book: SeasonLookup) -> Page:
     open_: Inline = (kappa, *((" ", Linked(words("measured.open"), measured_at)) if measured_at else ()))
     agreed = (_agreements(book), Keys(tuple(points)), Text(words("agreement.note")))
     return Page(
-        "panel.html", words("panel.title"), _lede(book),
+        "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
             Section("judges", words("panel.judges"), words("panel.alone_lede"), (_judges(book),)),
             Section("agreement", words("agreement.title"), open_, agreed),
@@ -77,18 +84,6 @@ def panel_page(book: SeasonLookup) -> Page:
         ),
         here="panel", styles=("season-tables.css", "season-panel.css", "judges.css"),
     )  # fmt: skip
-
-
-def _lede(book: SeasonLookup) -> str:
-    judges, words = book.run.judges, book.words
-    families = {one.family for one in judges}
-    text = words(
-        "panel.lede", judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
-        families=words("panel.families", n=len(families), few=words.few(len(families))),
-    )  # fmt: skip
-    shared = sorted(families & {one.family for one in book.run.agents})
-    conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
-    return f"{text[:1].upper()}{text[1:]} {conflict}"
 
 
 def _judges(book: SeasonLookup) -> Table:
@@ -231,7 +226,14 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement) -> tu
         reading = words("preference.none")
     elif item.low is None or item.high is None:
         size = words("preference.large", points=LARGE) if large else ""
-        reading = " ".join(filter(None, (size, words("preference.open", n=n), *_moved(book, judge))))
+        # By how much totals of its family move without it; beside the range of a shared tier it would give the total.
+        mine = [one.name for one in book.agents.values() if one.family == judge.family and book.shown(one.name)]
+        moved = [
+            words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
+            for name in mine
+            if (change := _without(book, name, judge.name)) is not None
+        ]
+        reading = " ".join(filter(None, (size, words("preference.open", n=n), *moved[:3])))
     elif item.low > 0:
         reading = words("preference.favours", low=item.low)
     elif item.high < 0:
@@ -249,17 +251,6 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement) -> tu
     link = book.link(item)
     shown = Linked(points[2], link) if link or not large else bold(points[2])
     return clean(judge.name, 60), *points[:2], shown, interval, reading
-
-
-def _moved(book: SeasonLookup, judge: SeasonJudge) -> list[str]:
-    """By how much totals of its family move without it; beside the range of a shared tier it would give the total."""
-    words, found = book.words, []
-    for agent in book.agents.values():
-        change = _without(book, agent.name, judge.name) if book.shown(agent.name) else None
-        if agent.family == judge.family and change is not None:
-            moved = words.number(change, 1, sign=True)
-            found.append(words("preference.moved", agent=clean(agent.name, 60), change=moved))
-    return found[:3]
 
 
 def _without(book: SeasonLookup, agent: str, judge: str) -> float | None:

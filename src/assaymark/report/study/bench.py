@@ -1,8 +1,6 @@
-"""The sentence bench: any sentence of the study, what decides it gate by gate, and what would help.
-
-Its data hold one record for each pair, first rank and equivalence. Both directions of a pair share a record, and that
-of a pair that is not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap.
-"""
+"""The sentence bench: any sentence of the study, what decides it gate by gate, and what would help. Its data hold one
+record for each pair, first rank and equivalence. Both directions of a pair share a record, and that of a pair that is
+not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap."""
 
 from __future__ import annotations
 
@@ -16,22 +14,13 @@ from markupsafe import Markup
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.charts.tiers import Strip, strip_axis
-from assaymark.report.levels import (
-    LEVELS,
-    RANK,
-    TAGS,
-    TALLY,
-    built_in_words,
-    copied,
-    ordered_verdicts,
-    rule_words,
-)
+from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.page import environment
-from assaymark.report.study.claim_checks import Check, checked, gap_words, stopping
+from assaymark.report.study.claim_checks import Check, checked, stopping
 from assaymark.report.study.controls import controls
 from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_test, own_tests_words
-from assaymark.report.text import listing, p_value, plural, signed
+from assaymark.report.text import ends_of, gap_words, listing, p_value, plural, signed
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400
@@ -101,15 +90,10 @@ def checkable(book: Book, verdict: Verdict) -> Checkable:
     else:
         fixes = [fix_words(book, name, verdict) for name in binding(verdict)]
     return Checkable(
-        level=level,
-        about=prose(suppressed_phrase(verdict.claim), 400),
-        sentence=prose(verdict.claim.statement, 400) if said else "",
-        also=tuple(also) if said else (),
-        built_in=built_in_words(book, verdict),
-        help=tuple(dict.fromkeys(fixes))[:2],
-        gates=_gates(book, verdict),
-        href=book.claims.get(verdict.claim.id, ""),
-    )
+        level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if said else "",
+        tuple(also) if said else (), built_in_words(book, verdict), tuple(dict.fromkeys(fixes))[:2],
+        _gates(book, verdict), book.claims.get(verdict.claim.id, ""),
+    )  # fmt: skip
 
 
 def _overturn(verdict: Verdict) -> str:
@@ -155,7 +139,7 @@ def _gates(book: Book, verdict: Verdict) -> tuple[Gate, ...]:
             name = ("", "contrast", "lofo.contrast", "length.contrast")[at]
             items = _pairs(book, verdict, name) if supported and at != 2 else []
             if supported and at == 2:
-                items = [one for f in book.run.study.families for one in _pairs(book, verdict, name, dropped=f)]
+                items = [one for f in book.study.families for one in _pairs(book, verdict, name, dropped=f)]
             found.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
     return tuple(found)
 
@@ -175,16 +159,15 @@ def _passed(checks: Sequence[Check]) -> str:
 
 
 def _kappa_line(book: Book, verdict: Verdict) -> str:
-    item, gates = book.gating(verdict.claim.dimension), book.run.study.gates
+    item, gates = book.gating(verdict.claim.dimension), book.study.gates
     if item is None or item.value is None or kind_of(verdict.claim) == "cell":
         return ""
     needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-    return f"{book.gating_words(verdict.claim.dimension)}{ends}; {number(needed)} needed"
+    return f"{book.gating_words(verdict.claim.dimension)}{ends_of(item)}; {number(needed)} needed"
 
 
 def _kappa(book: Book, verdict: Verdict, mark: str) -> Strip | None:
-    item, gates = book.gating(verdict.claim.dimension), book.run.study.gates
+    item, gates = book.gating(verdict.claim.dimension), book.study.gates
     if item is None or item.value is None:
         return None
     low = min(0.0, item.value, gates.halt if item.low is None else item.low)
@@ -227,7 +210,7 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
         point = _point(item, sign)
         ends = [value, *(one for one in point[1:] if one is not None)]
         if kind == "within":
-            margin = book.run.study.inference.margin * 4
+            margin = book.study.inference.margin * 4
             zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
@@ -237,7 +220,7 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
     if at == 2:
         if kind == "within":
             return None, ""
-        every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.run.study.families)
+        every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.study.families)
         drops = [min(value for value, _ in found) for found in every if found]
         if not drops:
             return None, ""
@@ -248,7 +231,7 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
               if (share := book.value("terse.share", agent=agent)) is not None]  # fmt: skip
     if not shares:
         return None, ""
-    cells = book.run.study.cells
+    cells = book.study.cells
     cuts = ((cells.terse_share, percent(cells.terse_share), False),)
     bad = max(shares) > cells.terse_share
     line = f"{percent(max(shares))} of the texts under {cells.terse_tokens} words; {percent(cells.terse_share)} allowed"
@@ -266,13 +249,13 @@ def _recused_p(book: Book, verdict: Verdict) -> str:
 
 def own_tests_strip(book: Book, mark: str) -> Strip | None:
     """The judges' values in the test that the plan limits, beside the limit."""
-    limits = book.run.study.datasheets
+    limits = book.study.datasheets
     failed = [one.partition(" ")[0] for named in failed_judges(book).values() for one in named]
     name = next((one for one in (*failed, *(limits.set if limits else ())) if one in TESTS), None)
     if limits is None or name is None or name not in limits.set:
         return None
     measured, _, side = TESTS[name]
-    found = [own_test(book, measured, judge.name) for judge in book.run.study.judges]
+    found = [own_test(book, measured, judge.name) for judge in book.study.judges]
     values = [round(m.value, 3) for m in found if m is not None and m.value is not None]
     if not values:
         return None
@@ -326,7 +309,7 @@ def flip_words(book: Book) -> str:
     most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
     if not most or not any(v.fragility for v in book.run.verdicts):
         return ""
-    pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.run.study.inference.alpha
+    pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.study.inference.alpha
     return (
         f"With {plural(most, 'cluster')} this test cannot reject: {p_value(least)} at least, after correction over "
         f"{plural(pairs, 'pair')} {p_value(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
@@ -344,9 +327,7 @@ def tally(book: Book, rule: str = "") -> list[int]:
 
 def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
-
-    Agents and scores are named by their place.
-    """
+    Agents and scores are named by their place."""
     dimensions = list(pages)
     texts, gates, records = _Shared(), _Shared(), dict[str, list[Any]]()
     texts.place("")  # what no link has
@@ -384,7 +365,7 @@ def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool
         if supported:
             # Agents of a template in the order of the sentence.
             records[key].append([agents.index(name) for name in names])
-    source = copied("#", "#", book.run.study.title or book.run.study.name, book.run.locked_at, book.run.plan_hash)
+    source = copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(one, 80) for one in agents],
         "scores": [[d, score_words(d)] for d in dimensions], "texts": texts.values, "gates": gates.values,
@@ -428,9 +409,9 @@ def bench(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = Tr
     packed = json.dumps(data, separators=(",", ":"))
     for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")
-    margin = f"{book.run.study.inference.margin * 4:g}"
+    margin = f"{book.study.inference.margin * 4:g}"
     condition = " ".join(filter(None, (one.built_in, *one.also)))
-    study = book.run.study
+    study = book.study
     return Markup(
         environment().get_template("bench.html").render(
             agents=[(name, clean(name, 80)) for name in book.agents], chosen=asked(book, verdict), one=one,

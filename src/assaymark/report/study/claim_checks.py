@@ -7,30 +7,35 @@ not supported is the same for both directions of a pair, and for every agent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from assaymark.claims import kind_of
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
-from assaymark.report.blocks import Block, Group, Section, Table, notes
+from assaymark.report.blocks import Group, Section, notes, section, table_of
 from assaymark.report.lookup import Book
-from assaymark.report.study.controls import Control, against, controls, gate_words
-from assaymark.report.study.people import favour_words
+from assaymark.report.study.controls import against, controls, gate_words
+from assaymark.report.study.probes import favour_words
 from assaymark.report.text import (
     alpha,
     counted,
-    interval,
+    ends_of,
+    estimate,
+    gap_words,
     listing,
+    p_of,
     p_value,
     plural,
+    real,
     sentence,
     shown,
     signed,
+    sizes,
     state_words,
 )
-from assaymark.text import clean, count, count_of, number, span
+from assaymark.text import clean, count, number
 
 ONE_FAMILY: Final = "not measurable: one judge family"
 
@@ -96,16 +101,18 @@ def stopping(verdict: Verdict) -> tuple[str, ...]:
 def is_significant(book: Book, verdict: Verdict) -> bool:
     """Whether the test of a claim's difference rejects, whatever then happens to it."""
     if kind_of(verdict.claim) == "within":
-        return verdict.p_adjusted is not None and verdict.p_adjusted <= book.run.study.inference.alpha + LEVEL_SLACK
+        return verdict.p_adjusted is not None and verdict.p_adjusted <= book.study.inference.alpha + LEVEL_SLACK
     return verdict.stability is not None
 
 
-def checked(book: Book, verdict: Verdict) -> Checked:
-    """Every check of a claim, with what limits it marked.
+def significant(book: Book, dimension: str = AGGREGATE) -> list[Verdict]:
+    """The pairs of a score whose test rejects."""
+    return [v for v in book.on(dimension, "pair") if is_significant(book, v)]
 
-    Of the first ranks that are not supported, one agent's would show in which check it stops that it leads: all of them
-    say the same.
-    """
+
+def checked(book: Book, verdict: Verdict) -> Checked:
+    """Every check of a claim, with what limits it marked. Of the first ranks that are not supported, one agent's would
+    show in which check it stops that it leads: all of them say the same."""
     return book.once(("checked", verdict.claim.id), lambda: _checked(book, verdict))
 
 
@@ -113,25 +120,23 @@ def _checked(book: Book, verdict: Verdict) -> Checked:
     caps = {cap.field: cap.level for cap in reversed(verdict.caps) if not cap.lifted}
     rows = _cell(book, verdict) if kind_of(verdict.claim) == "cell" else _rows(book, verdict)
     found: list[Check] = []
-    unreached: list[str] = []
     for name, field, text in rows:
         if found and found[-1].effect == "stops":
-            unreached.append(name)
-            continue
+            break
         level = caps.get(field)
         found.append(Check(name, text, "stops" if level == "no-claim" else "condition" if level else ""))
     if verdict.publication_level == "no-claim" and kind_of(verdict.claim) == "first" and found[0].effect != "stops":
-        lead = Check("Difference", "no supported lead over every other agent", "stops")
-        return Checked((found[0], lead), tuple(name for name, _, _ in rows[2:]))
-    return Checked(tuple(found), tuple(unreached))
+        found = [found[0], Check("Difference", "no supported lead over every other agent", "stops")]
+    return Checked(tuple(found), tuple(name for name, _, _ in rows[len(found) :]))
 
 
 Row = tuple[str, str, str]
+"""A check as (name, field that limits the level, words)."""
 
 
 def _rows(book: Book, verdict: Verdict) -> list[Row]:
-    """The checks of a claim about agents as (name, field that limits the level, words)."""
-    tested = bool(list(book.every("contrast", dimension=verdict.claim.dimension)))
+    """The checks of a claim about agents."""
+    claim, tested = verdict.claim, bool(book.every("contrast", dimension=verdict.claim.dimension))
     # What limits a claim by significance or stability is the first of the two that does not hold.
     survives = is_significant(book, verdict) if tested else verdict.stability_status != "stable"
     rows: list[Row] = [
@@ -140,42 +145,51 @@ def _rows(book: Book, verdict: Verdict) -> list[Row]:
         ("Without any one judge family", "stability" if survives else "", family_words(book, verdict)),
     ]
     if tested:
-        rows.append(("Own family", "own_family", _claim_checks_own_family(book, verdict)))
-        rows.append(("Length", "length", _length(book, verdict)))
-        if verdict.claim.dimension != AGGREGATE:
-            rows.append(("Dimension", "distinct", _distinct(book, verdict)))
-        rows.append(("Clusters", "clusters", _claim_checks_clusters(book, verdict)))
+        rows += [("Own family", "own_family", _own_family(book, verdict)), ("Length", "length", _length(book, verdict))]
+        rows += [("Dimension", "distinct", _distinct(book, verdict))] if claim.dimension != AGGREGATE else []
+        rows.append(("Clusters", "clusters", _clusters(book, verdict)))
     rows += _further(book, verdict)
-    if verdict.claim.asserts_order and tested:
-        rows.append(("Other judges", "other_judges", _other_judges(book, verdict)))
+    if claim.asserts_order and tested:
+        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := real(m.detail.get("p"))) is not None]
+        needed = f": {p_value(max(p))}; {alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
+        rows.append(("Other judges", "other_judges", {
+            "yes": f"expected of other judges, too{needed}",
+            "no": f"not shown for other judges{needed}",
+            "not-tested": "not tested: three judge families are needed",
+            "not-applicable": "not tested",
+        }[verdict.other_judges]))  # fmt: skip
     return rows
 
 
-def _further(book: Book, verdict: Verdict) -> Iterator[Row]:
-    yield "Control texts", "adversarial", _control_words(book, verdict)
+def _further(book: Book, verdict: Verdict) -> list[Row]:
+    # What control texts say of a claim, with their numbers; not "passed" where one judge family makes it so.
+    found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
+    turned = "; ".join(f"{control.name} {control.without}" for control in found if control.turned)
+    said = _CONTROLS[verdict.adversarial_status]
+    said = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else said
+    numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in found)
+    people, item = _ANCHORS[verdict.human_anchor], None
+    if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
+        item = book.pair("human.contrast", verdict)
+    if item is not None and item.value is not None:
+        graded = plural(item.n, "graded cycle")
+        people = book.to(item, f"{people}: {gap_words(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
-    yield "Judges’ own tests", "datasheets", "a judge misses a limit of the plan" if failing else "no limit missed"
-    yield "People", "human_anchor", _people(book, verdict)
-    said = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
-    yield "Preregistered", "preregistration", said
-    for cap in verdict.caps:
-        if cap.field not in _CAPS:
-            yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
-
-
-def _people(book: Book, verdict: Verdict) -> str:
-    """What people's grades say of a claim; with numbers where they may be shown."""
-    said = _ANCHORS[verdict.human_anchor]
-    item = None if kind_of(verdict.claim) != "pair" else book.pair("human.contrast", verdict)
-    if item is None or item.value is None or verdict.publication_level == "no-claim":
-        return said
-    return book.to(item, f"{said}: {gap_words(item, 1)}, {plural(item.n, 'graded cycle')}; judges favour "
-                         f"{favour_words(item)}")  # fmt: skip
+    fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
+    return [
+        ("Control texts", "adversarial", f"{said}; {numbers}" if numbers else said),
+        ("Judges’ own tests", "datasheets", "a judge misses a limit of the plan" if failing else "no limit missed"),
+        ("People", "human_anchor", people),
+        ("Preregistered", "preregistration", fixed),
+        *((cap_words(cap.field).capitalize(), cap.field, "limits this claim")
+          for cap in verdict.caps if cap.field not in _CAPS),
+    ]  # fmt: skip
 
 
 def _cell(book: Book, verdict: Verdict) -> list[Row]:
     """The checks of a claim about control texts."""
-    item = book.one("cell.agreement", cell=verdict.claim.subjects[0])
+    cell = verdict.claim.subjects[0]
+    item, control = book.one("cell.agreement", cell=cell), next((c for c in controls(book) if c.cell == cell), None)
     words = {
         "publish": "every judge family sees the difference",
         "methodology": "every panel without one family sees the difference, but not every family alone",
@@ -183,36 +197,21 @@ def _cell(book: Book, verdict: Verdict) -> list[Row]:
         verdict.agreement_status,
         f"not every panel without one judge family sees the difference, or {book.sign} is too low",
     )
-    control = next((one for one in controls(book) if one.cell == verdict.claim.subjects[0]), None)
-    result = "not measured"
-    if control is not None:
-        result = book.to(control.gate, f"{gate_words(control)} against {against(control.cell)}: {control.said}")
+    result = "not measured" if control is None else book.to(
+        control.gate, f"{gate_words(control)} against {against(cell)}: {control.said}"
+    )  # fmt: skip
     kappa = ""
     if item is not None and item.value is not None:
         kappa = f"; {book.sign} with the honest records {number(item.value)}"
-    stable = {"stable": "holds without any one judge family"}
+    stable = verdict.stability_status == "stable"
+    without = "holds without any one judge family" if stable else "depends on one of them"
     return [
         ("Number of the rule", "", result),
         ("Agreement", "agreement", book.to(item, words + kappa)),
-        ("Without any one judge family", "stability", stable.get(verdict.stability_status, "depends on one of them")),
+        ("Without any one judge family", "stability", without),
         ("Judges of the writer’s family", "adversarial", _CONTROLS[verdict.adversarial_status]),
-        *list(_further(book, verdict))[1:],
+        *_further(book, verdict)[1:],
     ]
-
-
-def _control_words(book: Book, verdict: Verdict) -> str:
-    """What the control texts say of a claim, with their numbers; not "passed" where one judge family makes it so."""
-    found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
-    turned = [f"{_short(control)} {control.without}" for control in found if control.turned]
-    said = _CONTROLS[verdict.adversarial_status]
-    if turned and verdict.adversarial_status == "passed":
-        said = f"depends on the judges: {'; '.join(turned)}"
-    numbers = "; ".join(f"{_short(control)} {gate_words(control)}, {control.outcome}" for control in found)
-    return f"{said}; {numbers}" if numbers else said
-
-
-def _short(control: Control) -> str:
-    return control.title.partition(":")[0]
 
 
 # --- the words of each check ------------------------------------------------------------------------------------------
@@ -220,7 +219,7 @@ def _short(control: Control) -> str:
 
 def agreement_words(book: Book, verdict: Verdict) -> str:
     """The kappa that decides, and what is needed."""
-    dimension, gates = verdict.claim.dimension, book.run.study.gates
+    dimension, gates = verdict.claim.dimension, book.study.gates
     item = book.gating(dimension)
     if item is None or item.value is None:
         return shown(item)
@@ -229,79 +228,65 @@ def agreement_words(book: Book, verdict: Verdict) -> str:
 
 
 def _difference(book: Book, verdict: Verdict, tested: bool) -> str:
-    claim = verdict.claim
+    claim, kind = verdict.claim, kind_of(verdict.claim)
     if not tested:
         return "significance not tested: the table came without contrasts"
-    item = None if kind_of(claim) == "first" else book.pair("contrast", verdict)
+    item = None if kind == "first" else book.pair("contrast", verdict)
     if item is not None and item.value is None:
         return state_words(item)
     if verdict.p_adjusted is None or verdict.p is None:
         return "not tested"
-    level = book.run.study.inference.alpha if kind_of(claim) == "within" else book.needed(claim.dimension)
+    level = book.study.inference.alpha if kind == "within" else book.needed(claim.dimension)
     said = f"adjusted {p_value(verdict.p_adjusted)}; {alpha(level)} needed"
     if "own_family" in stopping(verdict):
         said = f"{p_value(verdict.p)} of all judges together"
     if item is None or verdict.publication_level == "no-claim" or not claim.asserts_order:
-        return f"the weakest lead: {said}" if kind_of(claim) == "first" else said
+        return f"the weakest lead: {said}" if kind == "first" else said
     clusters = item.detail.get("clusters")
     where = f" in {counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-    return book.to(item, f"{gap_words(item)} over {count_of(item.n, item.n_of)}{where}, {said}")
-
-
-def gap_words(item: Measurement, sign: int = 1) -> str:
-    """A difference in points with its interval; ``sign`` −1 turns it round.
-
-    >>> gap_words(Measurement(name="contrast", labels={}, value=0.5, low=0.4, high=0.6, n=9, n_of="", method=""))
-    '+0.50 points (0.40 to 0.60)'
-    """
-    ends = [end for end in (item.low, item.high) if end is not None]
-    bounds = [sign * end for end in ends][::sign] if len(ends) == 2 else [None, None]
-    value = sign * (item.value or 0.0)
-    return f"{signed(value)} points {interval(value, *bounds).partition(' ')[2]}"
+    return book.to(item, f"{gap_words(item)} over {sizes(item)}{where}, {said}")
 
 
 def family_words(book: Book, verdict: Verdict) -> str:
     """What leaving out each judge family does to a claim."""
-    finding = verdict.stability
+    finding, families = verdict.stability, len(book.study.families)
     if finding is None:
         return {
             "stable": "holds without any one judge family",
             "tie-class": "not shown without each judge family",
             "judge-dependent": "depends on one judge family",
-        }.get(verdict.stability_status if len(book.run.study.families) > 1 else "", ONE_FAMILY)
+        }.get(verdict.stability_status if families > 1 else "", ONE_FAMILY)
     names = listing([clean(name, 60) for name in finding.families], last="or")
     return {
-        "stable": f"holds without any one of {plural(len(book.run.study.families), 'judge family', 'judge families')}",
+        "stable": f"holds without any one of {plural(families, 'judge family', 'judge families')}",
         "rests-on": f"needs judge family {names} to be seen",
         "reversed-without": f"turns without judge family {names}",
         "not-measurable": ONE_FAMILY,
     }[finding.state]
 
 
-def _claim_checks_pairs(book: Book, verdict: Verdict, name: str) -> list[Measurement]:
+def _pairs_of(book: Book, verdict: Verdict, name: str) -> list[Measurement]:
     """The measurements of a kind about the pairs that a claim compares."""
-    claim = verdict.claim
-    if len(claim.subjects) > 1:
-        found = [book.pair(name, verdict)]
-    else:
-        others = [agent for agent in book.agents if agent != claim.subjects[0]]
-        found = [book.contrast(claim.dimension, claim.subjects[0], other, name) for other in others]
+    one, *rest = verdict.claim.subjects
+    others = rest or [agent for agent in book.agents if agent != one]
+    found = (book.contrast(verdict.claim.dimension, one, other, name) for other in others)
     return [item for item in found if item is not None]
 
 
-def _claim_checks_own_family(book: Book, verdict: Verdict) -> str:
-    level = f"; {alpha(book.needed(verdict.claim.dimension))} needed"
-    adjusted = "" if verdict.p_adjusted is None else f": adjusted {p_value(verdict.p_adjusted)}{level}"
-    items = _claim_checks_pairs(book, verdict, "recusal.contrast")
+def _own_family(book: Book, verdict: Verdict) -> str:
+    items = _pairs_of(book, verdict, "recusal.contrast")
     if verdict.own_family == "clear" and items:
         (only, *more) = items
         aside = "also with judges standing aside for agents of their own makers"
         gap = verdict.claim.asserts_order and verdict.publication_level != "no-claim" and not more and only.value
         return book.to(only, f"{aside}: {gap_words(only)}") if gap else aside
-    rests = "judges from the agents’ own makers; without them"
+    adjusted = "" if verdict.p_adjusted is None else (
+        f": adjusted {p_value(verdict.p_adjusted)}; {alpha(book.needed(verdict.claim.dimension))} needed"
+    )  # fmt: skip
+    rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
     return {
         "clear": "no judge shares a family with the agents",
-        "rests-on-own-family": f"rests on {'' if items else 'orders that rest on '}{rests}{adjusted}",
+        "rests-on-own-family": f"rests on {rests}{adjusted}",
         "turns-without-own-family": "turns without the judges from the agents’ own makers",
         "no-disinterested-judge": "every judge shares its family with one of the two",
         "unknown": "families are not given",
@@ -318,18 +303,15 @@ def _length(book: Book, verdict: Verdict) -> str:
         "not-tested": "not tested",
         "not-applicable": "not tested",
     }[verdict.length]
-    items = _claim_checks_pairs(book, verdict, "length.contrast")
+    items = _pairs_of(book, verdict, "length.contrast")
     if verdict.publication_level == "no-claim" or len(items) != 1:
         return words
-    detail, labels = items[0].detail, items[0].labels
-    gap, slope = detail.get("gap"), detail.get("slope")
-    if not isinstance(gap, (int, float)) or not isinstance(slope, (int, float)):
+    gap, slope = (real(items[0].detail.get(key)) for key in ("gap", "slope"))
+    if gap is None or slope is None:
         return words
-    longer, other = (labels["high"], labels["low"]) if gap >= 0 else (labels["low"], labels["high"])
-    text = (
-        f"{words}: {clean(longer, 60)} writes {number(2 ** abs(gap), 1)} times as much as {clean(other, 60)}, "
-        f"{signed(slope)} points a doubling"
-    )
+    longer, other = (clean(items[0].labels[key], 60) for key in (("high", "low") if gap >= 0 else ("low", "high")))
+    text = f"{words}: {longer} writes {number(2 ** abs(gap), 1)} times as much as {other}, {signed(slope)} points a "
+    text += "doubling"
     if verdict.p_adjusted_headline is not None:
         needed = alpha(book.needed(verdict.claim.dimension))
         text += f"; at equal length adjusted {p_value(verdict.p_adjusted_headline)}, {needed} needed"
@@ -337,52 +319,31 @@ def _length(book: Book, verdict: Verdict) -> str:
 
 
 def _distinct(book: Book, verdict: Verdict) -> str:
-    item = book.one("dimension.distinct", dimension=verdict.claim.dimension)
+    item, phi = book.one("dimension.distinct", dimension=verdict.claim.dimension), ""
+    if item is not None and item.value is not None:
+        cut, tested = number(book.study.claims.distinct), p_of(item, "p_holm", ", adjusted ", "")
+        phi = book.to(item, f": correlation {number(item.value)}{ends_of(item)}; below {cut} needed{tested}")
     return {
-        "passed": f"told apart from the overall impression{_phi(book, item)}",
-        "not-told-apart": f"not told apart from the overall impression{_phi(book, item)}",
+        "passed": f"told apart from the overall impression{phi}",
+        "not-told-apart": f"not told apart from the overall impression{phi}",
         "smaller": "told apart, but the difference is smaller than on the other dimensions",
         "not-tested": "not tested",
         "not-applicable": "the only dimension",
     }[verdict.distinct]
 
 
-def _phi(book: Book, item: Measurement | None) -> str:
-    if item is None or item.value is None:
-        return ""
-    ends = "" if item.low is None or item.high is None else f" ({span(item.low, item.high)})"
-    cut = number(book.run.study.claims.distinct)
-    p = item.detail.get("p_holm")
-    tested = f", adjusted {p_value(float(p))}" if isinstance(p, (int, float)) else ""
-    return book.to(item, f": correlation {number(item.value)}{ends}; below {cut} needed{tested}")
-
-
-def _claim_checks_clusters(book: Book, verdict: Verdict) -> str:
-    counts = [
-        (m.detail.get("clusters"), m.detail.get("effective")) for m in _claim_checks_pairs(book, verdict, "contrast")
-    ]
-    known = [(n, worth) for n, worth in counts if isinstance(n, int)]
-    if not known:
+def _clusters(book: Book, verdict: Verdict) -> str:
+    details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
+    if not details:
         return "not stated"
-    few, worth = min(known, key=lambda pair: pair[0])
+    detail = min(details, key=lambda one: int(one["clusters"]))
+    few, worth = count(detail["clusters"]), real(detail.get("effective"))
     item = book.one("order.autocorrelation", dimension=verdict.claim.dimension)
     if item is not None and item.detail.get("order") == "consecutive":
-        effective = f", worth about {number(float(worth), 0)}" if isinstance(worth, (int, float)) else ""
-        return book.to(item, f"{count(few)} that follow each other in time{effective}")
+        effective = "" if worth is None else f", worth about {number(worth, 0)}"
+        return book.to(item, f"{few} that follow each other in time{effective}")
     follow = ", but they follow each other in time" if item is not None and item.detail.get("flagged") else ""
-    return book.to(item, f"{count(few)}, taken as independent{follow}")
-
-
-def _other_judges(book: Book, verdict: Verdict) -> str:
-    items = _claim_checks_pairs(book, verdict, "judges.contrast")
-    p = [float(m.detail["p"]) for m in items if isinstance(m.detail.get("p"), (int, float))]
-    tested = f": {p_value(max(p))}; {alpha(book.run.study.inference.alpha)} needed" if len(p) == 1 else ""
-    return {
-        "yes": f"expected of other judges, too{tested}",
-        "no": f"not shown for other judges{tested}",
-        "not-tested": "not tested: three judge families are needed",
-        "not-applicable": "not tested",
-    }[verdict.other_judges]
+    return book.to(item, f"{few}, taken as independent{follow}")
 
 
 # What else could explain a difference? Judges' liking of their own family, length, one overall impression, time.
@@ -392,84 +353,80 @@ def _other_judges(book: Book, verdict: Verdict) -> str:
 
 
 _LAGS: Final = 4
-_RESTING: Final = frozenset(("rests-on-own-family", "turns-without-own-family"))
 
 
 def explanations_section(book: Book) -> Section:
     """What else could explain a difference: a table for each explanation that could be measured."""
-    titled = (("How many significant differences pass each check?", _pairs(book)),
-              ("Do judges favour agents of their own maker?", _own_family(book)))  # fmt: skip
-    blocks: list[Block] = [Group(title, (table,)) for title, table in titled if table is not None]
-    blocks += [table for table in (_dimensions(book), _clusters(book)) if table is not None]
-    said = notes([detectable_words(book)])
-    return Section("explanations", "What else could explain a difference?", _answer(book), (*blocks, *said))
+    overall, passed, distinct, lags = significant(book), [], [], []
+    for dimension in book.dimensions:
+        if found := significant(book, dimension):
+            own, length, apart, others = (
+                Counter(getattr(v, name) for v in found)
+                for name in ("own_family", "length", "distinct", "other_judges")
+            )
+            passed.append((
+                book.title(dimension), count(len(found)), count(own["clear"]),
+                "not tested" if length["not-tested"] == len(found) else count(length["clear"]),
+                count(length["may-be-length"] + length["length"]),
+                "not applicable" if apart["not-applicable"] == len(found) else count(apart["passed"]),
+                "not tested" if others["not-tested"] == len(found) else count(others["yes"]),
+            ))  # fmt: skip
+        item = book.one("order.autocorrelation", dimension=dimension)  # how far neighbouring clusters are alike
+        known = [one for lag in item.detail.get("lags", ()) if (one := real(lag)) is not None] if item else []
+        if item is not None and known:
+            flag = real(item.detail.get("flag"))
+            said = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
+            cells = [*map(signed, known[:_LAGS]), *[""] * (_LAGS - len(known))]
+            end = said if flag is None else f"{said} (above {number(flag)} needed)"
+            lags.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], end))
+    for item in distinct_items(book):
+        result = state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
+        distinct.append((book.title(item.labels["dimension"]), book.to(item, shown(item)),
+                         ends_of(item)[2:-1] or "no interval", p_of(item, "p_holm"), result))  # fmt: skip
+    liking = [
+        (
+            clean(m.labels["judge"], 60),
+            book.to(m, state_words(m) if m.value is None else estimate(m)),
+            p_of(m, "p_holm"),
+        )
+        for m in own_family_items(book)
+    ]
+    titled = (
+        ("How many significant differences pass each check?", table_of(
+            ("Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
+             "For other judges"), passed, 6)),
+        ("Do judges favour agents of their own maker?", table_of(
+            ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p"), liking)),
+    )  # fmt: skip
+    heads = ("Dimension", f"Correlation, below {number(book.study.claims.distinct)} needed", "Interval", "Adjusted p",
+             "Told apart")  # fmt: skip
+    return section(
+        "explanations", "What else could explain a difference?", _answer(overall),
+        [Group(title, (table,)) for title, table in titled if table is not None],
+        table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
+        table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
+                 "The same as a table"),
+        notes([detectable_words(book)]),
+    )  # fmt: skip
 
 
-def _answer(book: Book) -> str:
-    found = [v for v in book.on(AGGREGATE, "pair") if is_significant(book, v)]
+def _answer(found: list[Verdict]) -> str:
     if not found:
         return "No difference on the overall score is significant, so there is none to explain."
+    own, length = Counter(v.own_family for v in found), Counter(v.length for v in found)
     numbers = {
-        "on judges of the agents’ own makers": sum(v.own_family in _RESTING for v in found),
-        "on judges that each share a family with one of the two": sum(
-            v.own_family == "no-disinterested-judge" for v in found
-        ),
-        "perhaps on length": sum(v.length in ("may-be-length", "length") for v in found),
+        "on judges of the agents’ own makers": own["rests-on-own-family"] + own["turns-without-own-family"],
+        "on judges that each share a family with one of the two": own["no-disinterested-judge"],
+        "perhaps on length": length["may-be-length"] + length["length"],
     }
     parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {said}" for said, n in numbers.items() if n]
     said = f"Of {counted(len(found), 'significant difference')} on the overall score, "
     return said + (f"{listing(parts)}." if parts else "none is explained by own families or length.")
 
 
-# --- judges of the agents' own makers -------------------------------------------------------------------------------
-
-
 def own_family_items(book: Book) -> list[Measurement]:
     """How much more each judge gives agents of its own maker on the overall score, by judge."""
     return [m for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
-
-
-def _own_family(book: Book) -> Table | None:
-    rows = []
-    for item in own_family_items(book):
-        said = state_words(item) if item.value is None else interval(item.value, item.low, item.high)
-        p = item.detail.get("p_holm")
-        tested = p_value(float(p)) if isinstance(p, (int, float)) else "not tested"
-        rows.append((clean(item.labels["judge"], 60), book.to(item, said), tested))
-    heads = ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p")
-    return Table(heads, tuple(rows), summary="") if rows else None
-
-
-# --- pairs, counted -------------------------------------------------------------------------------------------------
-
-
-def _pairs(book: Book) -> Table | None:
-    """How many significant differences of each score pass each check."""
-    rows = []
-    for dimension in book.dimensions:
-        found = [v for v in book.on(dimension, "pair") if is_significant(book, v)]
-        if found:
-            rows.append((book.title(dimension), count(len(found)), *_counts(found)))
-    heads = (
-        "Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
-        "For other judges",
-    )  # fmt: skip
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "") if rows else None
-
-
-def _counts(found: list[Verdict]) -> tuple[str, ...]:
-    own, length = Counter(v.own_family for v in found), Counter(v.length for v in found)
-    distinct, others = Counter(v.distinct for v in found), Counter(v.other_judges for v in found)
-    return (
-        count(own["clear"]),
-        "not tested" if length["not-tested"] == len(found) else count(length["clear"]),
-        count(length["may-be-length"] + length["length"]),
-        "not applicable" if distinct["not-applicable"] == len(found) else count(distinct["passed"]),
-        "not tested" if others["not-tested"] == len(found) else count(others["yes"]),
-    )
-
-
-# --- dimensions -------------------------------------------------------------------------------------------------------
 
 
 def distinct_items(book: Book) -> list[Measurement]:
@@ -480,55 +437,14 @@ def distinct_items(book: Book) -> list[Measurement]:
 
 def told_apart(book: Book, item: Measurement) -> bool:
     """Whether judges tell a dimension from their overall impression."""
-    p = item.detail.get("p_holm")
-    return isinstance(p, (int, float)) and p <= book.run.study.inference.alpha + LEVEL_SLACK
-
-
-def _dimensions(book: Book) -> Table | None:
-    rows = []
-    for item in distinct_items(book):
-        ends = "no interval" if item.low is None or item.high is None else span(item.low, item.high)
-        p = item.detail.get("p_holm")
-        result = ("yes" if told_apart(book, item) else "no") if item.value is not None else state_words(item)
-        rows.append(
-            (
-                book.title(item.labels["dimension"]),
-                book.to(item, shown(item)),
-                ends,
-                p_value(float(p)) if isinstance(p, (int, float)) else "not tested",
-                result,
-            )
-        )
-    cut = number(book.run.study.claims.distinct)
-    heads = ("Dimension", f"Correlation, below {cut} needed", "Interval", "Adjusted p", "Told apart")
-    title = "Do judges tell dimensions from their overall impression?"
-    return Table(heads, tuple(rows), frozenset({1, 2, 3}), title) if rows else None
-
-
-# --- clusters ---------------------------------------------------------------------------------------------------------
-
-
-def _clusters(book: Book) -> Table | None:
-    """How far neighbouring clusters are alike, lag by lag."""
-    rows = []
-    for dimension in book.dimensions:
-        item = book.one("order.autocorrelation", dimension=dimension)
-        lags = [] if item is None else [lag for lag in item.detail.get("lags", ()) if isinstance(lag, (int, float))]
-        if item is not None and lags:
-            flag = item.detail.get("flag")
-            said = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
-            cut = f"{said} (above {number(float(flag))} needed)" if isinstance(flag, (int, float)) else said
-            cells = [signed(float(lag)) for lag in lags[:_LAGS]]
-            cells += [""] * (_LAGS - len(cells))
-            rows.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], cut))
-    heads = ("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters")
-    return Table(heads, tuple(rows), frozenset(range(1, _LAGS + 1))) if rows else None
+    p = real(item.detail.get("p_holm"))
+    return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
 
 
 def order_words(book: Book) -> str:
     """How the plan takes the clusters: independent, or following each other in time."""
     item = book.one("order.autocorrelation", dimension=AGGREGATE)
-    order = book.run.study.inference.cluster_order if item is None else item.detail.get("order")
+    order = book.study.inference.cluster_order if item is None else item.detail.get("order")
     return {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(str(order), "not stated")
 
 
@@ -537,9 +453,9 @@ def detectable_words(book: Book) -> str:
     item = book.one("order.detectable", dimension=AGGREGATE)
     if item is None or item.value is None:
         return sentence(f"Smallest detectable difference: {shown(item)}")
-    pair, power = item.detail.get("pair"), item.detail.get("power")
-    single = f", {number(float(pair))} for a single pair" if isinstance(pair, (int, float)) else ""
-    with_power = f" with power {number(float(power), 1)}" if isinstance(power, (int, float)) else ""
+    pair, power = real(item.detail.get("pair")), real(item.detail.get("power"))
+    single = "" if pair is None else f", {number(pair)} for a single pair"
+    with_power = "" if power is None else f" with power {number(power, 1)}"
     return (
         f"The smallest differences that this study could detect{with_power}: {number(item.value)} points for a "
         f"leader{single}. A leader needs all of its pairs and is found less often."

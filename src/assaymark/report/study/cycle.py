@@ -12,7 +12,7 @@ from assaymark.errors import InputError
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import judged_rationales
 from assaymark.protocol import AgentSpec
-from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio, Series
+from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -30,14 +30,15 @@ from assaymark.report.blocks import (
     code,
     notes,
     small,
+    table_of,
 )
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
+from assaymark.report.inputs import CycleView, DateProbeView, RegimeView
 from assaymark.report.lookup import Book
 from assaymark.report.study.plan import planted_group
-from assaymark.report.text import counted, listing, moment, p_value, plural, sentence, shown, state_words
-from assaymark.text import NBSP, clean, count, number, percent
+from assaymark.report.text import counted, listing, moment, p_value, plural, real, sentence, shown, state_words
+from assaymark.text import NBSP, clean, count, number, percent, span
 
 # What the agents were shown and did: the cycles, the probes for dates, and conduct, which is no ranking.
 
@@ -79,17 +80,23 @@ def agents_section(book: Book) -> Section | None:
     example: Inline = (" ", Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
     regimes = Table(
         ("Regime", "Cycles", "Cut between", "Instruments left out"),
-        tuple((clean(r.name, 60), count(r.cycles), _between(r), _left_out(r)) for r in found.regimes),
+        tuple(map(_regime, found.regimes)),
         frozenset({1}), "", stacked=True,
     )  # fmt: skip
     probes: list[Inline] = [
         (Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes
     ]
-    unprobed = _unprobed(book, found)
+    substrate, unprobed = book.study.substrate, ""
+    if not found.probes:
+        unprobed = (
+            "The lock holds no date-leakage check, so nothing shows that the cycles do not give their dates away."
+        )
+    elif substrate is not None and substrate.date_probe.model is None:
+        unprobed = "The plan names no model for a date probe, so no model was asked."
     conduct = Table(
         ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
          "Flags and broken limits"),
-        tuple(_row(book, agent) for agent in sorted(book.run.study.agents, key=lambda one: one.name)),
+        tuple(_row(book, agent) for agent in sorted(book.study.agents, key=lambda one: one.name)),
         summary="", stacked=True,
     )  # fmt: skip
     planted = tuple(
@@ -106,7 +113,13 @@ def agents_section(book: Book) -> Section | None:
         blocks.append(
             Group("", (*notes([bold(reference_agents_words(book))]), Beside(planted, "tri")), "agents-planted")
         )
-    return Section("agents", "What the agents were shown and did", (_answer(found), example), tuple(blocks))
+    cycles = counted(sum(regime.cycles for regime in found.regimes), "cycle")
+    market = "the built-in invented market" if found.source == "synthetic" else f"the file {clean(found.source, 80)}"
+    answer = (
+        f"Each agent decided on {cycles} from {plural(len(found.regimes), 'regime')} of {market}. A "
+        f"cycle shows {counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
+    )
+    return Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
 
 
 def reference_agents_words(book: Book) -> str:
@@ -114,7 +127,7 @@ def reference_agents_words(book: Book) -> str:
     built_in = {view.name for view in book.run.reference_agents}
     if not built_in:
         return ""
-    names = sorted(agent.name for agent in book.run.study.agents)
+    names = sorted(agent.name for agent in book.study.agents)
     if built_in.issuperset(names):
         return "Every agent is a built-in rule with planted properties; none is a language model."
     named = listing([clean(name, 60) for name in names if name in built_in])
@@ -125,30 +138,16 @@ def reference_agents_words(book: Book) -> str:
 # --- what was shown ---------------------------------------------------------------------------------------------------
 
 
-def _answer(found: SubstrateView) -> str:
-    cycles = sum(regime.cycles for regime in found.regimes)
-    market = "the built-in invented market" if found.source == "synthetic" else f"the file {clean(found.source, 80)}"
-    return (
-        f"Each agent decided on {counted(cycles, 'cycle')} from {plural(len(found.regimes), 'regime')} of {market}. A "
-        f"cycle shows {counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
-    )
-
-
-def _between(regime: RegimeView) -> str:
+def _regime(regime: RegimeView) -> tuple[str, ...]:
+    """How many cycles, between which days, and which instruments were left out, of how many cycles, and why."""
     first, last = (moment(when.date().isoformat()) for when in (regime.first, regime.last))
-    return first if first == last else f"{first} and {last}"
-
-
-def _left_out(regime: RegimeView) -> str:
-    """Which instruments, of how many cycles, and why."""
-    if not regime.left_out:
-        return "none"
     named = [
         clean(name, 40) if times == regime.cycles else f"{clean(name, 40)} in {count(times)} of {count(regime.cycles)}"
         for name, times in sorted(regime.left_out.items())
     ]
-    shown_names = listing(named[:8]) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
-    return f"{shown_names}: did not trade then"
+    some = listing(named) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
+    days = first if first == last else f"{first} and {last}"
+    return clean(regime.name, 60), count(regime.cycles), days, f"{some}: did not trade then" if named else "none"
 
 
 def probe_words(found: DateProbeView) -> str:
@@ -165,15 +164,6 @@ def probe_words(found: DateProbeView) -> str:
         f"{count(found.asked)} sanitised cycles (chance {percent(found.chance, 2)}, {p_value(found.p)}) and "
         f"{count(found.control_hits)} of {count(found.control_asked)} with dates and names left in."
     )
-
-
-def _unprobed(book: Book, found: SubstrateView) -> str:
-    if not found.probes:
-        return "The lock holds no date-leakage check, so nothing shows that the cycles do not give their dates away."
-    substrate = book.run.study.substrate
-    if substrate is not None and substrate.date_probe.model is None:
-        return "The plan names no model for a date probe, so no model was asked."
-    return ""
 
 
 # --- what was done ----------------------------------------------------------------------------------------------------
@@ -195,9 +185,9 @@ def _share(book: Book, item: Measurement | None) -> Inline:
     if item is None or item.value is None:
         return shown(item)
     said = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
-    low, high = item.detail.get("t_low"), item.detail.get("t_high")
-    if isinstance(low, (int, float)) and isinstance(high, (int, float)):
-        said.append(f"over clusters {percent(float(low))} to {percent(float(high))}")
+    low, high = real(item.detail.get("t_low")), real(item.detail.get("t_high"))
+    if low is not None and high is not None:
+        said.append(f"over clusters {percent(low)} to {percent(high)}")
     said.append(_n(item))
     return book.to(item, percent(item.value)), small(f" {', '.join(said)}")
 
@@ -212,11 +202,9 @@ def _median(book: Book, item: Measurement | None, digits: int) -> Inline:
     if item is None or item.value is None:
         return shown(item)
     said = book.to(item, number(item.value, digits))
-    low, high = item.detail.get("lower"), item.detail.get("upper")
-    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return said, small(f" {_n(item)}")
-    quartiles = f"{number(float(low), digits)} to {number(float(high), digits)}"
-    return said, small(f" {quartiles}, {_n(item)}")
+    low, high = real(item.detail.get("lower")), real(item.detail.get("upper"))
+    quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
+    return said, small(f" {quartiles}{_n(item)}")
 
 
 def _words(book: Book, agent: str) -> Inline:
@@ -241,16 +229,13 @@ def _method(book: Book) -> str:
     item = next(iter(book.by_name.get("agent.answered", ())), None)
     if item is None or item.level is None:
         return "The conduct of the agents was not measured."
+    states = sorted({state_words(m) for m in book.every("agent.seconds") if m.value is None})
+    untimed = f"Without seconds: {listing(states)}." if states else ""
     return (
         f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
         "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to upper "
-        f"quartile. Seconds are of one call on the machine that ran the study, waiting included. {_untimed(book)}"
+        f"quartile. Seconds are of one call on the machine that ran the study, waiting included. {untimed}"
     ).strip()
-
-
-def _untimed(book: Book) -> str:
-    states = sorted({state_words(m) for m in book.by_name.get("agent.seconds", ()) if m.value is None})
-    return "" if not states else f"Without seconds: {listing(states)}."
 
 
 MOST: Final = 12
@@ -296,7 +281,9 @@ def example_page(book: Book) -> Page | None:
     if (features := _features(context)) is not None:
         shown_blocks.append(Group("Features given with the bars", (features,)))
     if held is not None:
-        shown_blocks.append(Group("The book", (Text(_book_note(held), "cap"), _book_table(context, held))))
+        shown_blocks.append(Group("The book", (Text(
+            f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}.", "cap"
+        ), _book_table(context, held))))  # fmt: skip
     limits = tuple(limit_words(rule) for rule in context.constraints[:40])
     shown_blocks.append(Group("The limits", (Items(limits),) if limits else notes(["No limit was stated."])))
     if task := clean(context.prompt, 3000):
@@ -324,7 +311,13 @@ def example_page(book: Book) -> Page | None:
 def example_closes(book: Book) -> str:
     """The file behind the charts of the example cycle; empty where there is none."""
     found = None if book.run.substrate is None else book.run.substrate.example
-    return "" if found is None else _closes(found.context)
+    series = () if found is None else found.context.series
+    rows = [  # every close that was shown, drawn or not: a row a bar
+        (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)
+        for one in series
+        for at, close in enumerate(one.close)
+    ]
+    return "" if found is None else csv_text(("instrument", "minutes before", "close"), rows)
 
 
 def _more(total: int, noun: str, one: str, many: str) -> str:
@@ -349,37 +342,21 @@ def _place(found: CycleView) -> str:
 def _charts(found: CycleView) -> Iterator[tuple[Block, ...]]:
     classes = {item.id: item.asset_class for item in found.context.instruments}
     for at, series in enumerate(found.context.series[:MOST]):
-        name = clean(series.instrument, 40)
+        name, closes = clean(series.instrument, 40), series.close
         kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
         caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
-        title, drawn = f"{name}, {kind}" if kind else name, _chart(f"price{at}", name, series)
-        if drawn:
-            yield (Figure(title, "", drawn, "", note=caption, data=CLOSES),)
-        else:
+        title = f"{name}, {kind}" if kind else name
+        if len(closes) < 2 or not all(map(math.isfinite, closes)):
             yield (Group(title, notes(["no line: fewer than two prices", caption])),)
-
-
-def _chart(name: str, instrument: str, series: Series) -> str:
-    closes = series.close
-    if len(closes) < 2 or not all(map(math.isfinite, closes)):
-        return ""
-    minutes = round((len(closes) - 1) * series.interval_s / 60)
-    desc = (
-        f"{counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
-        f"{number(min(closes))}, highest {number(max(closes))}"
-    )
-    ends = (f"{count(minutes)} minutes before", "at the cutoff")
-    return price_chart(name, closes, ends, f"Closes of {instrument}", desc)
-
-
-def _closes(context: Context) -> str:
-    """Every close that was shown, drawn or not: a row a bar."""
-    rows = [
-        (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)
-        for one in context.series
-        for at, close in enumerate(one.close)
-    ]
-    return csv_text(("instrument", "minutes before", "close"), rows)
+            continue
+        minutes = round((len(closes) - 1) * series.interval_s / 60)
+        desc = (
+            f"{counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
+            f"{number(min(closes))}, highest {number(max(closes))}"
+        )
+        ends = (f"{count(minutes)} minutes before", "at the cutoff")
+        drawn = price_chart(f"price{at}", closes, ends, f"Closes of {name}", desc)
+        yield (Figure(title, "", drawn, "", note=caption, data=CLOSES),)
 
 
 def _features(context: Context) -> Table | None:
@@ -390,36 +367,30 @@ def _features(context: Context) -> Table | None:
     if not fields:
         return None
     values = {(fact.instrument, fact.field, fact.unit): fact.value for fact in given}
-    rows = tuple(
-        (clean(name, 40), *(_feature(values.get((name, *field)), field[1]) for field in fields)) for name in names
-    )
+    rows = []
+    for name in names:
+        given_to = [(values.get((name, *field)), 6 if field[1] == "ratio" else 4) for field in fields]
+        cells = (number(value, digits) if isinstance(value, (int, float)) and math.isfinite(value) else "not given"
+                 for value, digits in given_to)  # fmt: skip
+        rows.append((clean(name, 40), *cells))
     heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
-    return Table(heads, rows, frozenset(range(1, len(heads))), "")
-
-
-def _feature(value: float | str | None, unit: str) -> str:
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        return "not given"
-    return number(value, 6 if unit == "ratio" else 4)
+    return table_of(heads, rows, len(fields))
 
 
 def _book_table(context: Context, held: Portfolio) -> Table:
-    prices = prices_of(context)
-    rows = [_position(name, held.positions[name], prices.get(name), held.nav) for name in sorted(held.positions)[:40]]
-    rows.append(("Cash", "", "", number(held.cash), percent(held.cash / held.nav, 1) if held.nav > 0 else "no NAV"))
+    prices, rows = prices_of(context), list[tuple[str, ...]]()
+
+    def part(value: float) -> str:
+        return percent(value / held.nav, 1) if held.nav > 0 else "no NAV"
+
+    for name in sorted(held.positions)[:40]:
+        units, price = held.positions[name], prices.get(name)
+        worth = ("no price", "not defined", "not defined") if price is None else (
+            number(price, 4), number(units * price), part(units * price)
+        )  # fmt: skip
+        rows.append((clean(name, 40), number(units, 4), *worth))
+    rows.append(("Cash", "", "", number(held.cash), part(held.cash)))
     return Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}), "")
-
-
-def _position(name: str, units: float, price: float | None, nav: float) -> tuple[str, ...]:
-    if price is None:
-        return clean(name, 40), number(units, 4), "no price", "not defined", "not defined"
-    value = units * price
-    share = percent(value / nav, 1) if nav > 0 else "no NAV"
-    return clean(name, 40), number(units, 4), number(price, 4), number(value), share
-
-
-def _book_note(held: Portfolio) -> str:
-    return f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}."
 
 
 def limit_words(rule: Constraint) -> str:

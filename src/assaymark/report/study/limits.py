@@ -1,7 +1,5 @@
-"""What keeps claims from being supported: each limit with its number beside the threshold, what it does, and the fix.
-
-A fix says what would help and what that costs: calls by closed form, and USD where the price of a call is known.
-"""
+"""What keeps claims from being supported: each limit with its number beside the threshold, what it does, and the fix. A
+fix says what would help and what that costs: calls by closed form, and USD where the price of a call is known."""
 
 from __future__ import annotations
 
@@ -15,9 +13,9 @@ from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.study.claim_checks import is_significant, stopping
-from assaymark.report.study.controls import controls, gate_words, mostly_terse
+from assaymark.report.study.controls import GOOD, controls, gate_words, mostly_terse
 from assaymark.report.study.plan import money
-from assaymark.report.text import counted, listing, plural, sentence, signed, words
+from assaymark.report.text import counted, listing, plural, real, sentence, signed, words
 from assaymark.text import clean, count, number
 
 TESTS: Final = {
@@ -43,12 +41,10 @@ class Limit:
 
 
 def calls_of(book: Book, calls: float, judges: int | None = None) -> str:
-    """So many calls, with their price where one is known.
-
-    ``judges`` multiplies by judges of the panel and their trials; None: calls are calls.
-    """
+    """So many calls, with their price where one is known. ``judges`` multiplies by judges of the panel and their
+    trials; None: calls are calls."""
     if judges is not None:
-        trials = max((judge.trials for judge in book.run.study.judges), default=1)
+        trials = max((judge.trials for judge in book.study.judges), default=1)
         calls *= judges * trials
     total = round(calls)
     paid = book.run.paid or ()
@@ -72,11 +68,9 @@ def own_test(book: Book, name: str, judge: str) -> Measurement | None:
 
 def own_test_words(book: Book, judge: str, limit: str, missed: str = "") -> str:
     """The value of a judge's own test beside the limit of the plan; ``missed`` where only the plan's words are known.
-
-    For example “Auditor +0.30 points per 100 words of filler; 0.15 allowed”.
-    """
+    For example “Auditor +0.30 points per 100 words of filler; 0.15 allowed”."""
     name, unit, side = TESTS[limit]
-    limits = book.run.study.datasheets
+    limits = book.study.datasheets
     item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)
     if item is None or item.value is None:
         return f"{clean(judge, 60)} {clean(missed.replace(limit, unit, 1), 120) or 'has no own test'}"
@@ -91,21 +85,21 @@ def own_tests_words(book: Book) -> str:
         split = [(judge, one.partition(" ")[0], one) for judge, named in failing.items() for one in named]
         known = [own_test_words(book, judge, name, one) for judge, name, one in split if name in TESTS]
         return "; ".join(known) or f"{listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
-    limits = book.run.study.datasheets
+    limits = book.study.datasheets
     if limits is None:
         return "no limit was set for the judges’ own tests"
-    if not list(book.every("datasheet.gate")):
+    if not book.every("datasheet.gate"):
         return "the judges’ own tests were not run"
     which = next(iter(limits.set), "")
-    most = max(book.run.study.judges, key=lambda one: _value(book, which, one.name), default=None)
+
+    def value(judge: str) -> float:
+        item = own_test(book, TESTS[which][0], judge) if which in TESTS else None
+        return -math.inf if item is None or item.value is None else TESTS[which][2] * item.value
+
+    most = max(book.study.judges, key=lambda one: value(one.name), default=None)
     if most is None or which not in TESTS or own_test(book, TESTS[which][0], most.name) is None:
         return "every judge is within the limits of the plan"
     return own_test_words(book, most.name, which)
-
-
-def _value(book: Book, limit: str, judge: str) -> float:
-    item = own_test(book, TESTS[limit][0], judge) if limit in TESTS else None
-    return -math.inf if item is None or item.value is None else TESTS[limit][2] * item.value
 
 
 _OF_TABLES: Final[Mapping[str, str]] = {
@@ -124,7 +118,7 @@ _OF_TABLES: Final[Mapping[str, str]] = {
 
 def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
     """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
-    run, panel, decided = book.run, len(book.run.study.judges), book.answers
+    run, panel, decided = book.run, len(book.study.judges), book.answers
     if run.table is not None and field in _OF_TABLES:
         return _OF_TABLES[field]
     if field == "agreement":
@@ -159,14 +153,14 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
 def _smallest(book: Book) -> float | None:
     """The smallest difference of two agents that the design could detect; None where it is not known."""
     item = book.one("order.detectable", dimension=AGGREGATE)
-    pair = None if item is None else item.detail.get("pair", item.value)
-    return float(pair) if isinstance(pair, (int, float)) and pair > 0 else None
+    pair = None if item is None else real(item.detail.get("pair", item.value))
+    return pair if pair is not None and pair > 0 else None
 
 
 def smallest_words(book: Book) -> str:
     """The smallest difference that the design could detect, in words; empty where it is not known."""
     pair = _smallest(book)
-    if pair is not None and pair > book.run.study.points:
+    if pair is not None and pair > book.study.points:
         return "This study could not detect any gap on this scale: too few common clusters."
     return "" if pair is None else f"The smallest gap this study could detect is {number(pair)} points."
 
@@ -174,11 +168,11 @@ def smallest_words(book: Book) -> str:
 def more_words(book: Book) -> str:
     """What detecting a smaller difference would take."""
     pair = _smallest(book)
-    if pair is None or pair > book.run.study.points:
+    if pair is None or pair > book.study.points:
         return "More decisions in more market regimes; this design does not tell how many."
-    target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.run.study.points / 4)) < 0.9 * pair), pair / 2)
+    target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
-    calls = calls_of(book, factor * book.answers, len(book.run.study.judges))
+    calls = calls_of(book, factor * book.answers, len(book.study.judges))
     return f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
 
 
@@ -201,8 +195,16 @@ def limits(book: Book) -> list[Limit]:
             stops[_split(book, verdict, stopped)] += 1
         else:
             conditions.update(dict.fromkeys((cap.field for cap in caps if cap.level == "qualified"), 1))
-    fields = dict.fromkeys((*stops, *conditions))
-    found = [_limit(book, field, stops[field], conditions[field]) for field in fields]
+    found = []
+    for field in dict.fromkeys((*stops, *conditions)):
+        effects = [f"Stops {counted(stops[field], 'sentence')}"] if stops[field] else []
+        adds = f"{'adds' if effects else 'Adds'} a condition to {counted(conditions[field], 'sentence')}"
+        effects += [adds] if conditions[field] else []
+        title, measured = _named(book, field)
+        more = "More decisions in more market regimes."
+        fix = {"lead": "Whatever helps the single orders.", "difference": more_words(book), "untested": more}.get(field)
+        fix = fix or fix_words(book, {"family": "own_family"}.get(field, field))
+        found.append(Limit(title, sentence(measured), "; ".join(effects), fix, stops[field] + conditions[field]))
     return sorted(found, key=lambda one: (-one.affected, one.title))
 
 
@@ -217,19 +219,9 @@ def _split(book: Book, verdict: Verdict, field: str) -> str:
     return "family" if is_significant(book, verdict) else "difference"
 
 
-def _limit(book: Book, field: str, stops: int, conditions: int) -> Limit:
-    effects = [f"Stops {counted(stops, 'sentence')}"] if stops else []
-    effects += [f"{'adds' if stops else 'Adds'} a condition to {counted(conditions, 'sentence')}"] if conditions else []
-    title, measured = _named(book, field)
-    more = "More decisions in more market regimes."
-    fix = {"lead": "Whatever helps the single orders.", "difference": more_words(book), "untested": more}.get(field)
-    fix = fix or fix_words(book, {"family": "own_family"}.get(field, field))
-    return Limit(title, sentence(measured), "; ".join(effects), fix, stops + conditions)
-
-
 def _named(book: Book, field: str) -> tuple[str, str]:
     """The title of a limit and its number beside the threshold."""
-    run, gates = book.run, book.run.study.gates
+    run, gates = book.run, book.study.gates
     if field == "agreement":
         weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
         low = [book.gating_words(d) for d in weak]
@@ -265,8 +257,8 @@ def _named(book: Book, field: str) -> tuple[str, str]:
         )  # fmt: skip
         return "Score follows length", value + named
     if field == "adversarial":
-        bad = [c for c in controls(book) if c.outcome not in ("passed", "substance", "invariant", "noticed")]
-        said = "; ".join(f"{c.title.partition(':')[0]} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
+        bad = [c for c in controls(book) if c.outcome not in GOOD]
+        said = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
         terse = mostly_terse(book)
         brief = f"most texts of {listing(terse)} have fewer than {run.study.cells.terse_tokens} words" if terse else ""
         return "Style may explain scores", said or brief or "control texts were not graded"

@@ -26,7 +26,9 @@ from assaymark.report.blocks import (
     Tally,
     Text,
     bold,
+    section,
     small,
+    table_of,
 )
 from assaymark.report.board import effect_of, tier_ends
 from assaymark.report.charts.canvas import NARROW, WIDE
@@ -36,15 +38,7 @@ from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
-from assaymark.report.study.controls import (
-    GOOD,
-    Control,
-    controls,
-    ranked_alone,
-    supported_orders,
-    tiers,
-    weakest,
-)
+from assaymark.report.study.controls import GOOD, Control, controls, ranked_alone, supported_orders, tiers, weakest
 from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
 from assaymark.report.study.scores import (
@@ -77,10 +71,8 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What opens the page and the terminal: one supported sentence, or why there is none.
-
-    ``said`` is the sentence, without quotation marks; ``verdict`` is None where nothing is supported, or may be named.
-    """
+    """What opens the page and the terminal: one supported sentence, or why there is none. ``said`` is the sentence,
+    without quotation marks; ``verdict`` is None where nothing is supported, or may be named."""
 
     said: str
     verdict: Verdict | None
@@ -97,7 +89,10 @@ def finding(book: Book) -> Finding:
                              -RANK[v.publication_level]))  # fmt: skip
     notice = built_in_notice(book)
     if not said:
-        why = book.untestable or _reason(book)
+        found = limits(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
+        none = "No claim is supported." if book.run.verdicts else "No claim was decided."
+        reason = f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else none
+        why = book.untestable or reason
         return Finding("No sentence is supported by this study yet", None, why, _second(book), notice)
     if not names_allowed(book):
         also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
@@ -146,14 +141,6 @@ def built_in_notice(book: Book) -> tuple[str, str]:
         are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
         return "Built-in agents.", f"{named} {are} with known properties, no language model."
     return "", ""
-
-
-def _reason(book: Book) -> str:
-    """Why nothing is supported, and the cheapest next step."""
-    if not book.run.verdicts:
-        return "No claim was decided."
-    found = limits(book)
-    return f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else "No claim is supported."
 
 
 def _second(book: Book) -> str:
@@ -213,7 +200,7 @@ def tier_rows(book: Book, dimension: str) -> list[TierRow]:
 
 def axis_of(book: Book) -> tuple[float, float]:
     """The common axis of all scores, between whole points of the scale, or its ends where it has none."""
-    lowest, highest = book.run.study.scale
+    lowest, highest = book.study.scale
     ends = [end for d in book.dimensions for tier in tiers(book, d) for end in tier_ends(book, tier, d) or ()]
     low = max(lowest, math.floor(min(ends, default=lowest)))
     high = min(highest, math.ceil(max(ends, default=highest)))
@@ -222,27 +209,17 @@ def axis_of(book: Book) -> tuple[float, float]:
 
 def tiers_section(book: Book) -> Section:
     """Who is ahead, and can it be said: the tiers on the overall score, then on each dimension, on one axis."""
-    axis, level = axis_of(book), percent(book.run.study.inference.level)
+    axis, level = axis_of(book), percent(book.study.inference.level)
     overall, blocks = tier_rows(book, AGGREGATE), list[Block]()
     scored = [d for d in book.dimensions if d != AGGREGATE and (book.on(d) or book.status(d) is not None)][:CHARTED]
     if book.agents:
         why = _disagreement(book, AGGREGATE)
         desc = _desc(overall, why)
-        wide, narrow = (
-            tier_chart(
-                f"tiers-{kind[0]}", overall, axis, "Overall score by tier", desc, width=width, kind=kind, why=why
-            )
-            for kind, width in (("wide", float(WIDE)), ("narrow", float(NARROW)))
-        )
-        blocks.append(
-            Figure(
-                f"Overall score, {book.run.study.scale_text}, with {level} interval",
-                ranks_words(book, AGGREGATE),
-                wide,
-                narrow,
-                values=_values(overall),
-            )
-        )
+        about = ("Overall score by tier", desc)
+        wide, narrow = (tier_chart(f"tiers-{kind[0]}", overall, axis, *about, width=width, kind=kind, why=why)
+                        for kind, width in (("wide", float(WIDE)), ("narrow", float(NARROW))))  # fmt: skip
+        title = f"Overall score, {book.study.scale_text}, with {level} interval"
+        blocks.append(Figure(title, ranks_words(book, AGGREGATE), wide, narrow, values=_values(overall)))
     small: list[Block] = []
     if scored:
         small.append(Beside(tuple((_small(book, d, axis, at),) for at, d in enumerate(scored)), "small3"))
@@ -317,10 +294,8 @@ def ranks_words(book: Book, dimension: str) -> str:
 
 
 def tier_sentences(book: Book) -> list[Said]:
-    """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it.
-
-    It follows from the supported orders of every agent above over every agent below.
-    """
+    """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it. It
+    follows from the supported orders of every agent above over every agent below."""
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
     by_pair = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}
     found: list[Said] = []
@@ -376,7 +351,7 @@ def _disagreement(book: Book, dimension: str) -> tuple[str, ...]:
     """Why no tier of a score may be drawn: too little agreement, with its number and what is needed."""
     if book.status(dimension) != "halt":
         return ()
-    needed = number(book.run.study.gates.halt)
+    needed = number(book.study.gates.halt)
     return ("Judges do not agree", f"{book.gating_words(dimension)}; {needed} needed")
 
 
@@ -401,7 +376,7 @@ def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Fi
     kappa = f"{book.gating_words(dimension)}{ends}"
     agree = {"halt": "Judges do not agree", "methodology": "Judges agree weakly"}.get(str(status), "Judges agree")
     if status == "methodology":
-        kappa += f"; {number(book.run.study.gates.publish)} needed without a condition"
+        kappa += f"; {number(book.study.gates.publish)} needed without a condition"
     ranks = "" if why else ranks_words(book, dimension)
     chart = tier_chart(
         f"tier{at}", rows, axis, f"{title} by tier", _desc(rows, why), width=float(NARROW), kind="both", why=why
@@ -415,17 +390,13 @@ def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Fi
 def planted_section(book: Book) -> Section:
     """Control texts whose right treatment is known, by all judges and with each judge family left out."""
     found = [c for c in controls(book) if c.gate is not None]
-    names = {judge.family: judge.name for judge in book.run.study.judges}
+    names = {judge.family: judge.name for judge in book.study.judges}
     columns = tuple(tuple(_planted(book, control, names)) for control in found[:2])
-    blocks: list[Block] = []
-    if columns:
-        values = " and ".join(f"{clean(c.title.partition(': ')[2] or c.title, 60)}" for c in found[:2])
-        blocks.append(Beside(columns))
-        more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
-        blocks.append(
-            Text((Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."), "note")
-        )
-    return Section("planted", "Do planted texts fool the judges?", planted_words(book), tuple(blocks))
+    values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
+    more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
+    rest = Text((Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
+    blocks = (Beside(columns), rest) if columns else ()
+    return Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 
 def planted_words(book: Book) -> str:
@@ -445,12 +416,12 @@ def planted_words(book: Book) -> str:
 
 def _planted_name(control: Control) -> str:
     known = {"cell_a": "confident but wrong texts", "cell_b": "short but right texts"}
-    return known.get(control.cell, control.title.partition(":")[0].lower() + " texts")
+    return known.get(control.cell, control.name.lower() + " texts")
 
 
 def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator[Block]:
     """One kind of control text: its value with all judges that count, then without each family."""
-    cells = book.run.study.cells
+    cells = book.study.cells
     gate, score = control.gate, control.score
     drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
     rows = [("all judges", gate, control.outcome)] if gate is not None else []
@@ -469,7 +440,8 @@ def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator
     mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
     rule = "scored lower: passes" if band[0] is None else f"within ±{cells.substance:g}: passes"
     yield Markup("<h3>{}</h3>").format(title + n)
-    yield Text(f"Points against {_against(control.cell)}; {rule}.{mean}", "cap")
+    against = "the weakest quarter of real texts" if control.cell in ("cell_a", "red_team") else "real texts"
+    yield Text(f"Points against {against}; {rule}.{mean}", "cap")
     lines = []
     for name, item, outcome in rows:
         said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
@@ -487,19 +459,19 @@ def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator
     )
 
 
-def _against(cell: str) -> str:
-    return "the weakest quarter of real texts" if cell in ("cell_a", "red_team") else "real texts"
-
-
 # --- how good are the judges ------------------------------------------------------------------------------------------
 
 
 def judges_section(book: Book) -> Section:
     """One row for each judge: what filler earns, what it notices, what an empty text scores, and its own test."""
-    run, limits_set = book.run, (book.run.study.datasheets.set if book.run.study.datasheets else {})
+    run, limits_set = book.run, (book.study.datasheets.set if book.study.datasheets else {})
     failing = failed_judges(book)
     columns = (("point.verbosity", "verbosity"), ("point.slope", "slope"))
-    axes = {name: _axis_of(book, name, limits_set.get(key)) for name, key in columns}
+    axes = {}
+    for name, key in columns:
+        items = [own_test(book, name, judge.name) for judge in run.study.judges]
+        ends = [end for m in items if m is not None for end in (m.value, m.low, m.high) if end is not None]
+        axes[name] = strip_axis(ends, limits_set.get(key, 0.0), 0.0)
     makers: dict[str, list[str]] = {}
     for agent in book.agents:
         makers.setdefault(book.family(agent), []).append(clean(agent, 60))
@@ -532,22 +504,16 @@ def judges_section(book: Book) -> Section:
     return Section("judges", "How good are the judges?", judges_words(book), (table,))
 
 
-def _axis_of(book: Book, name: str, cut: float | None) -> tuple[float, float]:
-    found = [own_test(book, name, judge.name) for judge in book.run.study.judges]
-    ends = [end for m in found if m is not None for end in (m.value, m.low, m.high) if end is not None]
-    return strip_axis(ends, cut if cut is not None else 0.0, 0.0)
-
-
 def judges_words(book: Book) -> str:
     """Which judges are within the limits of the plan."""
-    failing, panel = failed_judges(book), book.run.study.judges
+    failing, panel = failed_judges(book), book.study.judges
     if failing:
         rest = len(panel) - len(failing)
         others = f" The {words(rest) + ' others are' if rest > 1 else 'other is'} within the limits." if rest else ""
         return f"{sentence(own_tests_words(book))}{others}"
     if not book.tests:
         return "Not known: the judges were not tested on texts of known quality."
-    return sentence(f"Every judge is within the limits: {own_tests_words(book)}" if book.run.study.datasheets else (
+    return sentence(f"Every judge is within the limits: {own_tests_words(book)}" if book.study.datasheets else (
         "The plan set no limits for the judges’ own tests"
     ))  # fmt: skip
 
@@ -557,11 +523,10 @@ def judges_words(book: Book) -> str:
 
 def limits_section(found: Sequence[Limit]) -> Section:
     """What keeps sentences from being supported, by how many of them."""
-    rows = tuple((one.title, one.measured, one.effect, one.fix) for one in found)
-    heads = ("Limit", "Measured", "Effect", "Fix and price")
-    blocks = (Table(heads, rows, summary="", stacked=True, style="limits"),) if rows else ()
+    rows = [(one.title, one.measured, one.effect, one.fix) for one in found]
+    table = table_of(("Limit", "Measured", "Effect", "Fix and price"), rows, stacked=True, style="limits")
     lead = "By the number of sentences affected." if rows else "Nothing: no sentence is limited."
-    return Section("limits", "What limits the result?", lead, blocks)
+    return section("limits", "What limits the result?", lead, table)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -601,7 +566,7 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
         book.run.table,
     )
     if table is not None:
-        planted = [sections[1]] if book.run.study.cells_judged else []
+        planted = [sections[1]] if book.study.cells_judged else []
         orders = [orders_section(table)] if table.orders else []
         sections = [sections[0], panel_section(book), *orders, *planted, limits_section(limits(book)[:_CUTS])]
         sections = [*sections, read_section(table)] if table.about else [read_section(table), *sections]
@@ -611,7 +576,7 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
     deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, pages, "index.html", copying=allowed)
     return Page(
-        "index.html", book.run.study.title or book.run.study.name,
+        "index.html", book.study.title or book.study.name,
         heading=(Mark(level), title), lead=lead, under=f"{found.second} {pairs_words(book)}".strip(),
         notice=_notice(found, book),
         tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),

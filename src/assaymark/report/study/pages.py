@@ -1,8 +1,6 @@
-"""From a run to its pages: self-contained HTML that asks the network for nothing.
-
-Everything from records is escaped by the templates (autoescape is on for all of them). The scripts are allowed by their
-hashes, so a script that came in with a record cannot run even if an escape were missing.
-"""
+"""From a run to its pages: self-contained HTML that asks the network for nothing. Everything from records is escaped by
+the templates (autoescape is on for all of them). The scripts are allowed by their hashes, so a script that came in with
+a record cannot run even if an escape were missing."""
 
 from __future__ import annotations
 
@@ -27,10 +25,9 @@ from assaymark.report.study.claim_checks import explanations_section
 from assaymark.report.study.claim_map import claim_map
 from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
-from assaymark.report.study.outside import outside_group
 from assaymark.report.study.overview import first_scores, overview, sentence_pages
-from assaymark.report.study.people import people_section
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
+from assaymark.report.study.probes import outside_group, people_section
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
 
@@ -68,11 +65,9 @@ def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
 def each_page(
     run: AssayRun, site: Site = ALONE, read: ReadCalls | None = None, calls: Calls = "all", *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read.
-
-    A run with ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief``
-    report has no card of each claim and no row of each measurement; its sentences say what decides them.
-    """
+    """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read. A run with
+    ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has
+    no card of each claim and no row of each measurement; its sentences say what decides them."""
     if brief:
         book, frame = Book.of(run), study_frame(run, site, brief=True)
         for page in _pages(book, (), {}):

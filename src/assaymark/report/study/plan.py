@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,13 +22,14 @@ from assaymark.report.blocks import (
     bold,
     code,
     notes,
+    section,
     small,
+    table_of,
 )
-from assaymark.report.inputs import PaidView
 from assaymark.report.levels import amended_words
 from assaymark.report.lookup import Book
 from assaymark.report.study.claim_checks import order_words
-from assaymark.report.study.outside import outside_name, outside_state
+from assaymark.report.study.probes import outside_name, outside_state
 from assaymark.report.text import (
     alpha,
     counted,
@@ -36,12 +37,14 @@ from assaymark.report.text import (
     listing,
     moment,
     plural,
+    real,
     sentence,
     shown,
+    sizes,
     state_words,
     words,
 )
-from assaymark.text import clean, count, count_of, number, percent, prose
+from assaymark.text import clean, count, number, percent, prose
 
 # What did it cost? Calls, tokens and USD of every paid model.
 
@@ -55,13 +58,35 @@ def cost_section(book: Book) -> Section | None:
     paid = sorted(book.run.paid, key=lambda one: one.model)
     if not paid:
         return None
+    rows = []
+    for one in paid:
+        known = one.calls > one.untold
+        inputs, cached, outputs = (count(n) if known and n is not None else "not reported"
+                                   for n in (one.input_tokens, one.cached_tokens, one.output_tokens))  # fmt: skip
+        price = ["no price known" if one.price_of is None else f"of {clean(one.price_of, 20)}"]
+        if one.price_of is not None and one.unpriced:
+            price.append(f"{counted(one.unpriced, 'call')} without a price")
+        if 0 < one.untold < one.calls:
+            price.append(f"tokens of {counted(one.untold, 'call')} not reported")
+        batches = f", {count(one.in_batches)} in batches" if one.in_batches else ""
+        rows.append((
+            code(clean(one.model, 200)), f"{count(one.calls)}{batches}", inputs, cached, outputs,
+            "not known" if one.unpriced == one.calls else money(one.usd), "; ".join(price),
+        ))  # fmt: skip
+    calls, unpriced = sum(one.calls for one in paid), sum(one.unpriced for one in paid)
+    usd = sum(one.usd for one in paid)
+    said = f"{money(usd)} USD for {counted(calls - unpriced, 'call')}"
+    if unpriced:
+        said += f"; what {count(unpriced)} more cost is not known"
+    if unpriced == calls:
+        said = f"{counted(calls, 'call')} of paid models; no price of them is known"
     heads = ("Model", "Calls", "Input tokens", "of these cached", "Output tokens", "USD", "Price")
-    table = Table(heads, tuple(map(_row, paid)), frozenset(range(1, 6)), "", stacked=True)
+    table = Table(heads, tuple(rows), frozenset(range(1, 6)), "", stacked=True)
     note = (
         "List prices times the tokens that the providers counted, for every reply that was kept. Attempts without a "
         "reply are not in it: providers do not say what they cost. The bill is the provider’s."
     )
-    return Section("cost", title, _answer(paid), (table, *notes([note])))
+    return section("cost", title, f"{said}.", table, notes([note]))
 
 
 def money(usd: float) -> str:
@@ -71,39 +96,6 @@ def money(usd: float) -> str:
     ('12.30', '0.0012', '0.00')
     """
     return f"{usd:,.2f}" if usd >= 0.01 or usd == 0 else f"{usd:.2g}"
-
-
-def _answer(paid: list[PaidView]) -> str:
-    calls, unpriced = sum(one.calls for one in paid), sum(one.unpriced for one in paid)
-    usd = money(sum(one.usd for one in paid))
-    if unpriced == calls:
-        return f"{counted(calls, 'call')} of paid models; no price of them is known."
-    if unpriced:
-        return f"{usd} USD for {counted(calls - unpriced, 'call')}; what {count(unpriced)} more cost is not known."
-    return f"{usd} USD for {counted(calls, 'call')}."
-
-
-def _row(one: PaidView) -> tuple[Inline, ...]:
-    told = one.calls > one.untold
-    batches = f", {count(one.in_batches)} in batches" if one.in_batches else ""
-    return (
-        code(clean(one.model, 200)), f"{count(one.calls)}{batches}", _tokens(one.input_tokens, told),
-        _tokens(one.cached_tokens, told), _tokens(one.output_tokens, told),
-        "not known" if one.unpriced == one.calls else money(one.usd), _price(one),
-    )  # fmt: skip
-
-
-def _tokens(value: int | None, told: bool) -> str:
-    return count(value) if told and value is not None else "not reported"
-
-
-def _price(one: PaidView) -> str:
-    notes = ["no price known" if one.price_of is None else f"of {clean(one.price_of, 20)}"]
-    if one.price_of is not None and one.unpriced:
-        notes.append(f"{counted(one.unpriced, 'call')} without a price")
-    if 0 < one.untold < one.calls:
-        notes.append(f"tokens of {counted(one.untold, 'call')} not reported")
-    return "; ".join(notes)
 
 
 NEVER_SAID: Final = (
@@ -224,39 +216,31 @@ def plan_section(book: Book) -> Section:
     rubric = (
         f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {listing(titles) or 'none'}."
     )
-    shown_facts = tuple(
-        (Group(title, (Facts(tuple((one.term, _fact(one)) for one in found)),)),)
-        for title, found in zip(("The plan", "The panel"), facts, strict=True)
-    )
-    return Section(
+    shown_facts = []
+    for title, found in zip(("The plan", "The panel"), facts, strict=True):
+        named = [(one.term, code(one.value) if one.code else one.value, one.note) for one in found]
+        values = tuple((term, (value, small(f" {note}")) if note else value) for term, value, note in named)
+        shown_facts.append((Group(title, (Facts(values),)),))
+    # What a rubric of one's own says, word by word.
+    texts = table_of(("Dimension", "Mark", "Text"), [
+        (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
+        for name, what, text in run.rubric.texts
+    ], stacked=True)  # fmt: skip
+    return section(
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
-        (*notes(lines), Beside(shown_facts), Group("Show every field", (fields,), folded="phone"), *notes([rubric]),
-         *_rubric_texts(book), Group("Not claimed here", (Text(NEVER_SAID, "never"),))),
+        notes(lines), Beside(tuple(shown_facts)), Group("Show every field", (fields,), folded="phone"), notes([rubric]),
+        Group("Show the rubric", (texts,), folded="phone") if texts else None,
+        Group("Not claimed here", (Text(NEVER_SAID, "never"),)),
     )  # fmt: skip
-
-
-def _rubric_texts(book: Book) -> tuple[Block, ...]:
-    """What a rubric of one's own says, word by word."""
-    rows = [
-        (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
-        for name, what, text in book.run.rubric.texts
-    ]
-    table = Table(("Dimension", "Mark", "Text"), tuple(rows), summary="", stacked=True)
-    return (Group("Show the rubric", (table,), folded="phone"),) if rows else ()
-
-
-def _fact(one: Fact) -> Inline:
-    value = code(one.value) if one.code else one.value
-    return (value, small(f" {one.note}")) if one.note else value
 
 
 def panel_section(book: Book) -> Section:
     """Who judged, and what is planted in the judges that are built in."""
     rows, planted = [], list[tuple[Block, ...]]()
     views = {view.name: view for view in book.run.reference_panel}
-    outside = book.run.study.stability.probe
-    for judge in (*book.run.study.judges, *((outside,) if outside else ())):
+    outside = book.study.stability.probe
+    for judge in (*book.study.judges, *((outside,) if outside else ())):
         own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
         conflict = f"made by the family of {listing(own)}" if own else "none"
         if judge is outside:
@@ -269,7 +253,7 @@ def panel_section(book: Book) -> Section:
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
     table = Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
     said = reference_words(book)
-    return Section("panel", "Who judged?", said, (table, *((Beside(tuple(planted), "tri"),) if planted else ())))
+    return section("panel", "Who judged?", said, table, Beside(tuple(planted), "tri") if planted else None)
 
 
 def planted_group(name: str, question: str, planted: Sequence[str]) -> Group:
@@ -280,41 +264,33 @@ def planted_group(name: str, question: str, planted: Sequence[str]) -> Group:
 
 def noise_section(book: Book) -> Section:
     """What the same judge or the same agent does when nothing has changed, where the records can tell."""
-    rows = tuple(_floors(book))
     heads = ("About", "Value", "n", "What it is")
-    blocks: tuple[Block, ...] = (Table(heads, rows, frozenset({2}), summary="", stacked=True),) if rows else notes(
-        ["No noise floor was measured."]
-    )  # fmt: skip
+    table = table_of(heads, _floors(book), {2}, stacked=True) or Text("No noise floor was measured.")
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
-    return Section("noise", "How much of it is noise?", lead, blocks)
+    return section("noise", "How much of it is noise?", lead, table)
 
 
 def records_section(book: Book) -> Section:
     """What the records lack, and which of them were left out."""
-    missing, excluded = tuple(_missing(book)), sorted(book.run.excluded.items())
+    missing, excluded, records = list[str](), sorted(book.run.excluded.items()), book.run.decisions
+    silent = sum(not judged_text(decision).strip() for decision in records)
+    if silent:
+        some, hold = words(silent).capitalize(), "holds" if silent == 1 else "hold"
+        missing.append(f"{some} of {plural(len(records), 'record')} {hold} no text that is judged.")
+    for note in book.run.import_notes:  # the import may count the same records under the bare word
+        if not (silent and note.partition(" (")[0] == "text"):
+            missing.append(sentence(prose(note, 600)))
     rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
     table = Table(("Reason", "Records"), rows, frozenset({1}), "")
     left_out = Group("Which records were left out?", (table,)) if rows else Text("No record was left out.")
     lead = "" if missing else "The import reported nothing missing."
-    return Section("records", "What do the records lack?", lead, (*((Items(missing),) if missing else ()), left_out))
-
-
-def _missing(book: Book) -> Iterator[str]:
-    """What the records lack: what is counted here, then what the import reported."""
-    records = book.run.decisions
-    silent = sum(not judged_text(decision).strip() for decision in records)
-    if silent:
-        hold = "holds" if silent == 1 else "hold"
-        yield f"{words(silent).capitalize()} of {plural(len(records), 'record')} {hold} no text that is judged."
-    for note in book.run.import_notes:
-        # The import may count the same records under the bare word.
-        if not (silent and note.partition(" (")[0] == "text"):
-            yield sentence(prose(note, 600))
+    items = Items(tuple(missing)) if missing else None
+    return section("records", "What do the records lack?", lead, items, left_out)
 
 
 def study_line(book: Book) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
-    study, what = book.run.study, "decision" if book.run.table is None else "answer"
+    study, what = book.study, "decision" if book.run.table is None else "answer"
     parts = [
         plural(len(book.agents), "agent"),
         plural(book.answers, what),
@@ -329,7 +305,7 @@ def reference_words(book: Book) -> str:
     built_in = {view.name for view in book.run.reference_panel}
     if not built_in:
         return ""
-    judges = [judge.name for judge in book.run.study.judges]
+    judges = [judge.name for judge in book.study.judges]
     if built_in.issuperset(judges):
         return (
             "Every judge is a built-in grader with documented flaws planted in it. "
@@ -352,17 +328,14 @@ def _plan_facts(book: Book) -> Iterator[Fact]:
     yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", tested)
     yield Fact("Preregistered", "yes" if book.preregistered else "no")
     yield Fact("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}")
-    yield _detectable(book)
-
-
-def _detectable(book: Book) -> Fact:
     item = book.one("order.detectable", dimension=AGGREGATE)
     if item is None or item.value is None:
-        return Fact("Could detect", shown(item))
-    pair, power = item.detail.get("pair"), item.detail.get("power")
-    single = f", {number(float(pair))} for a single pair" if isinstance(pair, (int, float)) else ""
-    note = f"power {percent(float(power))}" if isinstance(power, (int, float)) else ""
-    return Fact("Could detect", book.to(item, f"{number(item.value)} points for a leader{single}"), note)
+        yield Fact("Could detect", shown(item))
+        return
+    pair, power = real(item.detail.get("pair")), real(item.detail.get("power"))
+    single = "" if pair is None else f", {number(pair)} for a single pair"
+    note = "" if power is None else f"power {percent(power)}"
+    yield Fact("Could detect", book.to(item, f"{number(item.value)} points for a leader{single}"), note)
 
 
 def _panel_facts(book: Book) -> Iterator[Fact]:
@@ -370,8 +343,20 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     names = ", ".join(clean(judge.name, 60) for judge in run.study.judges)
     families = counted(len(run.study.families), "family", "families")
     yield Fact("Judges", f"{count(len(run.study.judges))} from {families}", names)
-    yield _worth(book)
-    yield _conflict(book)
+    worth = book.one("panel.effective_judges", dimension=AGGREGATE)
+    if worth is None or worth.value is None:
+        yield Fact("Worth", shown(worth), "independent judges; needs texts of known quality")
+    else:
+        r = real(worth.detail.get("r"))
+        errors = "" if r is None else f"their errors correlate at {number(r)}"
+        yield Fact("Worth", book.to(worth, f"{number(worth.value, 1)} independent judges"), errors)
+    shared = [clean(family, 60) for family in book.study.families if family and family in book.families.values()]
+    if shared:
+        of = counted(len(book.study.families), "judge family", "judge families")
+        made = f"judge {'family' if len(shared) == 1 else 'families'} {listing(shared)}"
+        yield Fact("Conflict", f"{len(shared)} of {of} also made agents", made)
+    else:
+        yield Fact("Conflict", "none", "no judge shares a family with an agent")
     yield Fact("Held-out judge", outside_name(book) or "none", outside_state(book))
     overlap = book.one("redundancy", dimension=AGGREGATE)
     yield Fact("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores")
@@ -384,34 +369,18 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     yield Fact("Billed twice", bound, "after a hard kill; a drained stop repeats none")
 
 
-def _worth(book: Book) -> Fact:
-    item = book.one("panel.effective_judges", dimension=AGGREGATE)
-    if item is None or item.value is None:
-        return Fact("Worth", shown(item), "independent judges; needs texts of known quality")
-    r = item.detail.get("r")
-    errors = f"their errors correlate at {number(float(r))}" if isinstance(r, (int, float)) else ""
-    return Fact("Worth", book.to(item, f"{number(item.value, 1)} independent judges"), errors)
-
-
-def _conflict(book: Book) -> Fact:
-    agents = set(book.families.values()) - {""}
-    shared = [family for family in book.run.study.families if family in agents]
-    if not shared:
-        return Fact("Conflict", "none", "no judge shares a family with an agent")
-    of = counted(len(book.run.study.families), "judge family", "judge families")
-    names = f"judge {'family' if len(shared) == 1 else 'families'} {listing([clean(family, 60) for family in shared])}"
-    return Fact("Conflict", f"{len(shared)} of {of} also made agents", names)
-
-
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
 def _plan_rows(book: Book) -> Iterator[tuple[Inline, ...]]:
-    plan: dict[str, Any] = book.run.study.model_dump(mode="json")
+    plan: dict[str, Any] = book.study.model_dump(mode="json")
     meanings = {name: said.replace("κ", book.sign) for name, said in _MEANINGS.items()}
-    meanings |= {"inference.aggregate_share": _share_meaning(book)}
-    own = book.run.study.substrate is not None
-    for agent in book.run.study.agents:
+    # What the share of alpha comes to under this plan.
+    if dimensions := [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]:
+        whole, rest = (alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
+        meanings["inference.aggregate_share"] += f": α {whole} for the overall score, {rest} for dimensions"
+    own = book.study.substrate is not None
+    for agent in book.study.agents:
         said = clean(f"{agent.model}, family {agent.family}", 200)
         yield code(f"agents.{clean(agent.name, 60)}"), said, "agent that decides on every cycle"
     for part in (*(_OWN_PARTS if own else ()), *_PARTS):
@@ -437,16 +406,6 @@ def _field_value(field: str, value: Any) -> str:
     if field == "stability.probe" and isinstance(value, dict):
         return clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
     return plan_value(value)
-
-
-def _share_meaning(book: Book) -> str:
-    """What the share of alpha comes to under this plan."""
-    said = _MEANINGS["inference.aggregate_share"]
-    dimensions = [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]
-    if not dimensions:
-        return said
-    whole, rest = (alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
-    return f"{said}: α {whole} for the overall score, {rest} for dimensions"
 
 
 def plan_value(value: object) -> str:
@@ -478,39 +437,22 @@ def invalid_words(book: Book, judge: str) -> str:
 
 
 def _floors(book: Book) -> Iterator[tuple[Inline, ...]]:
-    gate = number(book.run.study.gates.repetition_stability)
-    meaning = f"repetition stability; the plan asks for {gate}"
-    yield from _grouped(book, "noise.repetition_stability", _repeated, meaning)
-    meaning = "spread of the same agent on the same question, in points"
-    yield from _grouped(book, "noise.agent_floor", _replicates, meaning)
-    for item in book.every("score.length_correlation"):
-        value = state_words(item) if item.value is None else book.to(item, number(item.value))
-        yield "Length and score", value, _n(item), "correlation of the length of a text with its panel score"
-
-
-def _grouped(
-    book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str
-) -> Iterator[tuple[Inline, ...]]:
     """A row for each number; what is not defined for one and the same reason shares a row."""
-    groups: dict[str, list[Measurement]] = {}
-    for item in book.every(name):
-        groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{_n(item)}", []).append(item)
-    for group in groups.values():
-        yield about(group), book.to(group[0], shown(group[0], 3)), _n(group[0]), meaning
-
-
-def _repeated(group: Sequence[Measurement]) -> str:
-    ddof = sorted({clean(item.labels.get("ddof", "?"), 8) for item in group})
-    return f"{_who(group, 'judge')}, repeated (ddof {listing(ddof)})"
-
-
-def _replicates(group: Sequence[Measurement]) -> str:
-    return f"{_who(group, 'agent')}, replicates"
-
-
-def _who(group: Sequence[Measurement], label: str) -> str:
-    return listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
-
-
-def _n(item: Measurement) -> str:
-    return count_of(item.n, item.n_of)
+    gate = number(book.study.gates.repetition_stability)
+    for name, label, meaning in (
+        ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
+        ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
+    ):
+        groups: dict[str, list[Measurement]] = {}
+        for item in book.every(name):
+            groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{sizes(item)}", []).append(
+                item
+            )
+        for group in groups.values():
+            who = listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
+            ddof = listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
+            about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
+            yield about, book.to(group[0], shown(group[0], 3)), sizes(group[0]), meaning
+    for item in book.every("score.length_correlation"):
+        said = "correlation of the length of a text with its panel score"
+        yield "Length and score", book.to(item, shown(item)), sizes(item), said

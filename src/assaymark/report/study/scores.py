@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import Final
 
 from markupsafe import Markup
 
 from assaymark.protocol import JudgeSpec
-from assaymark.records import AGGREGATE, Measurement
+from assaymark.records import AGGREGATE
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -30,8 +30,8 @@ from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
 from assaymark.report.study.limits import binding
-from assaymark.report.study.people import people_words
-from assaymark.report.text import counted, listing, plural, shown, signed
+from assaymark.report.study.probes import people_words
+from assaymark.report.text import counted, ends_of, listing, plural, shown, signed
 from assaymark.text import clean, count, number, prose
 
 WINS: Final = "share of wins"
@@ -61,8 +61,10 @@ def read_section(table: TableView) -> Section:
         for role, name in _ROLES.items()
         if role in table.roles
     ]
-    rows.append(("Criteria", (listing([clean(one, 60) for one in table.dimensions]), f", {scale_words(table)}")))
-    rows.append(("File", (clean(table.source, 200), small(f" {digest_words(table)}"))))
+    scale = f", {table.scale[0]:g} to {table.scale[1]:g}"
+    rows.append(("Criteria", (listing([clean(one, 60) for one in table.dimensions]), scale)))
+    digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
+    rows.append(("File", (clean(table.source, 200), small(f" {table.format}{digest}"))))
     left: Block = Items(tuple(prose(one, 600) for one in table.left))
     if len(table.left) > _LEFT:
         left = Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
@@ -83,25 +85,15 @@ def size_words(table: TableView) -> str:
     return f"{', '.join(parts)}: {counted(table.scores, 'score')}{lost}"
 
 
-def scale_words(table: TableView) -> str:
-    """The scale in words."""
-    return f"{table.scale[0]:g} to {table.scale[1]:g}"
-
-
-def digest_words(table: TableView) -> str:
-    """The format of a file and how its bytes begin."""
-    return f"{table.format}{f', sha256 {table.sha256[:12]}…' if table.sha256 else ''}"
-
-
 def panel_section(book: Book) -> Section:
     """How far the judges agree, each pair of them and without each, and one row for each."""
-    panel = sorted(book.run.study.judges, key=lambda one: one.name)
+    panel = sorted(book.study.judges, key=lambda one: one.name)
     pairs, what = kappa_pairs(book), book.sign
     split = {judge.name: split_pairs(pairs, judge.name) for judge in panel}
     few = len(panel) <= _MATRIX
     if not few:  # so many are drawn as dots, those that agree least first
         panel.sort(key=lambda one: (split[one.name][0] is None, split[one.name][0] or 0.0, one.name))
-    cut = book.run.study.gates.publish
+    cut = book.study.gates.publish
     axis = strip_axis([one for both in split.values() for one in both if one is not None], cut)
 
     def dot(value: float | None, otherwise: str) -> Inline:
@@ -116,7 +108,8 @@ def panel_section(book: Book) -> Section:
         wide = max(map(len, names)) > _SHORT  # long names stand at their rows, with the number of their column
         called = [f"{at} {clean(one, 60)}" if wide else clean(one, 60) for at, one in enumerate(names, 1)]
         cells = tuple(
-            (called[at], *(_pair_cell(pairs.get((other, one), pairs.get((one, other)))) for other in names[:at]),
+            (called[at], *("" if (kappa := pairs.get((other, one), pairs.get((one, other)))) is None else
+                           Share(max(0.0, min(kappa, 1.0)), number(kappa)) for other in names[:at]),
              *([""] * (len(names) - 1 - at)))
             for at, one in enumerate(names) if at or wide
         )  # fmt: skip
@@ -162,10 +155,6 @@ def strip_cell(
     return (Markup(strip.svg()), " ", bold(value) if over else value)
 
 
-def _pair_cell(value: float | None) -> Inline:
-    return "" if value is None else Share(max(0.0, min(value, 1.0)), number(value))
-
-
 def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
     """What is known of each judge, a column each: its heading and what stands there by judge."""
     found: list[tuple[Inline, dict[str, Inline]]] = []
@@ -182,7 +171,8 @@ def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[
         items = {name: book.one(measure, dimension=AGGREGATE, judge=name) for name in names}
         if not any(items.values()):
             continue
-        axis = strip_axis([end for item in items.values() for end in _ends(item)], 0.0)
+        ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
+        axis = strip_axis([end for end in ends_of_all if end is not None], 0.0)
         made: dict[str, Inline] = {}
         for name, item in items.items():
             made[name] = otherwise if item is None else shown(item)
@@ -190,27 +180,25 @@ def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[
                 over, point = item.low is not None and item.low > 0, (item.value, item.low, item.high)
                 made[name] = strip_cell(axis, 0.0, point, signed(item.value), over)
         found.append(((head, small(" dashed: 0")), made))
-    if any(True for _ in book.every("judge.own_family", dimension=WINS)):
-        found.append(("Share of wins more for it, in pairs", {name: _wins(book, name) for name in names}))
+    if book.every("judge.own_family", dimension=WINS):  # wins of its own family, if pairs were given beside the scores
+        wins: dict[str, Inline] = {}
+        for name in names:
+            item = book.one("judge.own_family", dimension=WINS, judge=name)
+            wins[name] = "" if item is None else shown(item)
+            if item is not None and item.value is not None:
+                ends = "" if item.low is None or item.high is None else f" ({signed(item.low)} to {signed(item.high)})"
+                liked = item.low is not None and item.low > 0
+                wins[name] = (bold(signed(item.value)) if liked else signed(item.value), ends)
+        found.append(("Share of wins more for it, in pairs", wins))
     levels = {name: _levels(book, name) for name in names}
     found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
     missing: dict[str, Inline] = {name: missing_words(book, name) for name in names}
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
-def _wins(book: Book, judge: str) -> Inline:
-    """How much more of its comparisons a judge lets its own family win, if pairs were given beside the scores."""
-    item = book.one("judge.own_family", dimension=WINS, judge=judge)
-    if item is None or item.value is None:
-        return "" if item is None else shown(item)
-    ends = "" if item.low is None or item.high is None else f" ({signed(item.low)} to {signed(item.high)})"
-    return (bold(signed(item.value)) if item.low is not None and item.low > 0 else signed(item.value), ends)
-
-
 def _levels(book: Book, judge: str) -> list[float]:
     """What one judge gave each system on average."""
-    levels = book.every("single.level", dimension=AGGREGATE, judge=judge)
-    return [one.value for one in levels if one.value is not None]
+    return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
 def spread_words(book: Book) -> str:
@@ -248,12 +236,6 @@ def place_words(table: TableView) -> str:
     return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 
 
-def _ends(item: Measurement | None) -> Iterator[float]:
-    for end in () if item is None else (item.value, item.low, item.high):
-        if end is not None:
-            yield end
-
-
 def kappa_pairs(book: Book) -> dict[tuple[str, str], float]:
     """The agreement of every two judges on the overall score."""
     item = book.one(KAPPA, dimension=AGGREGATE)
@@ -288,10 +270,10 @@ def missing_words(book: Book, judge: str) -> str:
 
 def agree_words(book: Book) -> str:
     """The answer to whether the judges agree, with the judge that pulls it down."""
-    item, gates = book.one(KAPPA, dimension=AGGREGATE), book.run.study.gates
+    item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
     if item is None or item.value is None:
         return f"Not known: {shown(item)}."
-    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+    ends = ends_of(item)
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
     what = book.sign
     said = f"{answer}: {what} {number(item.value)}{ends}; {number(gates.publish)} needed."
@@ -302,7 +284,7 @@ def agree_words(book: Book) -> str:
 def odd_judge(book: Book, value: float) -> tuple[str, float] | None:
     """The judge without which the others agree better by at least a tenth, and how well."""
     pairs = kappa_pairs(book)
-    without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.run.study.judges}
+    without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.study.judges}
     known = {name: rest for name, rest in without.items() if rest is not None and rest >= value + 0.1}
     return max(known.items(), key=lambda one: one[1]) if known else None
 
