@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from assaymark.cli import app, main
-from assaymark.cli.commands import GUESSES as ROOT_GUESSES
+from assaymark.cli.commands import ALIASES as ROOT_ALIASES
 from assaymark.cli.commands import STATUSES
-from assaymark.cli.options import GUESSES, Loudness, loudness, understood, visible, was_interrupt
+from assaymark.cli.options import ALIASES, Verbosity, resolve_aliases, verbosity, visible, was_interrupt
 from assaymark.errors import AssayError
 
 ROOT = typer.main.get_command(app)
@@ -46,7 +46,7 @@ def params(*words):
     ],
 )
 def test_a_guessed_name_is_understood(command, typed, meant):
-    assert list(understood(typed, params(*command))) == meant
+    assert list(resolve_aliases(typed, params(*command))) == meant
 
 
 def test_no_guess_is_in_vain():
@@ -56,7 +56,7 @@ def test_no_guess_is_in_vain():
         [one, inner] for one in groups for inner in command(one).commands
     ]
     known = {name for words in every for one in params(*words) for name in one.opts}
-    assert {meant for options in GUESSES.values() for meant in options} <= known
+    assert {meant for options in ALIASES.values() for meant in options} <= known
 
 
 def command(name):
@@ -95,7 +95,7 @@ def test_help_is_asked_for_in_any_way(words, capsys):
     assert capsys.readouterr().out.startswith("Usage: assaymark season run ")
 
 
-@pytest.mark.parametrize("meant", sorted(set(ROOT_GUESSES.values())))
+@pytest.mark.parametrize("meant", sorted(set(ROOT_ALIASES.values())))
 def test_another_word_for_a_command_means_one(meant, capsys):
     words, _, option = meant.partition(" --")
     assert main([*words.split(), "--help"]) == 0
@@ -113,21 +113,21 @@ def test_a_group_alone_shows_its_help_and_is_misuse(words, capsys):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["doctor"], Loudness.NORMAL),
-        (["-q", "doctor"], Loudness.QUIET),
-        (["doctor", "--quiet"], Loudness.QUIET),
-        (["--verbose", "doctor"], Loudness.VERBOSE),
-        (["doctor", "-v"], Loudness.VERBOSE),
-        (["-v", "doctor", "-q"], Loudness.QUIET),
+        (["doctor"], Verbosity.NORMAL),
+        (["-q", "doctor"], Verbosity.QUIET),
+        (["doctor", "--quiet"], Verbosity.QUIET),
+        (["--verbose", "doctor"], Verbosity.VERBOSE),
+        (["doctor", "-v"], Verbosity.VERBOSE),
+        (["-v", "doctor", "-q"], Verbosity.QUIET),
     ],
 )
 def test_it_is_as_loud_as_is_asked_before_the_command_or_behind_it(words, expected, monkeypatch):
     heard = []
-    monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(loudness()) or [])
+    monkeypatch.setattr("assaymark.cli.doctor.examine", lambda _: heard.append(verbosity()) or [])
     monkeypatch.setattr("assaymark.cli.doctor.can_run", lambda *_: [])
     assert main(words) == 0
     assert heard == [expected]
-    assert loudness() is Loudness.NORMAL
+    assert verbosity() is Verbosity.NORMAL
 
 
 def test_what_the_program_notes_is_heard_by_whoever_is_verbose(monkeypatch, capsys):

@@ -33,13 +33,9 @@ from assaymark.protocol import EngineChoice
 from assaymark.workflow.tracks.benchmark import Wanted, plan_text
 
 COLUMNS = {
-    "equities": ("SPY", "QQQ", "^VIX"),
-    "bonds": ("TLT", "IEF"),
-    "commodities": ("GLD", "USO"),
-    "real_estate": ("VNQ", "IYR"),
-    "cryptocurrency": ("BTC", "ETH"),
-    "cash": ("BIL", "SGOV"),
-}
+    "equities": ("SPY", "QQQ", "^VIX"), "bonds": ("TLT", "IEF"), "commodities": ("GLD", "USO"),
+    "real_estate": ("VNQ", "IYR"), "cryptocurrency": ("BTC", "ETH"), "cash": ("BIL", "SGOV"),
+}  # fmt: skip
 HOLIDAYS = [date(2015, 9, 7), date(2015, 11, 26), date(2015, 12, 25), date(2016, 1, 1), date(2016, 2, 1)]
 
 
@@ -119,15 +115,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PLAN = (ROOT / "studies" / "portbench.toml").read_text(encoding="utf-8")
 
 TABLES: dict[str, type[BaseModel]] = {
-    "": BenchPlan,
-    "market": Market,
-    "pipeline": Pipeline,
-    "questions": Questions,
-    "inference": OrderRules,
-    "missing": Missing,
-    "claims": BiasRules,
-    "engine": EngineChoice,
-}
+    "": BenchPlan, "market": Market, "pipeline": Pipeline, "questions": Questions, "inference": OrderRules,
+    "missing": Missing, "claims": BiasRules, "engine": EngineChoice,
+}  # fmt: skip
 
 
 def test_the_shipped_plan_is_what_the_commands_run_when_nothing_is_said():

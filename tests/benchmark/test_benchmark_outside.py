@@ -306,12 +306,10 @@ def test_no_day_leaves_a_portfolio_as_it_was():
 @pytest.mark.parametrize(
     ("target", "what"),
     [
-        (np.array([0.6, 0.6]), "sum to at most 1"),
-        (np.array([-0.1, 0.6]), r"at least 0 \(got -0.1\)"),
-        (np.array([np.nan, 0.6]), "must be finite"),
-        (np.array([1.0]), r"shape \(2,\) \(got \(1,\)\)"),
+        (np.array([0.6, 0.6]), "sum to at most 1"), (np.array([-0.1, 0.6]), r"at least 0 \(got -0.1\)"),
+        (np.array([np.nan, 0.6]), "must be finite"), (np.array([1.0]), r"shape \(2,\) \(got \(1,\)\)"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_held_is_refused(target, what):
     with pytest.raises(InputError, match=what):
         trade(Position(1.0, np.array([0.5, 0.5]), 1.0), target)

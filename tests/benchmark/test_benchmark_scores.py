@@ -91,12 +91,10 @@ def test_a_later_drop_costs_more_than_an_even_start():
     [
         ([0.5] * 4, "must be 5 scores, S1 to S5 .got 4."),
         ([0.5] * 4 + [1.5], "must be from 0 to 1 .1 value.s., first at index 4: 1.5."),
-        ([0.5] * 4 + [float("nan")], "must be from 0 to 1"),
-        ([[0.5] * 5], "must have 1 axes"),
-        ({"S1": 0.5}, "must be S1, S2, S3, S4, S5 .got S1."),
-        ({}, "got none"),
+        ([0.5] * 4 + [float("nan")], "must be from 0 to 1"), ([[0.5] * 5], "must have 1 axes"),
+        ({"S1": 0.5}, "must be S1, S2, S3, S4, S5 .got S1."), ({}, "got none"),
     ],
-)
+)  # fmt: skip
 def test_ceps_refuses(stages, message):
     with pytest.raises(InputError, match=message):
         ceps(stages)
@@ -143,17 +141,14 @@ def test_s1_of_neutral_views_against_evenly_spread_truths():
 @pytest.mark.parametrize(
     ("said", "true", "message"),
     [
-        ([0.1], [0.1, 0.2], "must be as many as the truths .got 1 and 2."),
-        ([], [], "at least one value"),
+        ([0.1], [0.1, 0.2], "must be as many as the truths .got 1 and 2."), ([], [], "at least one value"),
         ({"A": 0.1}, {}, "at least one value"),
         ([1.5], [0.0], "must be from -1 to 1 .1 value.s., first at index 0: 1.5."),
-        ([0.0], [-2.0], "truth: must be from -1 to 1"),
-        ([float("nan")], [0.0], "must be from -1 to 1"),
-        (["up"], [0.0], "must be numbers"),
-        ({"A": 0.1}, [0.1], "both mappings or both arrays .got dict and list."),
+        ([0.0], [-2.0], "truth: must be from -1 to 1"), ([float("nan")], [0.0], "must be from -1 to 1"),
+        (["up"], [0.0], "must be numbers"), ({"A": 0.1}, [0.1], "both mappings or both arrays .got dict and list."),
         ([0.1], {"A": 0.1}, "both mappings or both arrays"),
     ],
-)
+)  # fmt: skip
 def test_s1_refuses(said, true, message):
     with pytest.raises(InputError, match=message):
         s1_score(said, true)
@@ -182,14 +177,12 @@ def test_s2_takes_arrays():
 @pytest.mark.parametrize(
     ("said", "true", "message"),
     [
-        (["buy"], ["buy", "hold"], "got 1 and 2"),
-        ([], [], "at least one signal"),
+        (["buy"], ["buy", "hold"], "got 1 and 2"), ([], [], "at least one signal"),
         (["BUY"], ["buy"], "signals: must be buy, hold, sell .1 value.s., first: 'BUY'."),
-        (["buy"], ["up"], "truth: must be buy, hold, sell"),
-        ([None], ["buy"], "first: None"),
+        (["buy"], ["up"], "truth: must be buy, hold, sell"), ([None], ["buy"], "first: None"),
         ({"A": "buy"}, ["buy"], "both mappings or both arrays"),
     ],
-)
+)  # fmt: skip
 def test_s2_refuses(said, true, message):
     with pytest.raises(InputError, match=message):
         s2_score(said, true)
@@ -405,8 +398,7 @@ def test_rounding_does_not_make_a_matrix_asymmetric():
         ({"w": [1.5, -0.5, 0.0, 0.0]}, "w: weights must not be negative"),
         ({"w": [np.nan, 0.5, 0.0, 0.0]}, "w: weights must be finite"),
         ({"w_star": [2.0, 0.0, 0.0, 0.0]}, "w_star: weights must sum"),
-        ({"w": [0.5, 0.5]}, "w: must be as many as the truths .got 2 and 4."),
-        ({"w": "even"}, "w: must be numbers"),
+        ({"w": [0.5, 0.5]}, "w: must be as many as the truths .got 2 and 4."), ({"w": "even"}, "w: must be numbers"),
         ({"corr": np.eye(3)}, r"corr: must have shape \(4, 4\) .got \(3, 3\)."),
         ({"corr": np.full((4, 4), 1.5)}, "corr: must be from -1 to 1"),
         ({"corr": np.triu(np.full((4, 4), 0.5))}, "corr: must be symmetric"),
@@ -414,7 +406,7 @@ def test_rounding_does_not_make_a_matrix_asymmetric():
         ({"classes": ["equity"]}, "classes: must be 4, one of each asset .got 1."),
         ({"alpha": 1.2}, "alpha: must be from 0 to 1"),
     ],
-)
+)  # fmt: skip
 def test_s3_refuses(changed, message):
     asked = {"w": [0.25] * 4, "w_star": [0.25] * 4, "corr": ALIKE, "classes": TWO, **changed}
     with pytest.raises(InputError, match=message):
@@ -459,13 +451,12 @@ def test_the_classes_are_those_of_the_market():
 @pytest.mark.parametrize(
     ("profile", "figures"),
     [
-        (CONSERVATIVE, ["40%", "40%", "10%", "-1%"]),
-        (BALANCED, ["65%", "20%", "20%", "-2%"]),
+        (CONSERVATIVE, ["40%", "40%", "10%", "-1%"]), (BALANCED, ["65%", "20%", "20%", "-2%"]),
         (AGGRESSIVE, ["90%", "5%", "35%", "-4%"]),
         (Profile("odd", 0.333, 0.07, 0.125, -0.0155), ["33.3%", "7%", "12.5%", "-1.55%"]),
     ],
     ids=lambda one: one.name if isinstance(one, Profile) else "",
-)
+)  # fmt: skip
 def test_a_profile_in_words_has_every_limit_in_order(profile, figures):
     told = profile.text
     assert profile.name in told

@@ -254,11 +254,9 @@ def test_the_order_of_the_store_changes_no_truth(order):
     def found(order):
         picked = [columns[at] for at in order]
         store = dataclasses.replace(
-            history,
-            listings=tuple(history.listings[at] for at in picked),
-            bars={name: one[:, picked] for name, one in history.bars.items()},
-            known_at=history.known_at[:, picked],
-        )
+            history, listings=tuple(history.listings[at] for at in picked),
+            bars={name: one[:, picked] for name, one in history.bars.items()}, known_at=history.known_at[:, picked],
+        )  # fmt: skip
         market = BenchMarket(store, choose_universe(store, [ids[at] for at in order]))
         year = MarketWindow(market, windows_of(store)[0], "quarterly")
         one = year.truths(

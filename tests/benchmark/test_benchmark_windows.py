@@ -127,11 +127,9 @@ def test_a_class_that_is_not_listed_yet_is_refused_with_its_dates():
 def test_a_store_shorter_than_a_lookback_is_refused():
     history = synthetic_history(0)
     cut = dataclasses.replace(
-        history,
-        days=history.days[:60],
-        bars={name: one[:60] for name, one in history.bars.items()},
+        history, days=history.days[:60], bars={name: one[:60] for name, one in history.bars.items()},
         known_at=history.known_at[:60],
-    )
+    )  # fmt: skip
     kept = [one.id for one in history.listings if one.listed <= date(2015, 1, 1)]
     with pytest.raises(InputError, match=r"needs more than 60 days of prices \(got 60\)"):
         BenchMarket(cut, choose_universe(history, kept))
@@ -281,12 +279,10 @@ def test_no_loss_scores_1():
     [
         ([], 0.1, "at least one value"),
         ([-12.38], 0.1, "must be shares from -1 to 1, not percentages .1 value.s., first at index 0: -12.38."),
-        ([float("nan")], 0.1, "must be shares"),
-        ([-0.1], 0.0, "tolerance: must be above 0 and at most 1"),
-        ([-0.1], 10.0, "tolerance: must be above 0 and at most 1"),
-        ([-10.0], 10.0, "2 problems"),
+        ([float("nan")], 0.1, "must be shares"), ([-0.1], 0.0, "tolerance: must be above 0 and at most 1"),
+        ([-0.1], 10.0, "tolerance: must be above 0 and at most 1"), ([-10.0], 10.0, "2 problems"),
     ],
-)
+)  # fmt: skip
 def test_the_gate_refuses(drawdowns, tolerance, message):
     with pytest.raises(InputError, match=message):
         stress_gate(drawdowns, tolerance)

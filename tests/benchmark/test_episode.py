@@ -61,12 +61,10 @@ def test_who_knows_what_happens_next_scores_one(window, convention):
 @pytest.mark.parametrize(
     ("text", "finish", "state"),
     [
-        ("As I see it, markets go up.", "stop", "invalid"),
-        ("", "refusal", "refused"),
-        ("ALBIX", "length", "truncated"),
-        ("it was not there", "failed", "invalid"),
+        ("As I see it, markets go up.", "stop", "invalid"), ("", "refusal", "refused"),
+        ("ALBIX", "length", "truncated"), ("it was not there", "failed", "invalid"),
     ],
-)
+)  # fmt: skip
 def test_replies_that_cannot_be_read_hold_what_is_held(text, finish, state):
     place = world()
     found = run(EpisodeState(AGENT, BALANCED, place), lambda _: text, finish)

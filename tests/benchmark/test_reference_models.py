@@ -200,18 +200,12 @@ MEANT = {
     "S3": dict(zip(TICKERS, (0.4, 0.3, 0.2, 0.1), strict=True)),
 }
 STATES = {
-    "none": ("ok", "ok", "ok"),
-    "lines": ("ok", "ok", "ok"),
-    "fence": ("ok", "ok", "ok"),
-    "missing": ("partial", "partial", "partial"),
-    "extra": ("partial", "partial", "partial"),
-    "out of range": ("partial", "partial", "invalid"),
-    "no number": ("partial", "partial", "invalid"),
-    "cut": ("truncated", "truncated", "truncated"),
-    "refusal": ("refused", "refused", "refused"),
-    "prose": ("invalid", "invalid", "invalid"),
-    "code": ("invalid", "invalid", "invalid"),
-}
+    "none": ("ok", "ok", "ok"), "lines": ("ok", "ok", "ok"), "fence": ("ok", "ok", "ok"),
+    "missing": ("partial", "partial", "partial"), "extra": ("partial", "partial", "partial"),
+    "out of range": ("partial", "partial", "invalid"), "no number": ("partial", "partial", "invalid"),
+    "cut": ("truncated", "truncated", "truncated"), "refusal": ("refused", "refused", "refused"),
+    "prose": ("invalid", "invalid", "invalid"), "code": ("invalid", "invalid", "invalid"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -88,17 +88,10 @@ def test_one_answer_in_many_forms(text):
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("1.5", "outside"),
-        ("-7", "outside"),
-        ("40%", "percentage"),
-        ("0.3 to 0.5", "no number"),
-        ("0,3", "no number"),
-        ("not 0.3", "no number"),
-        ("NaN", "no number"),
-        ("1e999", "out of all range"),
-        ("bullish", "no number"),
+        ("1.5", "outside"), ("-7", "outside"), ("40%", "percentage"), ("0.3 to 0.5", "no number"), ("0,3", "no number"),
+        ("not 0.3", "no number"), ("NaN", "no number"), ("1e999", "out of all range"), ("bullish", "no number"),
     ],
-)
+)  # fmt: skip
 def test_a_view_that_does_not_say_one_thing_is_neutral_and_recorded(value, reason):
     views, state = parse_views(reply(f"SPY: {value}\nBTC-USD: 0.2\n^VIX: 0.2\nBIL: 0.2"), TICKERS)
     assert views.tolist() == [0.0, 0.2, 0.2, 0.2]
@@ -149,20 +142,17 @@ def test_a_cut_reply_keeps_what_is_whole(whole):
 @pytest.mark.parametrize(
     ("given_reply", "state"),
     [
-        (reply(""), "invalid"),
-        (reply("", "refusal"), "refused"),
+        (reply(""), "invalid"), (reply("", "refusal"), "refused"),
         (reply("the agent was not there", "failed"), "invalid"),
         (reply("I'm sorry, but I can't give financial advice."), "refused"),
         (reply("I cannot help with trading."), "refused"),
         (reply("Markets are uncertain and I would stay diversified."), "invalid"),
-        (reply("def weights():\n    return {'SPY' : x for x in range(3)}"), "invalid"),
-        (reply("{" * 5000), "invalid"),
+        (reply("def weights():\n    return {'SPY' : x for x in range(3)}"), "invalid"), (reply("{" * 5000), "invalid"),
         (reply("[" * 100_000), "invalid"),
         (reply('{"views": [1, null, {"ticker": 3, "view": 1}], "weights": 3}'), "invalid"),
-        (reply("SPY: 0.1\n" * (MOST_CHARACTERS // 9 + 1)), "invalid"),
-        (reply("\ud800"), "invalid"),
+        (reply("SPY: 0.1\n" * (MOST_CHARACTERS // 9 + 1)), "invalid"), (reply("\ud800"), "invalid"),
     ],
-)
+)  # fmt: skip
 def test_what_names_no_value_is_a_state_with_a_reason(parse, given_reply, state):
     found, seen = parse(given_reply, TICKERS)
     assert seen.state == state
@@ -175,16 +165,10 @@ def test_what_names_no_value_is_a_state_with_a_reason(parse, given_reply, state)
 @pytest.mark.parametrize(
     "text",
     [
-        "*" * 199_999,
-        "************\n" * 15_000,
-        "```a\n{\n" * 28_000,
-        "{}" * 99_999,
-        "SPY" + " " * 199_000,
-        "```\n" + "\n" * 199_000,
-        "SPY: " + "9" * 199_000,
-        "SPY:0," * 33_000,
+        "*" * 199_999, "************\n" * 15_000, "```a\n{\n" * 28_000, "{}" * 99_999, "SPY" + " " * 199_000,
+        "```\n" + "\n" * 199_000, "SPY: " + "9" * 199_000, "SPY:0," * 33_000,
     ],
-)
+)  # fmt: skip
 def test_a_reply_made_to_hang_a_pattern_is_read_at_once(text):
     for parse in (parse_views, parse_signals, parse_weights):
         assert parse(reply(text), TICKERS)[1].state != "ok"
@@ -246,14 +230,11 @@ def test_a_signal_that_does_not_say_one_thing_is_hold(value):
 @pytest.mark.parametrize(
     "text",
     [
-        "SPY: 0.6\nBIL: 0.4",
-        "SPY: 60%\nBIL: 40 %",
-        "SPY: 60\nBIL: 40",
-        "SPY: 0.6\nBTC-USD: 0\nBIL: 0.4\nTotal: 1.0\nTOTAL: 1.0",
-        rows("weights", "weight", {"SPY": 0.6, "BIL": 0.4}),
+        "SPY: 0.6\nBIL: 0.4", "SPY: 60%\nBIL: 40 %", "SPY: 60\nBIL: 40",
+        "SPY: 0.6\nBTC-USD: 0\nBIL: 0.4\nTotal: 1.0\nTOTAL: 1.0", rows("weights", "weight", {"SPY": 0.6, "BIL": 0.4}),
         rows("weights", "weight", {"SPY": "60%", "BIL": "40%"}),
     ],
-)
+)  # fmt: skip
 def test_a_book_in_many_forms_where_what_is_left_out_is_zero(text):
     weights, state = parse_weights(reply(text), TICKERS)
     assert weights == pytest.approx([0.6, 0, 0, 0.4])
@@ -263,20 +244,15 @@ def test_a_book_in_many_forms_where_what_is_left_out_is_zero(text):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("SPY: 1.4\nBIL: 0.1", "above 1"),
-        ("SPY: 1.2\nBIL: -0.2", "below 0"),
-        ("SPY: 0.2\nBIL: 0.2", "sum to 1"),
-        ("SPY: 0.9\nBIL: 0.9", "sum to 1"),
-        ("SPY: 0\nBIL: 0", "sum to 1"),
-        ("SPY: 0.5\nBIL: about half", "weight of BIL"),
-        ("SPY: 0.5\nSPY: 0.4\nBIL: 0.5", "not alike"),
-        ("SPY: NaN\nBIL: 1", "weight of SPY"),
-        ("SPY: 1e308\nBIL: 1e308", "out of all range"),
+        ("SPY: 1.4\nBIL: 0.1", "above 1"), ("SPY: 1.2\nBIL: -0.2", "below 0"), ("SPY: 0.2\nBIL: 0.2", "sum to 1"),
+        ("SPY: 0.9\nBIL: 0.9", "sum to 1"), ("SPY: 0\nBIL: 0", "sum to 1"),
+        ("SPY: 0.5\nBIL: about half", "weight of BIL"), ("SPY: 0.5\nSPY: 0.4\nBIL: 0.5", "not alike"),
+        ("SPY: NaN\nBIL: 1", "weight of SPY"), ("SPY: 1e308\nBIL: 1e308", "out of all range"),
         (rows("weights", "weight", {"SPY": True, "BIL": 0.5}), "no number"),
         (rows("weights", "weight", {"SPY": math.nan, "BIL": 1.0}), "NaN is not JSON"),
         (rows("weights", "weight", {"GOLD": 1.0}), "sum to 1"),
     ],
-)
+)  # fmt: skip
 def test_a_book_that_is_none_holds_what_is_held(text, reason):
     weights, state = parse_weights(reply(text), TICKERS)
     assert weights is None

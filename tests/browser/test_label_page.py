@@ -21,7 +21,7 @@ from assaymark.cli import main
 from assaymark.workflow.human_labels import stored_grades, take_over
 from assaymark.workflow.labelling import CANNOT_SAY, FIELDS, open_labelling
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.serve import HOST, Desk, listen
+from assaymark.workflow.serve import HOST, LabelDesk, listen
 
 pytestmark = pytest.mark.browser
 
@@ -54,9 +54,9 @@ def downloaded(visitor: Visitor, path: Path, button: str = "#save") -> list[dict
 
 
 @contextmanager
-def served(run: RunFolder, port: int = 0) -> Iterator[tuple[Desk, str]]:
+def served(run: RunFolder, port: int = 0) -> Iterator[tuple[LabelDesk, str]]:
     """A desk, and where its pages are."""
-    desk = Desk(open_labelling(run, now=datetime(2026, 3, 1, tzinfo=UTC)))
+    desk = LabelDesk(open_labelling(run, now=datetime(2026, 3, 1, tzinfo=UTC)))
     with listen(desk, HOST, port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from assaymark.claims import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, decide_benchmark
-from assaymark.metrology.measure_orders import ScoredItems, board_measurements
-from assaymark.metrology.orders import OrderPlan
+from assaymark.metrology import OrderPlan, ScoredItems, board_measurements
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 

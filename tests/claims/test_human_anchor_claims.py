@@ -11,9 +11,7 @@ import pyarrow as pa
 import pytest
 
 from assaymark.claims import certificates, decide_claims, index, verify
-from assaymark.metrology import analyse
-from assaymark.metrology.columns import Columns, score_table_of
-from assaymark.metrology.measure_people import Labels
+from assaymark.metrology import Columns, Labels, analyse, score_table_of
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
 

@@ -17,7 +17,7 @@ from season_worlds import World, measured, played
 
 from assaymark.claims import SeasonGates, decide_season, said, season_certificates, verify
 from assaymark.errors import InputError
-from assaymark.metrology.measure_people import Labels
+from assaymark.metrology import Labels
 from assaymark.records import Measurement, canonical_json
 
 EXCESS = [

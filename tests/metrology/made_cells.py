@@ -23,21 +23,23 @@ def band(n: int, rate: float) -> tuple[int, int]:
 
 def made(
     scores: np.ndarray, cluster: Sequence[int], *, tag: str = "h", agent: Sequence[int] | None = None,
-    clusters: int | None = None, families: Sequence[str] = FAMILIES,
+    cycle: Sequence[int] | None = None, clusters: int | None = None, families: Sequence[str] = FAMILIES,
+    agents: Sequence[str] = AGENTS, lengths: np.ndarray | None = None,
 ) -> ScoreTable:  # fmt: skip
-    """A table of scores [n, J] or [n, J, D], every record a cycle of its own unless agents are given."""
+    """A table of scores [n, J] or [n, J, D], every record a cycle of its own unless cycles are given."""
     scores = np.asarray(scores, dtype=float)
     scores = scores[..., None] if scores.ndim == 2 else scores
     n, j, d = scores.shape
     who = np.arange(n) % len(AGENTS) if agent is None else np.asarray(agent)
+    when = np.arange(n) if cycle is None else np.asarray(cycle)
     return ScoreTable(
-        trajectories=tuple(f"{tag}{k:05d}" for k in range(n)), agents=AGENTS, agent=who.astype(np.int64),
-        cycles=tuple(f"c{k:05d}" for k in range(n)), cycle=np.arange(n),
+        trajectories=tuple(f"{tag}{k:05d}" for k in range(n)), agents=tuple(agents), agent=who.astype(np.int64),
+        cycles=tuple(f"c{k:05d}" for k in range(when.max(initial=-1) + 1)), cycle=when,
         clusters=tuple(f"w{k}" for k in range(clusters or (max(cluster, default=0) + 1))),
         cluster=np.asarray(cluster, dtype=np.int64), formats=("v1",), format=np.zeros(n, dtype=np.int64),
         judges=JUDGES[:j], families=tuple(families)[:j], dimensions=tuple(f"d{k}" for k in range(d)),
         weights=np.full(d, 1 / d), scores=scores, trials={judge: np.zeros((0, 1)) for judge in JUDGES[:j]},
-        replicates={}, calls={judge: Calls(n, 0, 0) for judge in JUDGES[:j]}, lengths=None, left_out=(),
+        replicates={}, calls={judge: Calls(n, 0, 0) for judge in JUDGES[:j]}, lengths=lengths, left_out=(),
         digest=f"digest-{tag}",
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -15,11 +16,25 @@ OWN = {"ash": "north", "cedar": "south"}
 """The makers of two agents, who also have a judge each."""
 
 
-def run(records, plan, lengths=None):
+def run(records, plan, lengths=None, seed=1):
     decisions, judgments = records
     table = score_table(judgments, decisions, lengths=lengths)
-    found = analyse(table, plan, rng=np.random.default_rng(1))
+    found = analyse(table, plan, rng=np.random.default_rng(seed))
     return gated(table, plan), {m.id: m for m in found}
+
+
+def changed(judgments, when=lambda _: True, scores=None, **fields):
+    """The judgments, of which some have other fields, or scores that are made of theirs."""
+
+    def one(j):
+        return dataclasses.replace(j, **fields, **({} if scores is None else {"scores": scores(j.scores)}))
+
+    return [one(j) if when(j) else j for j in judgments]
+
+
+def unusable(judgments, when=lambda _: True, status="invalid", **fields):
+    """The judgments, of which some are no usable reply."""
+    return changed(judgments, when, lambda _: {}, status=status, **fields)
 
 
 def named(found, name, **labels):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -15,18 +14,27 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
+from slow_orders import unusable
 from statsmodels.stats import inter_rater
 
 from assaymark.claims import certificate, decide_claims, index, verify
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
+    Composer,
+    NotStreamableError,
+    Panelist,
     ScoreTable,
+    Spread,
     Truth,
     analyse,
     analyse_sums,
+    average_ranks,
     averaging,
+    contingency,
+    fitted_truth,
     fleiss_kappa,
     gated,
+    intraclass,
     kappa_of_table,
     leave_one_family_out,
     mean_correlation,
@@ -35,17 +43,13 @@ from assaymark.metrology import (
     round_half_up,
     score_table,
     simulate_scores,
+    spearman,
+    spearman_columns,
+    sums_of,
     table_from_arrow,
     variance_components,
     weighted_kappa,
 )
-from assaymark.metrology.bootstrap import intraclass
-from assaymark.metrology.design import fitted_truth
-from assaymark.metrology.kappa import average_ranks, contingency, spearman, spearman_columns
-from assaymark.metrology.measure_panel import cross_family_pairs
-from assaymark.metrology.simulation import Composer, Panelist, Spread
-from assaymark.metrology.streaming import sums_of
-from assaymark.metrology.sums import NotStreamableError
 from assaymark.protocol import RubricChoice, Scale, Study, parse_study, plan_hash
 
 SCALE = [1, 2, 3, 4, 5]
@@ -338,14 +342,14 @@ def test_a_scale_of_many_levels_is_compared_by_its_scores():
     for place, name in enumerate(("aggregate", *DIMENSIONS)):
         item = known[f"kappa.mean_pairwise[dimension={name}]"]
         columns = table.stacked[:, :, place]
-        pairs = [icc_by_anova(columns[:, list(pair)]) for pair in cross_family_pairs(table.families)]
+        pairs = [icc_by_anova(columns[:, list(pair)]) for pair in combinations(range(3), 2)]
         assert item.value == pytest.approx(np.mean(pairs), abs=1e-9)
         assert "intraclass correlation" in item.method
         assert item.low < item.value < item.high
         assert item.detail["bootstrap"]["low"] < item.value < item.detail["bootstrap"]["high"]
         # The jackknife over clusters, slowly.
         without = [
-            np.mean([icc_by_anova(columns[table.cluster != g][:, list(p)]) for p in cross_family_pairs(table.families)])
+            np.mean([icc_by_anova(columns[table.cluster != g][:, list(p)]) for p in combinations(range(3), 2)])
             for g in range(len(table.clusters))
         ]
         se = math.sqrt(7 / 8 * np.square(np.array(without) - np.mean(pairs)).sum())
@@ -664,9 +668,7 @@ def test_a_judge_that_reaches_the_gate_keeps_its_mean(make, study):
 def test_grades_of_incomplete_records_follow_the_gate(make, study):
     decisions, judgments = make(trials=3)
     gone = {(d.record_id, "reader") for d in decisions[:7]} | {(decisions[9].record_id, "auditor")}
-    broken = [
-        dataclasses.replace(j, status="invalid", scores={}) if (j.trajectory, j.judge) in gone else j for j in judgments
-    ]
+    broken = unusable(judgments, lambda j: (j.trajectory, j.judge) in gone)
     table = score_table(broken, decisions)
     found = gated(table, study(), {"auditor": False})
     assert found.grades.trajectories == table.grades.trajectories
@@ -703,10 +705,7 @@ def test_one_trial_is_nothing_to_average(make, study):
 
 def test_a_stability_that_cannot_be_measured_does_not_pass(make, study):
     decisions, judgments = make(trials=2)
-    broken = [
-        dataclasses.replace(j, status="invalid", scores={}) if (j.judge, j.trial) == ("auditor", 1) else j
-        for j in judgments
-    ]
+    broken = unusable(judgments, lambda j: (j.judge, j.trial) == ("auditor", 1))
     table = score_table(broken, decisions)
     assert averaging(table, study("gates = {repetition_stability = 0.0}")) == {"auditor": False}
     # The first usable trial is the second one; no trajectory is lost.

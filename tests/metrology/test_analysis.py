@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
+from slow_orders import AGENTS, NAMES, changed, get, unusable
 
 from assaymark.metrology import (
     agent_effects,
     analyse,
     bootstrap_kappa,
+    categories_of,
     fleiss_kappa,
     gated,
     jackknife_kappa,
@@ -23,11 +25,8 @@ from assaymark.metrology import (
     round_half_up,
     score_table,
 )
-from assaymark.metrology.measure_panel import categories_of, cross_family_pairs
 from assaymark.records import Measurement, canonical_json, parse
 
-AGENTS = ("ash", "birch", "cedar", "elm")
-NAMES = ("aggregate", "clarity", "evidence", "risk")
 FAMILIES = ("north", "south", "east")
 
 
@@ -44,11 +43,6 @@ def run(records, study, seed=1, **parts):
         assert m.inputs == table.digest
         assert parse(Measurement, canonical_json(m)).id == m.id
     return gated(table, study), {m.id: m for m in found}
-
-
-def get(found, name, **labels):
-    inner = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
-    return found[f"{name}[{inner}]"]
 
 
 @pytest.fixture(scope="module")
@@ -163,8 +157,12 @@ def test_halves_that_floats_miss_are_halves():
     assert categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
 
 
-def test_siblings_do_not_count_as_agreement():
-    assert cross_family_pairs(("n", "s", "n")) == [(0, 1), (1, 2)]
+def test_siblings_do_not_count_as_agreement(plain, study):
+    _, table, _ = plain
+    siblings = dataclasses.replace(table, families=("n", "s", "n"))
+    found = {m.id: m for m in analyse(siblings, study(), rng=np.random.default_rng(1))}
+    pairs = get(found, "kappa.mean_pairwise", dimension="aggregate").detail["pairs"]
+    assert list(pairs) == ["auditor|reader", "reader|skeptic"]
 
 
 def test_levels_are_least_squares_with_jackknife_ends(plain):
@@ -247,10 +245,7 @@ def test_one_judge_family_measures_no_agreement_but_still_scores(make, study):
 
 def test_constant_judges_are_a_state_and_name_the_pair(make, study):
     decisions, judgments = make()
-    flat = [
-        dataclasses.replace(j, scores={**j.scores, "risk": 3.0}) if j.judge in ("auditor", "reader") else j
-        for j in judgments
-    ]
+    flat = changed(judgments, lambda j: j.judge != "skeptic", lambda own: {**own, "risk": 3.0})
     _, found = run((decisions, flat), study())
     m = get(found, "kappa.mean_pairwise", dimension="risk")
     assert m.state == "undefined: both judges gave one rating to all 200 trajectories (auditor|reader)"
@@ -345,10 +340,7 @@ def test_equal_agents_tie_by_name(one_decision, one_judgment, study):
 
 def test_nothing_usable_is_said_everywhere(make, study):
     decisions, judgments = make()
-    broken = [
-        dataclasses.replace(j, status="invalid", scores={}, reason="not JSON") if j.judge == "skeptic" else j
-        for j in judgments
-    ]
+    broken = unusable(judgments, lambda j: j.judge == "skeptic", reason="not JSON")
     table, found = run((decisions, broken), study())
     assert table.n == 0
     assert len(table.left_out) == 200
@@ -362,7 +354,7 @@ def test_nothing_usable_is_said_everywhere(make, study):
     for m in found.values():
         if m.name == "contrast":
             assert (m.value, m.detail["p"]) == pytest.approx((two[m.id].value, two[m.id].detail["p"]))
-    nothing = [dataclasses.replace(j, status="refused", scores={}) for j in judgments]
+    nothing = unusable(judgments, status="refused")
     _, found = run((decisions, nothing), study())
     assert {m.value for m in found.values() if "contrast" in m.name} == {None}
     assert {m.detail["p"] for m in found.values() if m.name == "contrast"} == {1.0}
@@ -374,13 +366,11 @@ def test_nothing_usable_is_said_everywhere(make, study):
 
 def test_undefined_repetition_stability_says_why(make, study):
     decisions, judgments = make(trials=2)
-    flat = [
-        dataclasses.replace(j, scores=dict.fromkeys(j.scores, 3.0)) if j.judge == "auditor" else j for j in judgments
-    ]
+    flat = changed(judgments, lambda j: j.judge == "auditor", lambda own: dict.fromkeys(own, 3.0))
     _, found = run((decisions, flat), study())
     m = get(found, "noise.repetition_stability", judge="auditor", ddof="0")
     assert m.state == "undefined: every trial of all 200 items has one score"
-    one = [dataclasses.replace(j, status="invalid", scores={}) if j.trial == 2 else j for j in judgments]
+    one = unusable(judgments, lambda j: j.trial == 2)
     _, found = run((decisions, one), study())
     m = get(found, "noise.repetition_stability", judge="auditor", ddof="0")
     assert m.state == "undefined: 0 trajectories with every trial usable, needs two"

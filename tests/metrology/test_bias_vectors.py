@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import assaymark.metrology
-from assaymark.metrology.controls import kappa_of_records
-from assaymark.metrology.estimates import cluster_codes, cluster_mean, scores_of
+from assaymark.metrology import cluster_mean, kappa_of_records
+from assaymark.metrology.estimates import cluster_codes, scores_of
 
 _FILE = (
     Path(os.environ.get("ASSAYMARK_SHARED", Path(__file__).resolve().parents[3] / "shared"))

@@ -10,9 +10,15 @@ from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import CellAgreement, CellShift, cell_agreement, cell_equivalent, weighted_kappa
-from assaymark.metrology.controls import kappa_of_records
-from assaymark.metrology.estimates import neighbour_blocks
+from assaymark.metrology import (
+    CellAgreement,
+    CellShift,
+    cell_agreement,
+    cell_equivalent,
+    kappa_of_records,
+    neighbour_blocks,
+    weighted_kappa,
+)
 
 FAMILIES = ["north", "south", "east"]
 IN_CELL, IN_HONEST = np.repeat(np.arange(5), 3), np.repeat(np.arange(5), 6)

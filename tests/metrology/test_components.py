@@ -16,9 +16,13 @@ from statsmodels.regression.mixed_linear_model import MixedLM
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
+    Composer,
+    Panelist,
+    Spread,
     Truth,
     cluster_differences,
     effective_judges,
+    error_correlation,
     known_measurements,
     panel_scores,
     score_table,
@@ -26,8 +30,6 @@ from assaymark.metrology import (
     variance_components,
 )
 from assaymark.metrology.comparisons import paired_differences, panel_fit
-from assaymark.metrology.probes import error_correlation
-from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
 PANEL = (
@@ -407,7 +409,7 @@ def test_nothing_missing_is_the_plain_mean_to_the_last_bit():
 
 @pytest.mark.parametrize(
     ("grades", "message"),
-    [([], "at least one of each"), ([1.0], "records by judges"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")],
+    [([], "at least one element"), ([1.0], "2 axes"), ([[1.0, math.inf]], "finite"), ([["x"]], "numbers")],
 )
 def test_what_is_wrong_with_grades_is_said(grades, message):
     with pytest.raises(InputError, match=message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 from types import SimpleNamespace
@@ -12,12 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from slow_orders import changed, unusable
 
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
+    ORACLE_DIMENSION,
     Conduct,
     bootstrap_kappa,
+    cluster_gap,
     cluster_t,
     conduct_measurements,
     contamination_measurements,
@@ -29,7 +31,6 @@ from assaymark.metrology import (
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.probes import ORACLE_DIMENSION, cluster_gap
 from assaymark.records import Measurement
 from assaymark.workflow.measure import oracle_known
 
@@ -341,12 +342,9 @@ def split(records, plan, instruments=None):
 def shifted(records, clusters, by):
     decisions, judgments = records
     ids = {d.record_id for d in decisions if d.cluster in clusters}
-    return decisions, [
-        dataclasses.replace(j, scores={k: min(5.0, max(1.0, s + by)) for k, s in j.scores.items()})
-        if j.trajectory in ids
-        else j
-        for j in judgments
-    ]
+    moved = changed(judgments, lambda j: j.trajectory in ids,
+                    lambda own: {k: min(5.0, max(1.0, s + by)) for k, s in own.items()})  # fmt: skip
+    return decisions, moved
 
 
 @pytest.mark.parametrize("post", [(4,), (1, 3), (0, 1, 2)])
@@ -428,14 +426,9 @@ def test_a_planted_gap_is_found_and_no_gap_is_bounded(make, study):
     scores, post = table.stacked.mean(axis=1)[:, 0], table.cluster == 4
     assert plain.value == pytest.approx(scores[post].mean() - scores[~post].mean())
     assert plain.detail == {
-        "p": plain.detail["p"],
-        "n_post": 80,
-        "n_earlier": 320,
-        "clusters_post": 1,
-        "clusters_earlier": 4,
-        "absent": [],
-        "one_sided": [],
-    }
+        "p": plain.detail["p"], "n_post": 80, "n_earlier": 320, "clusters_post": 1, "clusters_earlier": 4,
+        "absent": [], "one_sided": [],
+    }  # fmt: skip
     assert (plain.n, plain.n_of, plain.level, plain.unit) == (400, "trajectories", 0.95, "rubric points")
     assert plain.inputs == table.digest
     _, found = split(shifted(records, {"week04"}, -1.0), study(POST))
@@ -511,6 +504,5 @@ def test_no_common_agent_and_no_score_are_states(make, study):
     ids = {d.record_id for d in kept}
     _, found = split((kept, [j for j in judgments if j.trajectory in ids]), study(POST))
     assert found["all"].state == "not measurable: no agent has records on both sides of the cutoff"
-    nothing = [dataclasses.replace(j, status="invalid", scores={}) for j in judgments]
-    _, found = split((decisions, nothing), study(POST))
+    _, found = split((decisions, unusable(judgments)), study(POST))
     assert found["all"].state == "not measurable: no trajectory has a usable score from every judge"

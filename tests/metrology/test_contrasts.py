@@ -13,8 +13,16 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from assaymark.errors import InputError
-from assaymark.metrology import bootstrap_contrast, cluster_t, holm, sign_flip
-from assaymark.metrology.contrasts import bootstrap_tests, flip_tests, holm_rows, t_test
+from assaymark.metrology import (
+    bootstrap_contrast,
+    bootstrap_tests,
+    cluster_t,
+    flip_tests,
+    holm,
+    holm_rows,
+    sign_flip,
+    t_test,
+)
 
 pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from slow_orders import NAMES, PAIRS, cell_means, get, named, pair_of, run, slow_contrasts
+from slow_orders import NAMES, PAIRS, cell_means, changed, get, named, pair_of, run, slow_contrasts, unusable
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
@@ -22,15 +22,18 @@ from assaymark.metrology import (
     discriminant,
     holm,
     jackknife_kappa,
+    misfits,
     multitrait_multimethod,
+    neighbour_blocks,
+    partition_sums,
+    read_partition,
     score_table,
     serial_contrasts,
     shaffer,
     specific_contrast,
     streaming,
 )
-from assaymark.metrology.estimates import neighbour_blocks
-from assaymark.metrology.streaming import Partition, misfits, partition_sums, read_partition, runs_of, to_bytes
+from assaymark.metrology.streaming import Partition, runs_of, to_bytes
 
 SIZES = [9, 14, 11, 10, 6, 13]
 CLUSTER = np.repeat(np.arange(6), SIZES)
@@ -308,7 +311,7 @@ def test_scores_that_do_not_vary(make, study):
     assert (m.value, m.low, m.level, m.detail["p"]) == (1.0, None, None, 2.0**-4)
     assert m.method.endswith("sign of 5 equal cluster differences")
     assert m.detail["p_equivalence"] == 1.0
-    same = [dataclasses.replace(j, scores=dict.fromkeys(j.scores, 3.0)) for j in judgments]
+    same = changed(judgments, scores=lambda own: dict.fromkeys(own, 3.0))
     _, found = run((decisions, same), study())
     m = get(found, "contrast", dimension="aggregate", high="ash", low="birch")
     assert (m.value, m.detail["p"], m.detail["p_equivalence"], m.detail["resolved"]) == (0.0, 1.0, 2.0**-5, False)
@@ -334,11 +337,7 @@ def test_kappa_over_time_leaves_out_blocks_of_neighbours(make, study):
 def refusing(records, judge, refuses):
     """The same where one judge gives no usable reply on some records."""
     decisions, judgments = records
-    broken = [
-        dataclasses.replace(j, status="invalid", scores={}, reason="not JSON") if j.judge == judge and refuses(j) else j
-        for j in judgments
-    ]
-    return decisions, broken
+    return decisions, unusable(judgments, lambda j: j.judge == judge and refuses(j), reason="not JSON")
 
 
 def test_missing_grades_are_made_up_for_by_a_fit_of_judges_and_records(make, study):

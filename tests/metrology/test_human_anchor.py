@@ -20,11 +20,11 @@ from assaymark.metrology import (
     anchor_status,
     icc,
     judge_against_humans,
+    neighbour_blocks,
     round_half_up,
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.estimates import neighbour_blocks
 
 N = None
 
@@ -259,7 +259,7 @@ def test_blocks_of_neighbours_are_left_out_where_clusters_follow_each_other():
         ({"F": [[1.0, math.inf]] * 3}, "finite"),
         ({"F": [["x", "y"]] * 3}, "numbers"),
         ({"F": []}, "axes"),
-        ({"b": 2}, "two of the agents"),
+        ({"b": 2}, "one of the agents"),
         ({"b": 0}, "another agent"),
         ({"a": -1}, "whole number"),
         ({"cluster": ["w1"]}, "one entry for each"),

@@ -13,16 +13,17 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
+    judge_slopes,
     length_adjusted,
     length_p,
     length_recused,
     length_rule,
     moderated_contrasts,
+    neighbour_blocks,
     recusal_contrast,
     recusal_p,
 )
-from assaymark.metrology.estimates import neighbour_blocks
-from assaymark.metrology.length import adjusted_pairs, judge_slopes
+from assaymark.metrology.length import adjusted_pairs
 
 OWN = np.eye(3, 4, dtype=int)
 CLUSTER = np.repeat(np.arange(6), 4)

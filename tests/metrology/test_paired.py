@@ -14,16 +14,19 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
+    OrderPlan,
+    ScoredItems,
     agent_effects,
     attainable_equalities,
+    board_measurements,
     holm,
+    level_measurements,
     order_analysis,
     publish_orders,
+    rank_agreement,
     shaffer,
     shaffer_pooled,
 )
-from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements, rank_agreement
-from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import Design
 from assaymark.plan import OrderRules
 

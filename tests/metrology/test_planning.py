@@ -13,30 +13,31 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
+    Composer,
+    Panelist,
+    Spread,
     Truth,
     analyse,
+    bootstrap_tests,
+    categories_of,
+    detectable_levels,
+    dimensions_claimed,
+    drawn_truth,
+    fitted_truth,
+    holm_rows,
+    joined,
     mean_pairwise_kappa,
     minimum_detectable_effect,
     minimum_detectable_gap,
+    noncentral_tail,
     order_analysis,
     preflight,
     score_table,
     simulate_scores,
     variance_components,
-)
-from assaymark.metrology.contrasts import bootstrap_tests, holm_rows
-from assaymark.metrology.design import (
-    detectable_levels,
-    dimensions_claimed,
-    drawn_truth,
-    fitted_truth,
-    joined,
     with_judge,
     with_trials,
 )
-from assaymark.metrology.measure_panel import categories_of
-from assaymark.metrology.moderated import noncentral_tail
-from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 AGGREGATE_ONLY = 'claims = {dimensions = ["aggregate"]}'
 

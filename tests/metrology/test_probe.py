@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_cells import band
 from scipy import stats
+from slow_orders import AGENTS, NAMES, changed, get, run, unusable
 
 from assaymark.errors import InputError
 from assaymark.metrology import (
@@ -28,12 +30,6 @@ from assaymark.metrology import (
 from assaymark.records import Measurement
 
 PROBE = '[stability.probe]\nname = "outsider"\nmodel = "reference/outsider"\nfamily = "west"\n'
-
-
-def band(n: int, rate: float) -> tuple[int, int]:
-    """Central 99.9 % of a binomial count."""
-    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
-    return int(low), int(high)
 
 
 def measurement(name: str, value: float | None, detail: dict | None = None, **labels: str) -> Measurement:
@@ -137,14 +133,8 @@ def test_contested_on_a_whole_analysis(make, study):
     """One judge turns birch and cedar round: its drop reverses the pair, and what comes out is what was planted."""
     decisions, judgments = make(effects=(0.9, 0.25, -0.25, -0.9), cycles=20)
     by_id = {d.record_id: d.agent.id for d in decisions}
-    bent = [
-        replace(
-            j, scores={k: float(np.clip(v + 2 * (by_id[j.trajectory] == "cedar"), 1, 5)) for k, v in j.scores.items()}
-        )
-        if j.judge == "skeptic"
-        else j
-        for j in judgments
-    ]
+    bent = changed(judgments, lambda j: j.judge == "skeptic" and by_id[j.trajectory] == "cedar",
+                   lambda own: {k: float(np.clip(v + 2, 1, 5)) for k, v in own.items()})  # fmt: skip
     plan = study(PROBE)
     found = analyse(score_table(bent, decisions), plan, rng=np.random.default_rng(1))
     result = contested(found, plan)
@@ -251,30 +241,12 @@ def test_planted_gap_is_recovered_at_the_stated_rate(plan):
 
 # Each judge alone: its levels, rankings and discoveries, recomputed from a table that holds that judge only
 
-NAMES = ("aggregate", "clarity", "evidence", "risk")
-AGENTS = ("ash", "birch", "cedar", "elm")
-
-
-def run(records, plan, seed=1):
-    table = score_table(records[1], records[0])
-    found = analyse(table, plan, rng=np.random.default_rng(seed))
-    return table, {m.id: m for m in found}
-
-
-def get(found, name, **labels):
-    inner = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
-    return found[f"{name}[{inner}]"]
-
 
 def with_halo(make, **parts):
     """A study in which one judge favours one agent by a point."""
     decisions, judgments = make(effects=(0.5, 0.2, 0.1, 0.0), **parts)
-    tilted = [
-        dataclasses.replace(j, scores={d: min(5.0, s + 1) for d, s in j.scores.items()})
-        if j.judge == "skeptic" and j.trajectory.startswith("elm")
-        else j
-        for j in judgments
-    ]
+    tilted = changed(judgments, lambda j: j.judge == "skeptic" and j.trajectory.startswith("elm"),
+                     lambda own: {d: min(5.0, s + 1) for d, s in own.items()})  # fmt: skip
     return decisions, tilted
 
 
@@ -345,10 +317,7 @@ def test_discoveries_of_a_judge_and_their_overlap_with_the_panels(halo):
 
 def test_an_opposite_direction_is_no_overlap(make, study):
     decisions, judgments = make(agents=("ash", "birch"), effects=(1.0, 0.0), cycles=20)
-    turned = [
-        dataclasses.replace(j, scores={d: 6 - s for d, s in j.scores.items()}) if j.judge == "skeptic" else j
-        for j in judgments
-    ]
+    turned = changed(judgments, lambda j: j.judge == "skeptic", lambda own: {d: 6 - s for d, s in own.items()})
     _, found = run((decisions, turned), study())
     m = get(found, "single.discoveries", judge="skeptic")
     assert m.value == len(m.detail["only"]) == 3
@@ -416,11 +385,9 @@ def test_what_cannot_be_found_says_why(make, study, which):
     if which == "apart":
         decisions = [dataclasses.replace(d, episode_id=d.episode_id + d.agent.id) for d in decisions]
     if which == "nothing":
-        judgments = [
-            dataclasses.replace(j, status="refused", scores={}) if j.judge == "reader" else j for j in judgments
-        ]
+        judgments = unusable(judgments, lambda j: j.judge == "reader", "refused")
     if which == "tied":
-        judgments = [dataclasses.replace(j, scores=dict.fromkeys(j.scores, 3.0)) for j in judgments]
+        judgments = changed(judgments, scores=lambda own: dict.fromkeys(own, 3.0))
     _, found = run((decisions, judgments), study())
     rho = get(found, "single.rho", dimension="risk", a="auditor", b="reader")
     states = {

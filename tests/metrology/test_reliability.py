@@ -25,9 +25,9 @@ from assaymark.metrology import (
     icc,
     judge_agent_variance,
     krippendorff_alpha,
+    neighbour_blocks,
     random_judges,
 )
-from assaymark.metrology.estimates import neighbour_blocks
 
 N = None
 KRIPPENDORFF = [

@@ -17,23 +17,22 @@ from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import (
     Estimate,
     Interval,
+    all_resamples,
+    block_length,
     bootstrap_kappa,
+    cluster_mean,
+    jackknife_estimate,
     jackknife_kappa,
     mean_pairwise_kappa,
+    neighbour_blocks,
+    percentile_ends,
     rank_intervals,
+    sharpe_ratios,
+    student_estimate,
     tiers,
     wilson,
 )
-from assaymark.metrology.bootstrap import all_resamples, block_length, percentile_ends, sharpe_ratios
-from assaymark.metrology.estimates import (
-    cluster_codes,
-    cluster_mean,
-    jackknife_estimate,
-    leave_out,
-    neighbour_blocks,
-    scores_of,
-    student_estimate,
-)
+from assaymark.metrology.estimates import cluster_codes, leave_out, scores_of
 from assaymark.portfolio import performance
 
 

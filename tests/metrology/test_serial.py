@@ -13,10 +13,16 @@ from scipy import stats
 from statsmodels.tsa.stattools import acf
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import autocorrelations, publish_orders, serial_contrasts
-from assaymark.metrology.contrasts import daily_excess
-from assaymark.metrology.length import season_verbosity
-from assaymark.metrology.moderated import effective_size, effective_t, pair_differences
+from assaymark.metrology import (
+    autocorrelations,
+    daily_excess,
+    effective_size,
+    effective_t,
+    pair_differences,
+    publish_orders,
+    season_verbosity,
+    serial_contrasts,
+)
 
 NAN = math.nan
 
@@ -193,7 +199,7 @@ def test_holes_are_left_out_and_short_tables_have_few_lags():
 @pytest.mark.parametrize("call", [serial_contrasts, autocorrelations])
 @pytest.mark.parametrize(
     ("table", "message"),
-    [([1.0, 2.0], "clusters by agents"), ([[]], "at least one"), ([[1.0, math.inf]], "finite"), ([["a"]], "numbers")],
+    [([1.0, 2.0], "2 axes"), ([[]], "at least one"), ([[1.0, math.inf]], "finite"), ([["a"]], "numbers")],
 )
 def test_what_is_wrong_is_said(call, table, message):
     with pytest.raises(InputError, match=message):
@@ -217,17 +223,17 @@ def paths(seed: int, days: int = 80, edge: float = 0.0) -> tuple[np.ndarray, np.
 def test_it_is_the_mean_of_the_differences():
     own, market = paths(1)
     found = daily_excess(own, market, rng=np.random.default_rng(1))
-    assert found.mean == pytest.approx((own - market).mean())
+    assert found.value == pytest.approx((own - market).mean())
     assert found.n == 80
-    assert found.low < found.mean < found.high
-    assert found.mean - found.low == pytest.approx(found.high - found.mean)
+    assert found.low < found.value < found.high
+    assert found.value - found.low == pytest.approx(found.high - found.value)
 
 
 def test_what_both_share_changes_nothing():
     own, market = paths(2)
     one = daily_excess(own, market, rng=np.random.default_rng(1))
     two = daily_excess(own + 0.02, market + 0.02, rng=np.random.default_rng(1))
-    assert (one.mean, one.low, one.p) == (pytest.approx(two.mean), pytest.approx(two.low), pytest.approx(two.p))
+    assert (one.value, one.low, one.p) == (pytest.approx(two.value), pytest.approx(two.low), pytest.approx(two.p))
 
 
 def test_the_standard_error_of_independent_days_is_the_usual_one():

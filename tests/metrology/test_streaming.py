@@ -16,8 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreSums, analyse, analyse_sums, missing_measurements, streaming, table_from_arrow
-from assaymark.metrology.sums import NotStreamableError, total, whole_weights
+from assaymark.metrology import (
+    NotStreamableError,
+    ScoreSums,
+    analyse,
+    analyse_sums,
+    missing_measurements,
+    streaming,
+    table_from_arrow,
+    total,
+    whole_weights,
+)
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Measurement
 

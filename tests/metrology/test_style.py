@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import made_cells
 import numpy as np
 import pytest
-from made_cells import AGENTS, FAMILIES, JUDGES, band
+from made_cells import AGENTS, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.metrology import (
-    Calls,
     Cell,
     ScoreTable,
     analyse,
@@ -23,22 +23,10 @@ from assaymark.metrology import (
 )
 
 
-def made(
-    scores: np.ndarray, lengths: np.ndarray | None, agent: np.ndarray, cycle: np.ndarray, cluster: np.ndarray, *,
-    agents: Sequence[str] = AGENTS,
-) -> ScoreTable:  # fmt: skip
+def made(scores, lengths, agent, cycle, cluster, **more) -> ScoreTable:
     """A table in which every judge gives the same score [n] or [n, D]."""
-    scores = scores[:, None] if scores.ndim == 1 else scores
-    n, d = scores.shape
-    return ScoreTable(
-        trajectories=tuple(f"t{k:05d}" for k in range(n)), agents=tuple(agents), agent=agent,
-        cycles=tuple(f"c{k:04d}" for k in range(cycle.max(initial=0) + 1)), cycle=cycle,
-        clusters=tuple(f"w{k:02d}" for k in range(cluster.max(initial=0) + 1)), cluster=cluster, formats=("v1",),
-        format=np.zeros(n, dtype=np.int64), judges=JUDGES, families=FAMILIES,
-        dimensions=tuple(f"d{k}" for k in range(d)), weights=np.full(d, 1 / d),
-        scores=np.repeat(scores[:, None], 3, axis=1), trials={judge: np.zeros((0, 1)) for judge in JUDGES},
-        replicates={}, calls={judge: Calls(n, 0, 0) for judge in JUDGES}, lengths=lengths, left_out=(), digest="d",
-    )  # fmt: skip
+    alike = np.repeat(scores[:, None], 3, axis=1)
+    return made_cells.made(alike, cluster, agent=agent, cycle=cycle, lengths=lengths, **more)
 
 
 def design(agents: int = 4, clusters: int = 5, cycles: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

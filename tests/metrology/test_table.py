@@ -254,11 +254,7 @@ def test_names_are_those_of_all_graded_records(small):
     early = score_table(without(judgments, ("ash.0000.1", "reader"), ("birch.0000.1", "reader")), decisions)
     assert (early.cluster.tolist(), early.cycle.tolist()) == ([1, 1], [1, 1])
     alone = score_table(without(judgments, *((f"ash.000{k}.1", "auditor") for k in (0, 1))), decisions)
-    assert (alone.agents, alone.agent.tolist(), alone.grades.agent.tolist()) == (
-        ("ash", "birch"),
-        [1, 1],
-        [1, 1, 0, 0],
-    )
+    assert (alone.agents, alone.agent.tolist(), alone.grades.agent.tolist()) == (("ash", "birch"), [1, 1], [1, 1, 0, 0])
 
 
 def test_what_nobody_asked_for_is_not_missing(small):

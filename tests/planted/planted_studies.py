@@ -12,23 +12,27 @@ from scipy import stats
 
 from assaymark.claims import decide_claims
 from assaymark.metrology import (
+    Comparisons,
+    Composer,
     Grades,
+    OrderPlan,
+    OrderTests,
+    Panelist,
     ScoreTable,
+    Spread,
     Truth,
     analyse,
     bootstrap_kappa,
+    bootstrap_tests,
+    categories_of,
     cluster_t,
     jackknife_kappa,
+    joined,
     mean_pairwise_kappa,
     simulate_scores,
+    t_test,
 )
-from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.contrasts import bootstrap_tests, t_test
-from assaymark.metrology.design import joined
-from assaymark.metrology.measure_panel import categories_of
-from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.panel import Panel, panel_of
-from assaymark.metrology.simulation import Composer, Panelist, Spread
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Claim, Measurement, Verdict
 from assaymark.workflow.plan_calls import plan_calls_report

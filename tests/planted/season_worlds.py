@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.judging import DecisionTime, JudgeScore, ScoringPlan, band, load_scoring
-from assaymark.metrology.measure_people import Labels
+from assaymark.metrology import Labels
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.workflow.tracks.season_measure import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from planted_studies import NULL, PLANTED, expected_kappa, in_band, kappa_coverage
 
-from assaymark.metrology.simulation import Spread
+from assaymark.metrology import Spread
 
 STUDIES = 200
 

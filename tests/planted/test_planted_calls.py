@@ -11,8 +11,7 @@ from repetitions import over_seeds, untraced
 
 from assaymark.claims import decide_claims
 from assaymark.errors import InputError
-from assaymark.metrology import analyse, dstudy_variance, gated, simulate_scores
-from assaymark.metrology.simulation import Composer, Spread
+from assaymark.metrology import Composer, Spread, analyse, dstudy_variance, gated, simulate_scores
 from assaymark.workflow.plan_calls import ASSUMPTIONS, lines, plan_calls_report
 
 FIRST = study_of("inference = {resamples = 1000}\nclaims = {pairs = false, within = false, cells = false}")

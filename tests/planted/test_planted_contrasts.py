@@ -19,10 +19,8 @@ from planted_studies import (
     terse_effect,
 )
 
-from assaymark.metrology import minimum_detectable_effect, simulate_scores
-from assaymark.metrology.contrasts import t_test
+from assaymark.metrology import Composer, Spread, minimum_detectable_effect, simulate_scores, t_test
 from assaymark.metrology.panel import panel_of
-from assaymark.metrology.simulation import Composer, Spread
 
 STUDIES = 200
 

@@ -27,8 +27,7 @@ from planted_studies import (
 from repetitions import over_seeds, untraced
 
 from assaymark.claims import decide_claims
-from assaymark.metrology import analyse, holm, simulate_scores
-from assaymark.metrology.simulation import Composer, Spread
+from assaymark.metrology import Composer, Spread, analyse, holm, simulate_scores
 
 STUDIES = 120
 FEW = study_of("inference = {resamples = 1000}")

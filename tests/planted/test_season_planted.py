@@ -10,7 +10,7 @@ from repetitions import over_seeds
 from season_worlds import Played, World, decided, measured, panel_median, played
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
-from assaymark.metrology.contrasts import daily_excess
+from assaymark.metrology import daily_excess
 from assaymark.records import Measurement
 from assaymark.workflow.tracks.season_measure import judge_noise, table_measurements
 from assaymark.workflow.tracks.season_measures import judge_measurements, probe_measurements
@@ -278,7 +278,7 @@ def excesses(seed: int, *, edge: float = 0.0, agents: int = 6, days: int = 80) -
         one = daily_excess(own, market, rng=rng, resamples=300)
         found.append(
             Measurement(
-                name="season.excess", labels={"agent": f"a{at}", "baseline": "equal weight"}, value=one.mean, n=days,
+                name="season.excess", labels={"agent": f"a{at}", "baseline": "equal weight"}, value=one.value, n=days,
                 n_of="days", method="", low=one.low, high=one.high, level=0.95, detail={"p": one.p, "whole": 0.0},
             )
         )  # fmt: skip

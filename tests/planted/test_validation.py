@@ -11,11 +11,7 @@ from repetitions import untraced
 from scipy import stats
 
 from assaymark.claims import decide_claims
-from assaymark.metrology import order_analysis, wilson
-from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.measure_orders import order_measurements
-from assaymark.metrology.moderated import pairs_of
-from assaymark.metrology.orders import OrderPlan
+from assaymark.metrology import Comparisons, OrderPlan, order_analysis, order_measurements, pairs_of, wilson
 from assaymark.protocol import parse_study
 from assaymark.records import Measurement
 

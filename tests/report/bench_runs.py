@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 
 from assaymark.claims import BenchRules, Board, decide_benchmark
-from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements, rank_agreement
-from assaymark.metrology.orders import OrderPlan
+from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.report.portbench import (

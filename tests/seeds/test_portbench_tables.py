@@ -21,7 +21,7 @@ from assaymark.benchmark import (
     risk_safe,
     stress_gate,
 )
-from assaymark.metrology.kappa import average_ranks, spearman
+from assaymark.metrology import average_ranks, spearman
 
 PRINTED = 5e-4  # half a unit of the last printed digit
 

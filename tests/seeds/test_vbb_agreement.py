@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from assaymark.metrology import (
+    all_resamples,
     bootstrap_contrast,
     bootstrap_kappa,
     cluster_t,
@@ -19,7 +20,6 @@ from assaymark.metrology import (
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.bootstrap import all_resamples
 
 AGENTS, REGIMES, DIMENSIONS, CYCLES = 4, 5, 6, 50
 FAMILY = math.comb(AGENTS, 2) * DIMENSIONS

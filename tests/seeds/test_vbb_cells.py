@@ -22,6 +22,7 @@ from assaymark.metrology import (
     Cell,
     ScoreTable,
     anchor_measurements,
+    cell_b_outcome,
     cell_measurements,
     contested,
     leave_one_family_out,
@@ -31,7 +32,6 @@ from assaymark.metrology import (
     style_measurements,
     wilson,
 )
-from assaymark.metrology.controls import cell_b_outcome
 from assaymark.protocol import Cells, Study, parse_study
 from assaymark.records import Measurement
 

@@ -495,15 +495,13 @@ def test_a_study_and_a_benchmark_do_not_share_a_folder(benched, demo, questions,
 @pytest.mark.parametrize(
     ("wrong", "right", "told"),
     [
-        ('"covid-2020"', '"tulips-1637"', "tulips-1637"),
-        ("instruments = 12", "instruments = 3", "6 or more"),
+        ('"covid-2020"', '"tulips-1637"', "tulips-1637"), ("instruments = 12", "instruments = 3", "6 or more"),
         ("instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
         ("instruments = 12", 'source = "/nowhere"', "/nowhere"),
         ("per_template = 4", "per_template = 0", "per_template"),
-        ('"balanced", "conservative"', '"reckless"', "balanced"),
-        ("[market]", "[markt]", "markt"),
+        ('"balanced", "conservative"', '"reckless"', "balanced"), ("[market]", "[markt]", "markt"),
     ],
-)
+)  # fmt: skip
 def test_a_plan_that_cannot_be_run_says_why(tmp_path, questions, wrong, right, told):
     text = plan(questions, "literal").replace(wrong, right)
     with pytest.raises(AssayError, match=told):

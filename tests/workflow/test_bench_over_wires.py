@@ -44,15 +44,8 @@ def test_a_model_behind_an_api_goes_through_both_parts(tmp_path, monkeypatch, ca
     )
     with serving(speaking(literally)) as server:
         options = [
-            "--model",
-            model,
-            "--base-url",
-            server.url + path,
-            "--key-env",
-            "MY_KEY",
-            "--out",
-            str(tmp_path / "run"),
-        ]
+            "--model", model, "--base-url", server.url + path, "--key-env", "MY_KEY", "--out", str(tmp_path / "run"),
+        ]  # fmt: skip
         options += [*FEW, "--questions", str(questions), "--per-template", "2"]
         assert main(["bench", "qa", *options]) == 0, capsys.readouterr().err
         assert main(["bench", "pipeline", *options]) == 0, capsys.readouterr().err

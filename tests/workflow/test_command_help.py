@@ -8,7 +8,7 @@ import typer
 
 from assaymark.cli import app, main
 from assaymark.cli.commands import COMMANDS
-from assaymark.cli.options import Tools, speaking
+from assaymark.cli.options import Tools, logging_session
 
 TOOLS = Tools(dict, nullcontext, list, print)
 NAMES = [name for places in COMMANDS.values() for name in places]
@@ -49,7 +49,7 @@ def test_the_examples_are_understood(words, capsys):
         while hasattr(found, "commands"):
             context = found.make_context("assaymark", list(rest), resilient_parsing=True, obj=TOOLS)
             found, rest = found.get_command(context, rest[0]), rest[1:]
-        with speaking():
+        with logging_session():
             found.make_context("assaymark", rest, parent=context)  # raises what is misuse
 
 

@@ -11,7 +11,7 @@ import pytest
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_rubric
 from assaymark.judging.pairs import pair_schema
-from assaymark.workflow import Desk, RunFolder, inspect_tasks, open_locked, silent
+from assaymark.workflow import JudgingSession, RunFolder, inspect_tasks, open_locked, silent
 from assaymark.workflow.export import item_names
 from assaymark.workflow.inspect_tasks import graded_value, preferred_value
 
@@ -83,7 +83,7 @@ def test_the_entry_point_registers_both_tasks_under_our_name(ai):
 
 def test_the_task_shows_what_the_study_shows_and_not_who_decided(ai, finished):
     folder = RunFolder(finished)
-    desk = Desk(folder, open_locked(folder), {}, silent)
+    desk = JudgingSession(folder, open_locked(folder), {}, silent)
     wanted = {item: desk.shown[name].text for name, item in item_names(desk.shown).items()}
     task = judging(finished)
     assert {one.id: one.input[1].text for one in task.dataset} == wanted

@@ -21,6 +21,7 @@ from assaymark.errors import InputError, PlanError
 from assaymark.report.label import label_files, label_page
 from assaymark.workflow import (
     HOST,
+    LabelDesk,
     RunFolder,
     listen,
     open_labelling,
@@ -29,7 +30,6 @@ from assaymark.workflow import (
     stored_grades,
     take_over,
 )
-from assaymark.workflow import LabelDesk as Desk
 from assaymark.workflow import labelling_lines as lines
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -331,8 +331,8 @@ def test_a_run_of_records_is_graded_as_its_judges_saw_it(own_copy, demo, tmp_pat
 
 
 @pytest.fixture
-def desk(run: RunFolder) -> Iterator[tuple[Desk, int]]:
-    found = Desk(open_labelling(run, graders=["ab", "cd"], now=NOW))
+def desk(run: RunFolder) -> Iterator[tuple[LabelDesk, int]]:
+    found = LabelDesk(open_labelling(run, graders=["ab", "cd"], now=NOW))
     with listen(found, HOST, 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -176,10 +176,9 @@ def test_records_and_file_cannot_change_after_the_lock(run, tmp_path):
 def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
     before = sorted(path.name for path in run.tables.iterdir())
     wrong = text(
-        "nowhere",
-        head='capital = 5.0\nscoring = "v9"',
+        "nowhere", head='capital = 5.0\nscoring = "v9"',
         tail='[[agents]]\nname = "gpt-6"\nmodel = "a/b"\n[[agents]]\nname = "gpt-7"',
-    )
+    )  # fmt: skip
     with pytest.raises(InputError) as found:
         locked(run, wrong)
     said = str(found.value)

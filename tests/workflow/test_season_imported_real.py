@@ -23,11 +23,9 @@ STUDIES = Path(__file__).resolve().parents[2] / "studies"
 
 # track: (agents, decisions, weeks, days, statements that do not follow)
 TRACKS = {
-    "us": (6, 348, 6, 28, 189),
-    "cn-hourly": (7, 840, 7, 30, 0),
-    "cn-daily": (7, 210, 7, 30, 0),
+    "us": (6, 348, 6, 28, 189), "cn-hourly": (7, 840, 7, 30, 0), "cn-daily": (7, 210, 7, 30, 0),
     "crypto": (6, 84, 3, 14, 30),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

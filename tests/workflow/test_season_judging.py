@@ -153,19 +153,6 @@ def test_outcomes_are_shown_after_the_grades_and_nowhere_else(unjudged, tmp_path
             assert ("to the agent's next step" in call.messages[-1].text) == (kind(call) == "outcome")
 
 
-def test_names_swapped_change_no_score(judged, tmp_path):
-    text = (judged.plan).read_text().replace('"one"', '"XX"').replace('"two"', '"one"').replace('"XX"', '"two"')
-    swapped = begun(tmp_path / "run", text, WHO)
-    run_season(swapped, WHO, now=NOW)
-    judge_season(swapped, WHO)
-    other = {"one": "two", "two": "one"}
-    found, wanted = (
-        {(rename(one), one.judge, one.period): one.score.score for one in Store(folder).read(GRADES)}
-        for folder, rename in ((swapped, lambda one: other[one.agent]), (judged, lambda one: one.agent))
-    )
-    assert found == wanted
-
-
 def test_months_replicates_trials_and_no_probe(tmp_path):
     judges = panel("auditor").replace('auditor"\n\n', 'auditor"\n') + "trials = 2\n"
     more = '\n[judging]\nperiod = "month"\nauthor_probe = false\n'

@@ -417,10 +417,9 @@ def path(seed: int, drift: float, days: int = 25) -> list[float]:
 def test_returns_drawdowns_and_the_difference_from_a_baseline(material: SeasonMaterial, judged: SeasonJudgments):
     own, base = path(1, 0.01), path(2, 0.0)
     made = replace(
-        material,
-        navs={"one": books("one", own), "two": books("two", base)},
+        material, navs={"one": books("one", own), "two": books("two", base)},
         baselines={"equal weight": books("equal weight", base), "cash": books("cash", [100_000.0] * 25)},
-    )
+    )  # fmt: skip
     found = measured(made, judged)
     assert found["season.return[agent=one]"].value == pytest.approx(own[-1] / 100_000 - 1)
     assert found["season.return[baseline=cash]"].value == 0.0

@@ -135,10 +135,9 @@ model = "human/table"
 def test_a_judge_is_no_agent_and_every_problem_is_named_at_once(tmp_path):
     """Those of the file, of its models and of its market in one message."""
     text = season_text(
-        head="universe = ['ALBIXX', 'ALBIX']\ncapital = -1.0",
-        model="reference/season-reader",
+        head="universe = ['ALBIXX', 'ALBIX']\ncapital = -1.0", model="reference/season-reader",
         other="reference/auditor",
-    )
+    )  # fmt: skip
     with pytest.raises(InputError) as found:
         locked(tmp_path / "run", text + '\n[[panel]]\nname = "r"\nfamily = "r"\nmodel = "reference/momentum"\n')
     said = {one.where: one.what for one in found.value.problems}

@@ -48,9 +48,8 @@ def played(tmp_path_factory) -> SeasonMaterial:
     path: Path = tmp_path_factory.mktemp("views")
     said = {
         "2024-03-01": orders((A, "buy", 10.0), why="Bought 10 units."),
-        "2024-03-04": orders((B, "sell", 5.0), why="Sold 5 units."),
-        "2024-03-05": "I do not know.",
-    }
+        "2024-03-04": orders((B, "sell", 5.0), why="Sold 5 units."), "2024-03-05": "I do not know.",
+    }  # fmt: skip
     one = Scripted(lambda day: said.get(day, orders()))
     head = f"universe = {IDS}\nmarket = {{source = '{stored(path / 'market', market())}'}}"
     text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08")

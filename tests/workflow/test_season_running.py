@@ -318,11 +318,10 @@ def test_an_instrument_that_ends_is_paid_out_at_its_last_close(tmp_path):
 @pytest.mark.parametrize(
     ("answer", "flag"),
     [
-        (ModelError("it broke", retryable=False), "no-answer"),
-        ("I would rather not use JSON.", "invalid-reply"),
+        (ModelError("it broke", retryable=False), "no-answer"), ("I would rather not use JSON.", "invalid-reply"),
         ('{"orders": "all"}', "invalid-reply"),
     ],
-)
+)  # fmt: skip
 def test_an_agent_that_fails_every_day_holds_and_that_is_seen(tmp_path, answer, flag):
     folder, one, who = scripted(tmp_path, lambda _: answer)
     done = run_season(folder, who, now=NOW)

@@ -98,10 +98,9 @@ def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp
     lines = journal.read_text().splitlines(keepends=True)
     harmed = {
         "study.lock": (folder / "study.lock").read_text().replace('"locked_at": "2', '"locked_at": "3'),
-        "verdicts.json": (folder / "verdicts.json").read_text() + " ",
-        "tables/navs.parquet": "",
+        "verdicts.json": (folder / "verdicts.json").read_text() + " ", "tables/navs.parquet": "",
         "season/days.journal": "".join(lines[:-1]),
-    }
+    }  # fmt: skip
     first = journal.read_bytes()
     for name, text in [*harmed.items(), ("season/days.journal", bytes([first[0] ^ 128]) + first[1:])]:
         raw = (folder / name).read_bytes()
@@ -293,13 +292,11 @@ def test_a_language_of_ones_own_is_a_file(season, tmp_path):
 @pytest.mark.parametrize(
     ("languages", "words"),
     [
-        (["xx"], "xx: unknown language 'xx'"),
-        (["en", "en"], "'en' is named twice"),
-        (["nowhere.toml"], "no such language file"),
-        (["half.toml"], "half.toml, claim.count.1: is missing"),
+        (["xx"], "xx: unknown language 'xx'"), (["en", "en"], "'en' is named twice"),
+        (["nowhere.toml"], "no such language file"), (["half.toml"], "half.toml, claim.count.1: is missing"),
         (["../x y.toml"], "must begin with the code of a language"),
     ],
-)
+)  # fmt: skip
 def test_a_language_that_is_none_is_refused_before_anything_is_written(
     season, tmp_path, capsys, monkeypatch, languages, words
 ):

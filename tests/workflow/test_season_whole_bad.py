@@ -53,9 +53,8 @@ CAST: Mapping[str, Model] = {
     "greedy": Scripted(lambda _: GREEDY),
     "holder": Scripted(lambda day: orders((A, "buy", 10.0)) if day == "2024-03-01" else orders()),
     "babbler": Scripted(lambda _: "I would rather not use JSON."),
-    "broken": Scripted(lambda _: ModelError("the line is dead", retryable=False)),
-    "late": Late(),
-}
+    "broken": Scripted(lambda _: ModelError("the line is dead", retryable=False)), "late": Late(),
+}  # fmt: skip
 PANEL = """
 [[panel]]
 name = "strict"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -372,18 +372,6 @@ class Asked:
     key: str
 
 
-@dataclass(slots=True)
-class _Today:
-    """How far an episode is on one decision date; ``said`` is None until S2 is answered, and if it names no signal."""
-
-    known: Known
-    views: Floats
-    said: tuple[Signal, ...] | None = None
-    stage: Stage = "S1"
-    pending: CallSpec | None = None
-    states: dict[Stage, StageState] = field(default_factory=dict)
-
-
 class EpisodeState:
     """One episode: (model, profile, window). It makes no call itself: a run asks many episodes for their next calls.
 
@@ -403,6 +391,15 @@ class EpisodeState:
         self._asked: list[Asked] = []
         self._open()
 
+    def _open(self) -> None:
+        """Begin a decision date; ``_said`` is None until S2 is answered, and if that names no signal."""
+        self._known = self.world.known(self.world.decisions[len(self._dates)])
+        self._views = np.zeros(len(self.world.tickers))
+        self._said: tuple[Signal, ...] | None = None
+        self._stage: Stage = "S1"
+        self._pending: CallSpec | None = None
+        self._states: dict[Stage, StageState] = {}
+
     @property
     def asked(self) -> tuple[Asked, ...]:
         """Every call that was given out so far, the pending one last."""
@@ -417,52 +414,52 @@ class EpisodeState:
         """The call that the episode waits for; None when it is over."""
         if self.over:
             return None
-        today, rules, world = self._today, self.rules, self.world
-        if today.pending is None:
-            day = today.known.day
+        rules, world = self.rules, self.world
+        if self._pending is None:
+            day = self._known.day
             numbers = world.market_numbers(day) if is_outside(self.agent.model) else None
-            if today.stage == "S1":
-                today.pending = views_call(
-                    self.agent, world.market_text(day), today.known,
+            if self._stage == "S1":
+                self._pending = views_call(
+                    self.agent, world.market_text(day), self._known,
                     horizon=world.horizon, convention=rules.convention, numbers=numbers,
                 )  # fmt: skip
-            elif today.stage == "S2":
-                today.pending = signals_call(
-                    self.agent, today.known, today.views, convention=rules.convention, numbers=numbers
+            elif self._stage == "S2":
+                self._pending = signals_call(
+                    self.agent, self._known, self._views, convention=rules.convention, numbers=numbers
                 )
             else:
-                today.pending = weights_call(
-                    self.agent, world.market_text(day), today.known, self._position, world.tickers, self.profile,
-                    today.views, self._signals(), horizon=world.horizon, cost_bps=rules.cost_bps, numbers=numbers,
+                self._pending = weights_call(
+                    self.agent, world.market_text(day), self._known, self._position, world.tickers, self.profile,
+                    self._views, self._signals(), horizon=world.horizon, cost_bps=rules.cost_bps, numbers=numbers,
                 )  # fmt: skip
-            self._asked.append(Asked(day, today.stage, today.pending.key))
-        return today.pending
+            self._asked.append(Asked(day, self._stage, self._pending.key))
+        return self._pending
 
     def take(self, reply: Reply) -> None:
         """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule."""
-        if self.over or self._today.pending is None:
+        if self.over or self._pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
         """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written."""
         self._require_more()
-        today, known = self._today, self._today.known
-        today.pending = None
-        if today.stage == "S1":
-            views, today.states["S1"] = parse_views(reply, known.tickers)
-            today.views, today.stage = known.spread(views, today.views.size), "S2"
+        known = self._known
+        self._pending = None
+        if self._stage == "S1":
+            views, self._states["S1"] = parse_views(reply, known.tickers)
+            self._views, self._stage = known.spread(views, self._views.size), "S2"
             return
-        if today.stage == "S2":
-            today.said, today.states["S2"] = parse_signals(reply, known.tickers)
-            today.stage = "S3"
+        if self._stage == "S2":
+            self._said, self._states["S2"] = parse_signals(reply, known.tickers)
+            self._stage = "S3"
             return
-        weights, today.states["S3"] = parse_weights(reply, known.tickers)
-        target = None if weights is None else known.spread(weights, today.views.size)
+        weights, self._states["S3"] = parse_weights(reply, known.tickers)
+        target = None if weights is None else known.spread(weights, self._views.size)
         rules, part, truths = self.rules, known.part, self._truths()
         convention = rules.convention
         done = trade(self._position, target, cost_bps=rules.cost_bps)
-        answers = Answers(today.views, self._signals(), target, today.states)
+        answers = Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
         executed = self._position.weights if target is None else target
         risk = self.world.risk(known.day, executed, self.profile, drift_limit=rules.drift_limit, convention=convention)
@@ -493,11 +490,11 @@ class EpisodeState:
         S3's is the oracle's portfolio under the signals that were given in S2.
         """
         self._require_more()
-        truths, stage = self._truths(), self._today.stage
+        truths, stage = self._truths(), self._stage
         values: Sequence[float | str] = truths.signals
         if stage != "S2":
             values = (truths.views if stage == "S1" else truths.weights).tolist()
-        return reply_text(stage, {self.world.tickers[at]: values[at] for at in self._today.known.part.tolist()})
+        return reply_text(stage, {self.world.tickers[at]: values[at] for at in self._known.part.tolist()})
 
     def result(self) -> EpisodeResult:
         """Everything that came of the episode."""
@@ -511,14 +508,10 @@ class EpisodeState:
         if self.over:
             raise ValueError(f"episode {self.name} is over")
 
-    def _open(self) -> None:
-        known = self.world.known(self.world.decisions[len(self._dates)])
-        self._today = _Today(known, np.zeros(len(self.world.tickers)))
-
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""
         every: list[Signal] = ["hold"] * len(self.world.tickers)
-        for at, one in zip(self._today.known.part.tolist(), self._today.said or (), strict=False):
+        for at, one in zip(self._known.part.tolist(), self._said or (), strict=False):
             every[at] = one
         return tuple(every)
 
@@ -530,11 +523,11 @@ class EpisodeState:
 
         def under(signals: Sequence[Signal]) -> Truths:
             return self.world.truths(
-                self._today.known.day, buys=np.array([one == "buy" for one in signals]), held=self._position.weights,
+                self._known.day, buys=np.array([one == "buy" for one in signals]), held=self._position.weights,
                 profile=self.profile, drift_limit=self.rules.drift_limit, convention=self.rules.convention,
             )  # fmt: skip
 
-        return under(under(self._signals()).signals if self._today.said is None else self._signals())
+        return under(under(self._signals()).signals if self._said is None else self._signals())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

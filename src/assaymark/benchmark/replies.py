@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -379,45 +380,18 @@ _DAY_S: Final = 86_400
 _SOURCE: Final = "the close of the decision day"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnNumbers:
-    """The numbers of one call that are not the market's; ``held`` and what follows it are of S3 alone."""
-
-    stage: Stage
-    horizon: int | None = None
-    views: Mapping[str, float] = field(default_factory=dict)
-    signals: Mapping[str, Signal] = field(default_factory=dict)
-    held: Position | None = None
-    weights: Mapping[str, float] = field(default_factory=dict)
-    closes: Mapping[str, float] = field(default_factory=dict)
-    profile: Profile | None = None
-    cost_bps: float = 0.0
-
-    def members(self) -> dict[str, JSON | Portfolio | tuple[Constraint, ...] | Mapping[str, float]]:
-        """The members of a `MarketContext` that they fill."""
-        held = {name: weight for name, weight in self.weights.items() if weight > 0}
-        portfolio: Portfolio | None = None
-        limits: tuple[Constraint, ...] = ()
-        if self.held is not None:  # in units at the last close; what has no close on the day is in ``weights`` alone
-            nav = self.held.nav * FIRST_NAV
-            units = {name: weight * nav / self.closes[name] for name, weight in held.items() if name in self.closes}
-            cash = nav * max(1.0 - sum(held.values()), 0.0)
-            portfolio = Portfolio(currency="USD", cash=cash, nav=nav, positions=units)
-        if (one := self.profile) is not None:
-            limits = (
-                Constraint(kind="max_weight", limit=one.equity_cap, unit="nav", scope="equity and crypto"),
-                Constraint(kind="min_weight", limit=one.bond_floor, unit="nav", scope="bond and cash"),
-                Constraint(kind="max_drawdown", limit=one.drawdown_tolerance, unit="ratio"),
-                Constraint(kind="value_at_risk_95", limit=one.var_limit, unit="ratio"),
-                Constraint(kind="fee", limit=self.cost_bps, unit="bps", scope="order"),
-            )
-        found = {"stage": self.stage, "horizon_days": self.horizon, "views": self.views, "signals": self.signals}
-        return {**found, "weights": held, "portfolio": portfolio, "constraints": limits}
+def own_numbers(
+    stage: Stage, horizon: int | None = None, views: Mapping[str, float] = MappingProxyType({}),
+    signals: Mapping[str, Signal] = MappingProxyType({}), **held: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The members of a `MarketContext` that are of one call and not of the market; those ``held`` are of S3 alone."""
+    found = {"stage": stage, "horizon_days": horizon, "views": views, "signals": signals}
+    return {**found, "weights": {}, "portfolio": None, "constraints": (), "profile": None, **held}
 
 
 def outside_call(
     agent: AgentSpec, prompt: str, reply_schema: Mapping[str, JSON], template: str, day: date = NEUTRAL_DAY, *,
-    market: tuple[OwnNumbers, Text] | None = None, asked: tuple[str, Mapping[str, JSON]] | None = None,
+    market: tuple[Mapping[str, Any], Text] | None = None, asked: tuple[str, Mapping[str, JSON]] | None = None,
 ) -> CallSpec:  # fmt: skip
     """The call that puts a prompt to an agent of its own."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
@@ -431,10 +405,9 @@ def outside_call(
         own, numbers = market
         # One object in three texts, so that the market of a date is kept once however many calls show it.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
-        profile = None if own.profile is None else own.profile.text
         parts = [
             f'{frame[:-1]},"context":{{',
-            f"{canonical_json({**about, **own.members(), 'profile': profile})[1:-1]},",
+            f"{canonical_json({**about, **own})[1:-1]},",
             f"{numbers.text}}}}}",
         ]
     messages = (Message("user", tuple(map(Text.of, parts))),)
@@ -589,7 +562,7 @@ def views_call(
 ) -> CallSpec:  # fmt: skip
     """S1: the call that asks for a view of every asset."""
     scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
-    own = OwnNumbers("S1", horizon=horizon if convention == "paper" else None)
+    own = own_numbers("S1", horizon if convention == "paper" else None)
     asked = Text.of(stage_template().filled("S1", count=len(known.tickers), scale=scale))
     return _call(agent, "S1", known.day, market, asked, numbers=numbers, own=own)
 
@@ -604,7 +577,7 @@ def signals_call(
         "S2", count=len(said), day=known.day.isoformat(), views=fence("views", table),
         threshold=THRESHOLD[convention],
     )  # fmt: skip
-    return _call(agent, "S2", known.day, Text.of(filled), numbers=numbers, own=OwnNumbers("S2", views=said))
+    return _call(agent, "S2", known.day, Text.of(filled), numbers=numbers, own=own_numbers("S2", views=said))
 
 
 def weights_call(
@@ -624,11 +597,22 @@ def weights_call(
         *owned,
         *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
     ]
-    own = OwnNumbers(
-        "S3", horizon=horizon, views={ticker: float(views[at]) for ticker, at in places.items()},
-        signals={ticker: signals[at] for ticker, at in places.items()}, held=position,
-        weights=dict(zip(tickers, held.tolist(), strict=True)), closes={one.ticker: one.close for one in known.lines},
-        profile=profile, cost_bps=cost_bps,
+    shares = {name: weight for name, weight in zip(tickers, held.tolist(), strict=True) if weight > 0}
+    nav, closes = position.nav * FIRST_NAV, {one.ticker: one.close for one in known.lines}
+    # in units at the last close; what has no close on the day is in the weights alone
+    units = {name: weight * nav / closes[name] for name, weight in shares.items() if name in closes}
+    cash = nav * max(1.0 - sum(shares.values()), 0.0)
+    limits = (
+        Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
+        Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
+        Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="ratio"),
+        Constraint(kind="value_at_risk_95", limit=profile.var_limit, unit="ratio"),
+        Constraint(kind="fee", limit=cost_bps, unit="bps", scope="order"),
+    )
+    own = own_numbers(
+        "S3", horizon, {ticker: float(views[at]) for ticker, at in places.items()},
+        {ticker: signals[at] for ticker, at in places.items()}, weights=shares, constraints=limits,
+        portfolio=Portfolio(currency="USD", cash=cash, nav=nav, positions=units), profile=profile.text,
     )  # fmt: skip
     filled = stage_template().filled(
         "S3", day=known.day.isoformat(), portfolio=fence("portfolio", _table(("what", "value"), portfolio)),
@@ -639,7 +623,7 @@ def weights_call(
 
 
 def _call(
-    agent: AgentSpec, stage: Stage, day: date, *parts: Text, numbers: Text | None = None, own: OwnNumbers
+    agent: AgentSpec, stage: Stage, day: date, *parts: Text, numbers: Text | None = None, own: Mapping[str, Any]
 ) -> CallSpec:
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])

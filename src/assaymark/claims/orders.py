@@ -242,19 +242,18 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
     share = rules.share if AGGREGATE in rows and len(names) > 1 else 1.0
     single = names[0] if AGGREGATE in rows and len(names) == 1 else None
     tested = {scale: values for scale, values in p.items() if scale != single}
-    found = publish_scales(ahead, tested, rules.alpha, share)
-    adjusted, published = dict(found.p_adjusted), dict(found.published)
+    leader, published, adjusted, level, rest = publish_scales(ahead, tested, rules.alpha, share)
     first: dict[str, str | None] = {}
     for scale in tested:
         wins = Counter(row.high for row, yes in zip(rows[scale], published[scale].tolist(), strict=True) if yes)
         first[scale] = next((one for one in agents if len(agents) > 1 and wins[one] == len(agents) - 1), None)
     if AGGREGATE in rows:
-        first[AGGREGATE] = None if found.first is None else agents[found.first]
+        first[AGGREGATE] = None if leader is None else agents[leader]
     if single is not None:
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    return adjusted, published, first, found.alpha, found.rest if single is None else found.alpha
+    return adjusted, published, first, level, rest if single is None else level
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:

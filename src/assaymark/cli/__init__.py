@@ -24,14 +24,14 @@ from assaymark import __version__
 from assaymark.cli.commands import Root
 from assaymark.cli.options import (
     WHOLE,
-    Loudness,
     Tools,
+    Verbosity,
     console,
-    loudness,
+    logging_session,
     misuse,
+    print_error,
     progress,
-    speaking,
-    tell,
+    verbosity,
     was_interrupt,
 )
 from assaymark.errors import AssayError, StoppedError
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         gc.set_threshold(*_COLLECTED)
         if sys.argv[1:2] == ["check"]:  # Arrow would load it wherever it is installed, for a quarter of a second
             sys.meta_path.insert(0, _WithoutPandas())
-    with speaking():
+    with logging_session():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
         except StoppedError as exc:
@@ -73,10 +73,10 @@ def main(argv: list[str] | None = None) -> int:
                 raise
             status, line = STOPPED, f"stopped: {WHOLE}"  # outside of any work that says where it stopped
             if not was_interrupt(exc):
-                verbose = loudness() is Loudness.VERBOSE
+                verbose = verbosity() is Verbosity.VERBOSE
                 how = "report it with the traceback above"
                 if verbose:
-                    tell("".join(traceback.format_exception(exc)).rstrip())
+                    print_error("".join(traceback.format_exception(exc)).rstrip())
                 else:
                     how = "run it again with --verbose, and report the traceback"
                 words = " ".join(f"{type(exc).__name__}: {exc}".split())
@@ -85,7 +85,7 @@ def main(argv: list[str] | None = None) -> int:
             if status != STOPPED:
                 return status if isinstance(status, int) else DONE
             line = f"stopped: {WHOLE}"
-        tell(f"assaymark: {line}")
+        print_error(f"assaymark: {line}")
         return int(status)
 
 
@@ -119,7 +119,7 @@ def models() -> Mapping[str, Model]:
     return Models(fixed, providers())
 
 
-def _say_all(lines: Iterable[str]) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     from rich.markup import escape
 
     out = console()
@@ -138,7 +138,7 @@ app = typer.Typer(
     help="Report which comparisons of LLM systems your judge scores support.",
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "obj": Tools(models, progress, _say_all, lambda content: console().print(content)),
+        "obj": Tools(models, progress, _print_lines, lambda content: console().print(content)),
     },
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip

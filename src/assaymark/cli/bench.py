@@ -13,12 +13,12 @@ from assaymark.cli.options import (
     WHOLE,
     AsJson,
     Budget,
+    CommandGroup,
     DryRun,
     Ledger,
     PriceFile,
     StrictAgents,
     Tools,
-    Verbs,
     examples,
     option,
     say,
@@ -68,7 +68,7 @@ _HELP: Final[Mapping[str, str]] = {
 def bench_app(tools: Tools) -> typer.Typer:
     """The group of commands, to be added to the command line."""
     app = typer.Typer(
-        help="Run PortBench: questions with exact answers, and a five-stage pipeline under stress.", cls=Verbs,
+        help="Run PortBench: questions with exact answers, and a five-stage pipeline under stress.", cls=CommandGroup,
         rich_markup_mode=None, epilog=examples("assaymark bench qa --model openai/MODEL --per-template 5"),
     )  # fmt: skip
 

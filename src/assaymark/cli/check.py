@@ -96,7 +96,7 @@ def show_checked(tools: Tools, json: bool, found: Checked, page: Path | None) ->
         say_json(found.document | ({} if page is None else {"page": str(page)}))
         return
     tools.show(found.summary)
-    tools.say_all([] if page is None else [f"page: {page}"])
+    tools.print_lines([] if page is None else [f"page: {page}"])
 
 
 def chosen(error: UnnamedError) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from assaymark.cli.options import Verb, Verbs, show_examples, tools_of
+from assaymark.cli.options import CommandGroup, Verb, show_examples, tools_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -73,7 +73,7 @@ EXAMPLES: Final = ("assaymark check scores.csv", "assaymark demo", "assaymark ru
 STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 a bug, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
-GUESSES: Final[Mapping[str, str]] = {
+ALIASES: Final[Mapping[str, str]] = {
     "agree": "measure", "annotate": "label", "analyse": "measure", "analyze": "measure", "certify": "claim",
     "compare": "datasheet --compare", "evaluate": "judge", "grade": "judge", "html": "report", "init": "season init",
     "market": "data", "open": "serve", "pipeline": "bench pipeline", "plan": "lock", "preregister": "lock",
@@ -86,7 +86,7 @@ GUESSES: Final[Mapping[str, str]] = {
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
 
 
-class Root(Verbs):
+class Root(CommandGroup):
     """The root of the command line, which knows its commands by name and loads each when it is asked for."""
 
     def list_commands(self, _ctx: Context) -> list[str]:
@@ -114,7 +114,7 @@ class Root(Verbs):
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """As a group does it, with a suggestion for a name that is nearly one of ours, or another word for it."""
-        meant = [GUESSES[args[0]]] if args[0] in GUESSES else get_close_matches(args[0], _PLACES)
+        meant = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
         if args[0] not in _PLACES and meant:
             ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(meant)}?")
         return super().resolve_command(ctx, args)

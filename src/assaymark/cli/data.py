@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli.options import WHOLE, AsJson, Verbs, examples, option, say, say_json, tools_of
+from assaymark.cli.options import WHOLE, AsJson, CommandGroup, examples, option, say, say_json, tools_of
 from assaymark.errors import AssayError
 from assaymark.workflow import data as market_data
 
 app = typer.Typer(
-    help="Make, fetch, show and check a snapshot of market data in a folder.", cls=Verbs, rich_markup_mode=None,
+    help="Make, fetch, show and check a snapshot of market data in a folder.", cls=CommandGroup, rich_markup_mode=None,
     epilog=examples("assaymark data synth --out market", "assaymark data show market"),
 )  # fmt: skip
 

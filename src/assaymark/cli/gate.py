@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from assaymark.claims.gate import gate_claim
-from assaymark.cli.options import AsJson, examples, option, say, say_json, tell, tools_of
+from assaymark.cli.options import AsJson, examples, option, print_error, say, say_json, tools_of
 from assaymark.errors import AssayError, StoppedError
 from assaymark.records import to_json
 from assaymark.workflow import proofread as texts
@@ -30,7 +30,7 @@ def _errors() -> Iterator[None]:
     except StoppedError:
         raise
     except (AssayError, OSError) as exc:
-        tell(f"assaymark: {exc}")
+        print_error(f"assaymark: {exc}")
         raise typer.Exit(_ERROR) from None
 
 
@@ -106,7 +106,7 @@ def proofread(
         for line in texts.github_lines(found):
             typer.echo(line)
     else:
-        tools_of(ctx).say_all([*changes, *([""] if changes else []), *texts.lines_of(found, decided, fixing=fix)])
+        tools_of(ctx).print_lines([*changes, *([""] if changes else []), *texts.lines_of(found, decided, fixing=fix)])
     if failing:
         raise typer.Exit(1)
 

@@ -20,7 +20,7 @@ from assaymark.workflow.label_texts import draw as draw_cycles
 from assaymark.workflow.label_texts import draw_lines
 from assaymark.workflow.labelling import Labelling, lines, needed, open_labelling, read_labels
 from assaymark.workflow.run_folder import RunFolder, file_sha256, new_folder
-from assaymark.workflow.serve import HOST, Desk, listen
+from assaymark.workflow.serve import HOST, LabelDesk, listen
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -94,7 +94,7 @@ def label(
         _say(tools, json, found, {"written": written}, [f"wrote {one}" for one in written])
     else:
         # Show the pages until Ctrl-C, then take the labels over.
-        desk = Desk(found)
+        desk = LabelDesk(found)
         with listen(desk, HOST, port) as server:
             addresses = {
                 one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders
@@ -108,7 +108,7 @@ def label(
                 if json:
                     say_json({**found.progress(), "new": new})
                 else:
-                    tools.say_all([f"stopped; {new} new grades are stored"])
+                    tools.print_lines([f"stopped; {new} new grades are stored"])
 
 
 def _folder(run: Path, out: Path) -> RunFolder:

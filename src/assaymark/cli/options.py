@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.run_folder import RunFolder
 
 
-class Loudness(enum.IntEnum):
+class Verbosity(enum.IntEnum):
     """How much is said on stderr; results go to stdout whatever it is."""
 
     QUIET = 0
@@ -53,29 +53,29 @@ WHOLE: Final = "every file is as it was, or whole; run the same command again"
 NOTHING: Final = "nothing was written; run the same command again"
 """What is safe when a command that writes nothing is stopped."""
 
-_LOUDNESS: Final = ContextVar("loudness", default=Loudness.NORMAL)
-_LEVELS: Final = {Loudness.QUIET: logging.ERROR, Loudness.NORMAL: logging.WARNING, Loudness.VERBOSE: logging.INFO}
+_VERBOSITY: Final = ContextVar("verbosity", default=Verbosity.NORMAL)
+_LEVELS: Final = {Verbosity.QUIET: logging.ERROR, Verbosity.NORMAL: logging.WARNING, Verbosity.VERBOSE: logging.INFO}
 
 
-def loudness() -> Loudness:
+def verbosity() -> Verbosity:
     """How loudly the command that is running speaks."""
-    return _LOUDNESS.get()
+    return _VERBOSITY.get()
 
 
-def _loud(level: Loudness) -> Callable[[typer.Context, bool], None]:
-    """What an option that sets the loudness does."""
+def _loud(level: Verbosity) -> Callable[[typer.Context, bool], None]:
+    """What an option that sets the verbosity does."""
 
     def speak(ctx: typer.Context, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:  # what is only read, as to complete a word, is not run
-            _LOUDNESS.set(level)
+            _VERBOSITY.set(level)
             logging.getLogger("assaymark").setLevel(_LEVELS[level])
 
     return speak
 
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_loud(Loudness.QUIET), expose_value=False,
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_loud(Verbosity.QUIET), expose_value=False,
                                      help="Print only errors and the result.")]  # fmt: skip
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_loud(Loudness.VERBOSE), expose_value=False,
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_loud(Verbosity.VERBOSE), expose_value=False,
                                        help="Log every stage, retry and file.")]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def voice_options() -> tuple[Parameter, ...]:
 
 
 @contextmanager
-def speaking() -> Iterator[None]:
+def logging_session() -> Iterator[None]:
     """Let one command speak, at first as loudly as usual: what the program notes goes to stderr, and SIGTERM stops it.
 
     SIGTERM is to a command what Ctrl-C is, so that both end in the same order.
@@ -101,12 +101,12 @@ def speaking() -> Iterator[None]:
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    found = _LOUDNESS.set(Loudness.NORMAL)
-    handler = _Teller(time.monotonic())
+    found = _VERBOSITY.set(Verbosity.NORMAL)
+    handler = _StderrHandler(time.monotonic())
     logger = logging.getLogger("assaymark")
     logger.addHandler(handler)
     before = logger.level
-    logger.setLevel(_LEVELS[Loudness.NORMAL])
+    logger.setLevel(_LEVELS[Verbosity.NORMAL])
     main = threading.current_thread() is threading.main_thread()
     kept = signal.getsignal(signal.SIGTERM)
     if main and kept is not signal.SIG_IGN:
@@ -118,10 +118,10 @@ def speaking() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL if kept is None else kept)
         logger.removeHandler(handler)
         logger.setLevel(before)
-        _LOUDNESS.reset(found)
+        _VERBOSITY.reset(found)
 
 
-class _Teller(logging.Handler):
+class _StderrHandler(logging.Handler):
     """Writes what the program notes to stderr: stages with the seconds since the command began."""
 
     def __init__(self, began: float) -> None:
@@ -131,10 +131,10 @@ class _Teller(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         stage = record.levelno < logging.WARNING
         head = f"[{time.monotonic() - self._began:7.1f} s]" if stage else "assaymark:"
-        tell(f"{head} {record.getMessage()}")
+        print_error(f"{head} {record.getMessage()}")
 
 
-def tell(line: str) -> None:
+def print_error(line: str) -> None:
     """One line on stderr; what could steer a terminal is shown as text."""
     typer.echo(visible(line), err=True)
 
@@ -156,7 +156,7 @@ def progress(kept: str = KEPT) -> Iterator[Progress]:
     """How far the work in the block is, on stderr. When it is stopped, ``kept`` says what is safe."""
     from assaymark.workflow.progress import bars
 
-    with bars(console(stderr=True), quiet=loudness() is Loudness.QUIET) as shown:
+    with bars(console(stderr=True), quiet=verbosity() is Verbosity.QUIET) as shown:
         try:
             yield shown
         except BaseException as exc:
@@ -174,7 +174,7 @@ def was_interrupt(error: BaseException | None) -> bool:
     return False
 
 
-GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "--address": ("--host", "--ray"), "--api-base": ("--base-url",), "--bind": ("--host",), "--browser": ("--open",),
     "--cost-limit": ("--budget",), "--database": ("--ledger",), "--date": ("--day", "--at"), "--db": ("--ledger",),
     "--dir": ("--out",), "--endpoint": ("--base-url",), "--estimate": ("--dry-run",), "--file": ("--from",),
@@ -216,10 +216,10 @@ class Verb(_WithVoice, TyperCommand):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Read the words behind the command, guessed names included."""
-        return super().parse_args(ctx, list(understood(args, self.get_params(ctx))))
+        return super().parse_args(ctx, list(resolve_aliases(args, self.get_params(ctx))))
 
 
-class Verbs(_WithVoice, TyperGroup):
+class CommandGroup(_WithVoice, TyperGroup):
     """A group of commands, which says what it has when it is given nothing."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -238,10 +238,10 @@ def show_examples(formatter: HelpFormatter, lines: Sequence[str]) -> None:
                 formatter.write_text(line)
 
 
-def understood(args: Sequence[str], params: Sequence[Parameter]) -> Iterator[str]:
+def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterator[str]:
     """The words of a command line with guessed names replaced by the real ones.
 
-    A name is guessed right when it differs from an option's by ``_`` for ``-``, or by an ``s``, or is in `GUESSES`. A
+    A name is guessed right when it differs from an option's by ``_`` for ``-``, or by an ``s``, or is in `ALIASES`. A
     command's only argument may be given by its name too.
     """
     options: dict[str, Any] = {}
@@ -264,7 +264,7 @@ def understood(args: Sequence[str], params: Sequence[Parameter]) -> Iterator[str
         found: str | None = name
         if name not in options and name.startswith("--"):
             plain = name.replace("_", "-")
-            tried = (plain, plain + "s", plain.removesuffix("s"), *GUESSES.get(plain, ()))
+            tried = (plain, plain + "s", plain.removesuffix("s"), *ALIASES.get(plain, ()))
             found = next((one for one in tried if one in options), None)
         if found is None and name in named:
             yield from (value,) if equals else ()
@@ -325,7 +325,7 @@ class Tools:
 
     models: Callable[[], Mapping[str, Model]]
     progress: Callable[..., AbstractContextManager[Progress]]
-    say_all: Callable[[Iterable[str]], None]
+    print_lines: Callable[[Iterable[str]], None]
     show: Callable[[RenderableType], None]
 
 
@@ -341,7 +341,7 @@ def say(tools: Tools, as_json: bool, value: object, lines: Iterable[str]) -> Non
     if as_json:
         say_json(value)
     else:
-        tools.say_all(lines)
+        tools.print_lines(lines)
 
 
 def say_json(value: object) -> None:

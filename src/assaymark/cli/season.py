@@ -14,12 +14,12 @@ from assaymark.cli.options import (
     WHOLE,
     AsJson,
     Budget,
+    CommandGroup,
     DryRun,
     Ledger,
     PriceFile,
     StrictAgents,
     Tools,
-    Verbs,
     examples,
     option,
     say,
@@ -56,7 +56,8 @@ Day = Annotated[str | None, option("Last day to run, such as 2024-03-01.", "DAY"
 
 
 app = typer.Typer(
-    help="Run seasons: agents trade one universe day by day, in replay or live.", cls=Verbs, rich_markup_mode=None,
+    help="Run seasons: agents trade one universe day by day, in replay or live.", cls=CommandGroup,
+    rich_markup_mode=None,
     epilog=examples(
         "assaymark season init season.toml --out seasons/spring",
         "assaymark season run seasons/spring",

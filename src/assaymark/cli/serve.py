@@ -40,7 +40,7 @@ def serve(
         names = ["localhost" if host in EVERY else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = ["others on the network are refused: say with --allow-host NAME how they call this machine"]
-        tools.say_all(
+        tools.print_lines(
             [
                 f"{folder} at {', '.join([address, *others])}",
                 *(hint if host in EVERY and not allow else ()),
@@ -52,4 +52,4 @@ def serve(
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            tools.say_all(["stopped"])
+            tools.print_lines(["stopped"])

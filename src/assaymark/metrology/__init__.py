@@ -13,33 +13,71 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.metrology.analysis import analyse, analyse_sums
-    from assaymark.metrology.bootstrap import Interval, bootstrap_kappa, jackknife_kappa, wilson
+    from assaymark.metrology.bootstrap import (
+        Interval,
+        all_resamples,
+        block_length,
+        bootstrap_kappa,
+        daily_excess,
+        intraclass,
+        jackknife_kappa,
+        percentile_ends,
+        sharpe_ratios,
+        wilson,
+    )
     from assaymark.metrology.columns import (
+        Columns,
         measurements_from_arrow,
         measurements_to_arrow,
         read_scores,
+        score_table_of,
         table_from_arrow,
     )
-    from assaymark.metrology.comparisons import PanelScores, cluster_differences, panel_scores
-    from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, holm, sign_flip
+    from assaymark.metrology.comparisons import Comparisons, PanelScores, cluster_differences, panel_scores
+    from assaymark.metrology.contrasts import (
+        Contrast,
+        bootstrap_contrast,
+        bootstrap_tests,
+        cluster_t,
+        flip_tests,
+        holm,
+        holm_rows,
+        sign_flip,
+        t_test,
+    )
     from assaymark.metrology.controls import (
         Cell,
         CellAgreement,
         CellShift,
         cell_agreement,
+        cell_b_outcome,
         cell_equivalent,
         cell_measurements,
+        kappa_of_records,
     )
     from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
     from assaymark.metrology.design import (
         Components,
         Preflight,
         Reach,
+        detectable_levels,
+        dimensions_claimed,
+        drawn_truth,
+        fitted_truth,
+        joined,
         minimum_detectable_effect,
         preflight,
         variance_components,
+        with_judge,
+        with_trials,
     )
-    from assaymark.metrology.estimates import Estimate
+    from assaymark.metrology.estimates import (
+        Estimate,
+        cluster_mean,
+        jackknife_estimate,
+        neighbour_blocks,
+        student_estimate,
+    )
     from assaymark.metrology.human_anchor import (
         AnchorContrast,
         JudgeAgainstHumans,
@@ -50,7 +88,9 @@ if TYPE_CHECKING:
         judge_against_humans,
     )
     from assaymark.metrology.kappa import (
+        average_ranks,
         averaging,
+        contingency,
         fleiss_kappa,
         gated,
         kappa_of_table,
@@ -59,37 +99,57 @@ if TYPE_CHECKING:
         mean_pairwise_kappa,
         repetition_stability,
         round_half_up,
+        spearman,
+        spearman_columns,
         weighted_kappa,
     )
     from assaymark.metrology.length import (
         LengthAdjusted,
         LengthRecused,
         headline_p,
+        judge_slopes,
         length_adjusted,
         length_matched_contrasts,
         length_p,
         length_recused,
         length_rule,
+        season_verbosity,
         style_measurements,
+    )
+    from assaymark.metrology.measure_orders import (
+        ScoredItems,
+        board_measurements,
+        level_measurements,
+        order_measurements,
+        rank_agreement,
     )
     from assaymark.metrology.measure_panel import (
         Conduct,
+        categories_of,
         conduct_measurements,
         flagged_measurements,
         missing_measurements,
     )
+    from assaymark.metrology.measure_people import Labels
     from assaymark.metrology.moderated import (
         ModeratedContrasts,
         SerialContrast,
         autocorrelations,
+        effective_size,
+        effective_t,
         minimum_detectable_gap,
         moderated_contrasts,
+        noncentral_tail,
+        pair_differences,
+        pairs_of,
         serial_contrasts,
         table_contrasts,
         trigamma_inverse,
     )
     from assaymark.metrology.orders import (
         OrderAnalysis,
+        OrderPlan,
+        OrderTests,
         PairTest,
         PublishedOrders,
         ScaleInfo,
@@ -105,11 +165,14 @@ if TYPE_CHECKING:
     )
     from assaymark.metrology.panel import AgentEffects, agent_effects
     from assaymark.metrology.probes import (
+        ORACLE_DIMENSION,
         ProbePlan,
         anchor_measurements,
+        cluster_gap,
         contamination_measurements,
         contested,
         effective_judges,
+        error_correlation,
         known_measurements,
         oracle_measurements,
         probe_measurements,
@@ -145,32 +208,41 @@ if TYPE_CHECKING:
         specific_contrast,
     )
     from assaymark.metrology.scores import Calls, Grades, ScoreTable, score_table
-    from assaymark.metrology.simulation import Truth, simulate_scores
-    from assaymark.metrology.streaming import score_sums
-    from assaymark.metrology.sums import ScoreSums
+    from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+    from assaymark.metrology.streaming import misfits, partition_sums, read_partition, score_sums, sums_of
+    from assaymark.metrology.sums import NotStreamableError, ScoreSums, total, whole_weights
 
 __all__ = [
-    "AgentEffects", "AlphaReport", "AnchorContrast", "Calls", "Cell", "CellAgreement", "CellShift", "Components",
-    "Conduct", "Contrast", "DStudy", "Decomposition", "Discriminant", "DistinctDimension", "Estimate", "Grades", "Icc",
-    "Interval", "JudgeAgainstHumans", "LengthAdjusted", "LengthRecused", "ModeratedContrasts", "OrderAnalysis",
-    "OwnFamily", "PairTest", "PanelScores", "Preflight", "ProbePlan", "PublishedOrders", "RandomJudges", "Reach",
-    "RecusalContrast", "RecusalTest", "ScaleInfo", "ScoreSums", "ScoreTable", "SelfPreference", "SerialContrast",
-    "Threshold", "Truth", "agent_effects", "alpha_report", "analyse", "analyse_sums", "anchor_contrast",
-    "anchor_measurements", "anchor_needed", "anchor_response", "anchor_status", "attainable_equalities",
-    "autocorrelations", "averaging", "bootstrap_contrast", "bootstrap_kappa", "cell_agreement", "cell_equivalent",
-    "cell_measurements", "cluster_differences", "cluster_t", "conduct_measurements", "contamination_measurements",
-    "contested", "d_prime", "decompose", "detection_threshold", "discriminant", "dstudy", "dstudy_variance",
-    "effective_judges", "equivalence_p", "flagged_measurements", "fleiss_kappa", "gated", "generalizability",
-    "headline_p", "holm", "icc", "jackknife_kappa", "judge_against_humans", "judge_agent_variance", "kappa_of_table",
+    "ORACLE_DIMENSION", "AgentEffects", "AlphaReport", "AnchorContrast", "Calls", "Cell", "CellAgreement", "CellShift",
+    "Columns", "Comparisons", "Components", "Composer", "Conduct", "Contrast", "DStudy", "Decomposition",
+    "Discriminant", "DistinctDimension", "Estimate", "Grades", "Icc", "Interval", "JudgeAgainstHumans", "Labels",
+    "LengthAdjusted", "LengthRecused", "ModeratedContrasts", "NotStreamableError", "OrderAnalysis", "OrderPlan",
+    "OrderTests", "OwnFamily", "PairTest", "PanelScores", "Panelist", "Preflight", "ProbePlan", "PublishedOrders",
+    "RandomJudges", "Reach", "RecusalContrast", "RecusalTest", "ScaleInfo", "ScoreSums", "ScoreTable", "ScoredItems",
+    "SelfPreference", "SerialContrast", "Spread", "Threshold", "Truth", "agent_effects", "all_resamples",
+    "alpha_report", "analyse", "analyse_sums", "anchor_contrast", "anchor_measurements", "anchor_needed",
+    "anchor_response", "anchor_status", "attainable_equalities", "autocorrelations", "average_ranks", "averaging",
+    "block_length", "board_measurements", "bootstrap_contrast", "bootstrap_kappa", "bootstrap_tests", "categories_of",
+    "cell_agreement", "cell_b_outcome", "cell_equivalent", "cell_measurements", "cluster_differences", "cluster_gap",
+    "cluster_mean", "cluster_t", "conduct_measurements", "contamination_measurements", "contested", "contingency",
+    "d_prime", "daily_excess", "decompose", "detectable_levels", "detection_threshold", "dimensions_claimed",
+    "discriminant", "drawn_truth", "dstudy", "dstudy_variance", "effective_judges", "effective_size", "effective_t",
+    "equivalence_p", "error_correlation", "fitted_truth", "flagged_measurements", "fleiss_kappa", "flip_tests", "gated",
+    "generalizability", "headline_p", "holm", "holm_rows", "icc", "intraclass", "jackknife_estimate", "jackknife_kappa",
+    "joined", "judge_against_humans", "judge_agent_variance", "judge_slopes", "kappa_of_records", "kappa_of_table",
     "known_measurements", "krippendorff_alpha", "leave_one_family_out", "length_adjusted", "length_matched_contrasts",
-    "length_p", "length_recused", "length_rule", "mean_correlation", "mean_pairwise_kappa", "measurements_from_arrow",
-    "measurements_to_arrow", "minimum_detectable_effect", "minimum_detectable_gap", "missing_measurements",
-    "moderated_contrasts", "multitrait_multimethod", "oracle_measurements", "order_analysis", "own_family",
-    "panel_scores", "preflight", "probe_measurements", "publish_orders", "random_judges", "rank_intervals",
-    "read_scores", "recusal_contrast", "recusal_p", "repetition_stability", "round_half_up", "score_sums",
-    "score_table", "self_preference", "serial_contrasts", "shaffer", "shaffer_pooled", "sign_flip", "simulate_scores",
-    "specific_contrast", "stability_state", "stratified", "style_measurements", "table_contrasts", "table_from_arrow",
-    "tiers", "trigamma_inverse", "variance_components", "weighted_kappa", "wilson",
+    "length_p", "length_recused", "length_rule", "level_measurements", "mean_correlation", "mean_pairwise_kappa",
+    "measurements_from_arrow", "measurements_to_arrow", "minimum_detectable_effect", "minimum_detectable_gap",
+    "misfits", "missing_measurements", "moderated_contrasts", "multitrait_multimethod", "neighbour_blocks",
+    "noncentral_tail", "oracle_measurements", "order_analysis", "order_measurements", "own_family", "pair_differences",
+    "pairs_of", "panel_scores", "partition_sums", "percentile_ends", "preflight", "probe_measurements",
+    "publish_orders", "random_judges", "rank_agreement", "rank_intervals", "read_partition", "read_scores",
+    "recusal_contrast", "recusal_p", "repetition_stability", "round_half_up", "score_sums", "score_table",
+    "score_table_of", "season_verbosity", "self_preference", "serial_contrasts", "shaffer", "shaffer_pooled",
+    "sharpe_ratios", "sign_flip", "simulate_scores", "spearman", "spearman_columns", "specific_contrast",
+    "stability_state", "stratified", "student_estimate", "style_measurements", "sums_of", "t_test", "table_contrasts",
+    "table_from_arrow", "tiers", "total", "trigamma_inverse", "variance_components", "weighted_kappa", "whole_weights",
+    "wilson", "with_judge", "with_trials",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

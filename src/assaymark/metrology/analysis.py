@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import cast
 
@@ -36,7 +36,6 @@ from assaymark.metrology.panel import (
     Levels,
     Meeting,
     Panel,
-    Parts,
     level_measurements,
     pair_tests,
     panel_of,
@@ -79,7 +78,22 @@ def analyse(
     levels = panel.design.levels_with_ends(panel.level)
     whole = panel
     if comparisons.missing and study.rubric.coefficient == "alpha":
-        levels, design = _levels_of_all(comparisons, panel, levels)
+        places = {
+            0: list(range(len(comparisons.judges))),
+            **{panel.drops[one]: kept for one, kept in comparisons.drops.items()},
+        }
+        made, first = tuple(part.copy() for part in levels), panel.design
+        for place, judges in places.items():
+            scores, part = comparisons.fitted(judges)
+            row, agent = np.nonzero(~np.isnan(scores[..., 0]))
+            _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
+            own = Design.of(
+                scores[row, agent], agent, cycle.ravel(), comparisons.cluster[row[at]], len(comparisons.agents)
+            )
+            first = first if place else own
+            for into, values in zip(made, own.levels_with_ends(panel.level), strict=True):
+                into[:, panel.block(place)] = values
+        levels, design = (made[0], made[1], made[2]), first
         whole = replace(panel, design=design)
     found += level_measurements(whole, levels)
     note("contrasts")
@@ -87,29 +101,11 @@ def analyse(
     if people is not None:
         rules, contrasts = study.inference, [one for one in found if one.name == "contrast"]
         found += people_measurements(
-            comparisons, people, contrasts, panel.measure, weights=panel.table.weights, scale=study.scale,
-            pass_mark=study.human.passed_from(*study.scale), coefficient=study.rubric.coefficient, alpha=rules.alpha,
-            level=panel.level, unit=OrderPlan.of(study).unit, power=rules.mde_power,
+            comparisons, people, contrasts, panel.measure, panel.table.weights, study.scale,
+            study.human.passed_from(*study.scale), study.rubric.coefficient, rules.alpha, panel.level,
+            OrderPlan.of(study).unit, power=rules.mde_power,
         )  # fmt: skip
     return tuple(found)
-
-
-def _levels_of_all(found: Comparisons, panel: Panel, levels: Levels) -> tuple[Levels, Design]:
-    """Levels of the panel, and of it without each family, over all records and not only those that every judge scored.
-
-    Judges' severity is taken out first, within the parts that they link; each judge alone keeps its levels.
-    """
-    places = {0: list(range(len(found.judges))), **{panel.drops[one]: kept for one, kept in found.drops.items()}}
-    made, first = tuple(part.copy() for part in levels), panel.design
-    for place, judges in places.items():
-        scores, part = found.fitted(judges)
-        row, agent = np.nonzero(~np.isnan(scores[..., 0]))
-        _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
-        design = Design.of(scores[row, agent], agent, cycle.ravel(), found.cluster[row[at]], len(found.agents))
-        first = first if place else design
-        for into, values in zip(made, design.levels_with_ends(panel.level), strict=True):
-            into[:, panel.block(place)] = values
-    return (made[0], made[1], made[2]), first
 
 
 def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -220,8 +216,8 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
         return float(np.clip(np.mean(found), -1, 1))
 
     yield from agreement(
-        panel, rng, size=lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted=counted,
-        fleiss=fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
+        panel, rng, lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted,
+        fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
     )  # fmt: skip
 
 
@@ -247,13 +243,13 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         meetings.append(Meeting(a, b, clusters, found, cycles))
     totals = np.zeros((len(sums.agents), max(1, present.size), columns.shape[2]))
     np.add.at(totals.transpose(1, 0, 2), place, columns)
-    design = PooledDesign(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
+    design = Design(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
                           sums.cycles.astype(np.float64))  # fmt: skip
     usable = zip(layout.judges, sums.calls.tolist(), strict=True)
     calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
     # The names and counts of the table. The number of trajectories is all that is asked of them.
     table = ScoreTable(
-        trajectories=cast("tuple[str, ...]", range(sums.n)), agents=sums.agents, agent=none, cycles=(), cycle=none,
+        cast("tuple[str, ...]", range(sums.n)), sums.agents, agent=none, cycles=(), cycle=none,
         clusters=tuple(sums.clusters[k] for k in present), cluster=none, formats=sums.formats, format=none,
         judges=layout.judges, families=layout.families, dimensions=layout.dimensions, weights=layout.share,
         scores=np.empty((0, judges, len(layout.dimensions))), replicates={}, calls=calls, lengths=None, left_out=(),
@@ -265,26 +261,3 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         {family: k for k, family in enumerate(kept, start=1 + judges)}, np.empty((0, columns.shape[2])), design,
         tuple(meetings),
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PooledDesign(Design):
-    """A `Design` in which one column stands for all cycles with one line-up in one cluster, ``cycles`` [R] of them.
-
-    Normal equations add up over cycles, so they are the same; only means over cycles have to count each of them.
-    """
-
-    cycles: Floats
-
-    def parts(self, columns: slice = slice(None)) -> Parts:
-        """What each cluster adds to the normal equations, and its means over single cycles."""
-        # The sums of a column are those of its cycles, so each cycle has one part in ``cycles`` of them.
-        parts = Design.parts(self, columns)
-        size = np.maximum(self.counts.sum(axis=0), 1)
-        share = self.counts / size * self.cycles
-        means, seats = np.zeros_like(parts.cycle_means), np.zeros_like(parts.seats)
-        for g in range(self.clusters):
-            own = self.cluster == g
-            means[g] = share[:, own] @ (self.cycle_sums[own, columns] / size[own, None])
-            seats[g] = share[:, own].sum(axis=1)
-        return replace(parts, cycle_means=means, seats=seats)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
@@ -83,7 +84,7 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float
         checks.fail("wilson", "successes", f"must not exceed n = {total} (got {hits})")
     if total == 0:
         raise NotMeasurableError("a share of no items is undefined (n = 0)")
-    return wilson_ends(hits / total, total, level=level)
+    return wilson_ends(hits / total, total, level)
 
 
 # The cluster bootstrap as re-weighting: resampling clusters only changes how often each one's sums are counted.
@@ -100,7 +101,7 @@ longer than the product takes."""
 
 _CHUNK = 1 << 21  # draws held in memory at a time
 _ORIGIN = 3  # the middle of the usual scale
-_FLAT = 1e-12  # a standard error up to here is float noise of kappas that are the same without any of the clusters
+_FLAT = 1e-12  # a standard error, or a relative spread of returns, up to here is float noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ def bootstrap_kappa(
     checks.whole("bootstrap_kappa", "resamples", resamples, least=1)
     sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
     sums.require_defined()
-    return _raised(sums.bootstrap(level=level, resamples=resamples, rng=rng)[0])
+    return _raised(sums.bootstrap(level, resamples, rng)[0])
 
 
 def jackknife_kappa(
@@ -225,7 +226,7 @@ def jackknife_kappa(
     checks.probability("jackknife_kappa", "level", level)
     sums = KappaSums.of(table[:, :, None], codes, int(codes.max()) + 1, judge_pairs(table.shape[1]))
     sums.require_defined()
-    return _raised(sums.jackknife(level=level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
+    return _raised(sums.jackknife(level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
 
 
 def intraclass(
@@ -338,7 +339,7 @@ class KappaSums:
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
 
-    def bootstrap(self, *, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
+    def bootstrap(self, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
         """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
         flat = self.columns.reshape(-1, self.clusters)
@@ -363,7 +364,7 @@ class KappaSums:
             for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
         ]
 
-    def jackknife(self, *, level: float, blocks: Ints | None = None) -> list[Interval | str]:
+    def jackknife(self, level: float, blocks: Ints | None = None) -> list[Interval | str]:
         """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
         parts = self.columns
         if blocks is not None:
@@ -431,14 +432,13 @@ def _tally(draws: Ints, clusters: int) -> Counts:
 
 RESAMPLES = 2000
 
-_BLOCK_BOOTSTRAP_FLAT = 1e-12  # relative spread of returns below which they are one number and rounding
 _SIGNIFICANT = 2.0  # autocorrelations below this many sqrt(log10(n)/n) count as none (Politis and White, section 3.2)
 _AT_ONCE = 8_000_000  # cells of the table of counts made at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """A Sharpe ratio, or a difference of two, with its interval over resampled histories.
+class OverTime:
+    """A Sharpe ratio, a difference of two, or a mean daily difference, with its interval over resampled histories.
 
     ``p`` is two-sided, for the value 0. ``block`` is the mean length of a block in days.
     """
@@ -450,6 +450,29 @@ class Ratio:
     n: int
     block: float
     method: str
+
+
+def daily_excess(
+    returns: ArrayLike, baseline: ArrayLike, *, rng: np.random.Generator, level: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> OverTime:  # fmt: skip
+    """The mean daily difference of two return series, by the stationary block bootstrap."""
+    source = "daily_excess"
+    own, other = checks.finite(source, "returns", returns), checks.finite(source, "baseline", baseline)
+    if own.size != other.size:
+        checks.fail(source, "baseline", f"must have one return for each of the {own.size} days (got {other.size})")
+    checks.probability(source, "level", level)
+    difference, n = own - other, own.size
+    block = block_length(difference)
+    drawn = np.concatenate([counts @ difference / n for counts in day_counts(n, block, resamples, rng)])
+    # Resampled means vary about the sample with n in the denominator, as a variance with ddof 0 does.
+    error = float(drawn.std()) * math.sqrt(n / (n - 1))
+    freedom = max(1.0, n / block - 1)
+    mean = float(difference.mean())
+    half = t_quantile(0.5 + level / 2, freedom) * error
+    p = float(2 * special.stdtr(freedom, -abs(mean) / error))
+    method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, t({freedom:.3g})"
+    return OverTime(mean, mean - half, mean + half, p, n, block, method)
 
 
 def block_length(values: ArrayLike) -> float:
@@ -476,67 +499,55 @@ def block_length(values: ArrayLike) -> float:
 def sharpe_ratios(
     returns: ArrayLike, pairs: Sequence[tuple[int, int]] = (), *, rng: np.random.Generator, rf: float = 0.04,
     periods: int = 252, level: float = 0.95, resamples: int = RESAMPLES, block: float | None = None,
-) -> tuple[tuple[Ratio, ...], tuple[Ratio, ...]]:  # fmt: skip
+) -> tuple[tuple[OverTime, ...], tuple[OverTime, ...]]:  # fmt: skip
     """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap."""
     probability("sharpe_ratios", "level", level)
     series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))
-    k = len(series)
+    k, n = series.shape
     wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
     if wrong:
         raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])
-    n = series.shape[1]
-    length = block if block is not None else _longest(series, pairs)
-    observed = _sharpe(series.mean(axis=1), np.square(series).mean(axis=1), n, rf, periods)
-    drawn = np.concatenate(
-        [
-            _sharpe(counts @ series.T / n, counts @ np.square(series).T / n, n, rf, periods)
-            for counts in day_counts(n, length, resamples, rng)
-        ]
-    )
-    method = f"stationary block bootstrap, mean block {length:.3g} days, {resamples} resamples, symmetric"
+    if block is None:  # the longest that any history, or any difference that varies, asks for
+        compared = [series[i] - series[j] for i, j in pairs]
+        varying = [one for one in compared if one.std() > _FLAT * (1.0 + np.abs(one).max())]
+        block = max(block_length(one) for one in [*series, *varying])
 
-    def ratio(value: float, found: Floats) -> Ratio:
+    def sharpe(mean: Floats, square: Floats) -> Floats:
+        """Sharpe ratios from means and mean squares, with the sample variance (ddof 1)."""
+        variance = np.maximum(square - np.square(mean), 0.0) * n / (n - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((mean * periods - rf) / np.sqrt(variance * periods))
+
+    observed = sharpe(series.mean(axis=1), np.square(series).mean(axis=1))
+    counted = day_counts(n, block, resamples, rng)
+    drawn = np.concatenate([sharpe(one @ series.T / n, one @ np.square(series).T / n) for one in counted])
+    method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, symmetric"
+
+    def ratio(value: float, found: Floats) -> OverTime:
         # A resample of one day again and again has no ratio: it strays without bound.
         strayed = np.where(np.isfinite(found), np.abs(found - value), np.inf)
         half = float(np.sort(strayed)[min(resamples - 1, math.ceil(level * resamples) - 1)])
         p = (1 + int((strayed >= abs(value)).sum())) / (1 + resamples)
-        return Ratio(value, value - half, value + half, p, n, length, method)
+        return OverTime(value, value - half, value + half, p, n, block, method)
 
     singles = tuple(ratio(float(observed[i]), drawn[:, i]) for i in range(len(series)))
     differences = tuple(ratio(float(observed[i] - observed[j]), drawn[:, i] - drawn[:, j]) for i, j in pairs)
     return singles, differences
 
 
-def _longest(series: Floats, pairs: Sequence[tuple[int, int]]) -> float:
-    """The longest block that any history, or any difference that varies, asks for."""
-    compared = [series[i] - series[j] for i, j in pairs]
-    varying = [one for one in compared if one.std() > _BLOCK_BOOTSTRAP_FLAT * (1.0 + np.abs(one).max())]
-    return max(block_length(one) for one in [*series, *varying])
-
-
-def _sharpe(mean: Floats, square: Floats, n: int, rf: float, periods: int) -> Floats:
-    """Sharpe ratios from means and mean squares, with the sample variance (ddof 1)."""
-    variance = np.maximum(square - np.square(mean), 0.0) * n / (n - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = (mean * periods - rf) / np.sqrt(variance * periods)
-    return found
-
-
-def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> Sequence[Floats]:
+def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> list[Floats]:
     """How often each day stands in each resample, in tables of shape (some, n): means and ratios need no more."""
-    size = max(1, _AT_ONCE // n)
-    return [_drawn(n, length, min(size, resamples - start), rng) for start in range(0, resamples, size)]
-
-
-def _drawn(n: int, length: float, resamples: int, rng: np.random.Generator) -> Floats:
-    begins = rng.random((resamples, n)) < 1.0 / length
-    begins[:, 0] = True
-    place = np.arange(n)
-    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
-    start = np.take_along_axis(rng.integers(0, n, (resamples, n)), first, axis=1)
-    days = (start + place - first) % n  # the last day is followed by the first
-    flat = (np.arange(resamples)[:, None] * n + days).ravel()
-    return np.bincount(flat, minlength=resamples * n).reshape(resamples, n).astype(float)
+    found, size, place = [], max(1, _AT_ONCE // n), np.arange(n)
+    for start in range(0, resamples, size):
+        rows = min(size, resamples - start)
+        begins = rng.random((rows, n)) < 1.0 / length
+        begins[:, 0] = True
+        first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+        begin = np.take_along_axis(rng.integers(0, n, (rows, n)), first, axis=1)
+        days = (begin + place - first) % n  # the last day is followed by the first
+        flat = (np.arange(rows)[:, None] * n + days).ravel()
+        found.append(np.bincount(flat, minlength=rows * n).reshape(rows, n).astype(float))
+    return found
 
 
 def _series(source: str, values: Floats) -> Floats:
@@ -548,6 +559,6 @@ def _series(source: str, values: Floats) -> Floats:
     if values.shape[1] < 10:
         raise NotMeasurableError(f"{source}: a resampled history needs 10 days or more (got {values.shape[1]})")
     spread = values.std(axis=1)
-    for row in np.flatnonzero(spread <= _BLOCK_BOOTSTRAP_FLAT * (1.0 + np.abs(values).max(axis=1))):
+    for row in np.flatnonzero(spread <= _FLAT * (1.0 + np.abs(values).max(axis=1))):
         raise NotMeasurableError(f"{source}: history {row} does not vary")
     return values

@@ -27,7 +27,22 @@ def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim:
     # The reductions are the whole cost of a kappa of a thousand items, so nothing else runs when they are satisfied.
     x = values if isinstance(values, np.ndarray) else array(source, name, values)
     if x.dtype.kind not in "iu":
-        x = _whole(source, name, x)
+        # Floats that are whole numbers, as integers.
+        if x.dtype.kind != "f":
+            fail(source, name, f"must be whole-number ratings (got {_kind_of(x)})")
+        if not np.isfinite(x).all():
+            broken = ~np.isfinite(x)
+            fail(
+                source,
+                name,
+                f"{int(broken.sum())} rating(s) are not finite (first at index {_first(broken)}); leave them out",
+            )
+        broken = x != np.floor(x)
+        if broken.any():
+            seen = float(x[broken][0])
+            fail(source, name, f"ratings must be whole (first that is not: {seen!r}); use round_half_up, then clip")
+        # Beyond this, the conversion below would wrap around into the scale.
+        x = np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
     if x.ndim != ndim or not x.size:
         _refuse_shape(source, name, x, ndim)
     if np.minimum.reduce(x, axis=None) < 1 or np.maximum.reduce(x, axis=None) > categories:
@@ -83,27 +98,21 @@ def whole(source: str, name: str, value: float, *, least: int) -> int:
     return int(value)
 
 
+def two_agents(source: str, a: int, b: int, agents: int) -> None:
+    """Two different agents that exist."""
+    for name, agent in (("a", a), ("b", b)):
+        if whole(source, name, agent, least=0) >= agents:
+            fail(source, name, f"must be one of the agents 0..{agents - 1} (got {agent})")
+    if a == b:
+        fail(source, "b", f"must be another agent than a (got {b} twice)")
+
+
 def array(source: str, name: str, values: Any) -> NDArray[Any]:
     """``values`` as an array, refusing rows of unequal length."""
     try:
         return np.asarray(values)
     except ValueError:
         fail(source, name, "rows have unequal lengths; give a rectangular array")
-
-
-def _whole(source: str, name: str, x: NDArray[Any]) -> NDArray[Any]:
-    """Floats that are whole numbers, as integers."""
-    if x.dtype.kind != "f":
-        fail(source, name, f"must be whole-number ratings (got {_kind_of(x)})")
-    if not np.isfinite(x).all():
-        bad = ~np.isfinite(x)
-        fail(source, name, f"{int(bad.sum())} rating(s) are not finite (first at index {_first(bad)}); leave them out")
-    broken = x != np.floor(x)
-    if broken.any():
-        seen = float(x[broken][0])
-        fail(source, name, f"ratings must be whole (first that is not: {seen!r}); use round_half_up, then clip")
-    # Beyond this, the conversion below would wrap around into the scale.
-    return np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
 
 
 def _refuse_shape(source: str, name: str, x: NDArray[Any], ndim: int) -> NoReturn:

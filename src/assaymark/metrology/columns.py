@@ -58,8 +58,10 @@ class _Findings:
         places = np.flatnonzero(bad)
         self.more += max(0, places.size - LISTED)
         for row in places[:LISTED].tolist():
-            value = "" if seen is None else f" (got {_shown(seen[row])})"
-            self.add(f"row {row + 1}, {column}", what + value)
+            value = seen[row] if seen is not None else None
+            value = value.as_py() if isinstance(value, pa.Scalar) else value
+            shown = "nothing" if value is None else f"{value!r:.60}"
+            self.add(f"row {row + 1}, {column}", what if seen is None else f"{what} (got {shown})")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +89,13 @@ class Columns:
         if not table.num_rows:
             header.append(Problem("", "no rows"))
         found = _Findings(list(header))
-        scores = [_scores(table, name, found, scale) for name in chosen]
+        scores = []
+        for name in chosen:
+            values, _ = _numbers(table, name, found, missing="scores")
+            off = (values < scale[0]) | (values > scale[1])
+            if off.any():
+                found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
+            scores.append(values)
         if header:
             raise InputError(source, found.problems, more=found.more)
         present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
@@ -272,7 +280,12 @@ def named_dimensions(
     if wanted is None:
         wanted = numeric or [name for name in unknown if name in SCORE_NAMES]
         if numeric and (len(numeric) > 1 or numeric[0] not in SCORE_NAMES):
-            return (), [*problems, _unnamed(columns, numeric)]
+            # Numeric columns, of which only a person knows whether they are scores.
+            places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
+            more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
+            flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
+            said = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
+            return (), [*problems, Problem("dimensions", f"{said} (got {', '.join(places)}{more})")]
     if not wanted:
         problems.append(Problem("", "no dimension: beside the documented columns at least one with scores is needed"))
     chosen = []
@@ -289,15 +302,6 @@ def named_dimensions(
         elif name not in twice:
             chosen.append(name)
     return tuple(chosen), problems
-
-
-def _unnamed(columns: Sequence[str], numeric: Sequence[str]) -> Problem:
-    """Numeric columns, of which only a person knows whether they are scores."""
-    places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
-    more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
-    flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
-    what = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
-    return Problem("dimensions", f"{what} (got {', '.join(places)}{more})")
 
 
 def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...], Ints]:
@@ -323,17 +327,13 @@ def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...
             texts = texts.fill_null("")
         encoded = texts.dictionary_encode()
         names = encoded.dictionary
-    return _sorted_codes(names, encoded.indices)
-
-
-def _sorted_codes(names: pa.Array, indices: pa.Array) -> tuple[tuple[str, ...], Ints]:
-    """Distinct names that occur, in sorted order, and the place of each row's name among them."""
-    codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    texts = names.to_pylist()
-    used = np.bincount(codes, minlength=len(texts)) > 0
-    kept = sorted({text for text, occurs in zip(texts, used.tolist(), strict=True) if occurs})
+    # Distinct names that occur, in sorted order, and the place of each row's name among them.
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    words = names.to_pylist()
+    used = np.bincount(codes, minlength=len(words)) > 0
+    kept = sorted({text for text, occurs in zip(words, used.tolist(), strict=True) if occurs})
     place = {text: k for k, text in enumerate(kept)}
-    return tuple(kept), np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
+    return tuple(kept), np.array([place.get(text, -1) for text in words], dtype=np.int64)[codes]
 
 
 def _holds_numbers(kind: pa.DataType) -> bool:
@@ -369,14 +369,6 @@ def _numbers(table: pa.Table, name: str, found: _Findings, *, missing: str) -> t
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
 
 
-def _scores(table: pa.Table, name: str, found: _Findings, scale: Scale) -> Floats:
-    values, _ = _numbers(table, name, found, missing="scores")
-    off = (values < scale[0]) | (values > scale[1])
-    if off.any():
-        found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
-    return values
-
-
 def _whole(table: pa.Table, name: str, found: _Findings) -> Ints:
     """A column of whole numbers; ``replicate`` may be empty and is then 1."""
     values, readable = _numbers(table, name, found, missing="whole numbers")
@@ -396,11 +388,6 @@ def _mask(mask: pa.Array | pa.ChunkedArray) -> Bools:
     return np.asarray(
         mask.to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy(), dtype=bool
     )
-
-
-def _shown(value: Any) -> str:
-    plain = value.as_py() if isinstance(value, pa.Scalar) else value
-    return "nothing" if plain is None else f"{plain!r:.60}"
 
 
 MISSING_SCORE: Final = "a score is missing"
@@ -423,7 +410,7 @@ def table_from_arrow(
     """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments."""
     table, name = raw_scores(source)
     named = tuple(weights) if dimensions is None and weights is not None else dimensions
-    return score_table_of(Columns.of(table, name, named, scale), weights=weights)
+    return score_table_of(Columns.of(table, name, named, scale), weights)
 
 
 def score_table_of(

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
-from assaymark.metrology.estimates import group_sums
+from assaymark.metrology.estimates import group_sums, scores_of
 from assaymark.metrology.kappa import drops_of
-from assaymark.metrology.moderated import pairs_of, table_of
+from assaymark.metrology.moderated import pair_list, pairs_of
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import ClusterOrder
@@ -40,7 +40,7 @@ class PanelScores:
 
 def panel_scores(grades: ArrayLike) -> PanelScores:
     """Score of each record of a cluster when not every judge graded every record (Scheffe 1959)."""
-    table = table_of("panel_scores", "grades", grades, "records by judges")
+    table = scores_of("panel_scores", "grades", grades, 2)
     scores, part = panel_fit(table, np.zeros(len(table), dtype=np.int64), 1)
     number = {label: k for k, label in enumerate(dict.fromkeys(part[part >= 0].tolist()))}
     return PanelScores(
@@ -98,10 +98,9 @@ def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[
             scores[place, agent], part[place, agent] = score, parts[label]
     codes = np.array([code for code, _ in rows], dtype=np.int64)
     values = paired_differences(scores, part, codes, len(clusters)).T.tolist()
-    pairs = zip(*(axis.tolist() for axis in pairs_of(agents)), strict=True)
     return {
         pair: {name: value for name, value in zip(clusters, column, strict=True) if value == value}
-        for pair, column in zip(pairs, values, strict=True)
+        for pair, column in zip(pair_list(agents), values, strict=True)
     }
 
 
@@ -150,30 +149,6 @@ class Gaps:
         return np.asarray(np.square(centred).sum(axis=0) / spare[:, None])
 
 
-@dataclass(frozen=True, slots=True)
-class Ungrouped:
-    """Grades [N, J, S] of single records, NaN where missing, with the cycle [N] and the agent [N] of each."""
-
-    values: Floats
-    cycle: Ints
-    agent: Ints
-
-    def cell_scores(self, judges: Sequence[int], cluster: Ints, shape: tuple[int, int]) -> tuple[Floats, Ints]:
-        """Scores [C, K, S] over some judges and their linked part [C, K], fitted before records are averaged."""
-        codes, place = cluster[self.cycle], self.cycle * shape[1] + self.agent
-        scales = range(self.values.shape[2])
-        fits = [panel_fit(self.values[:, judges, s], codes, int(cluster.max()) + 1) for s in scales]
-        scores, part = np.stack([scores for scores, _ in fits], axis=1), fits[0][1]
-        # Of the parts of a cell the one with most records in the cluster counts: the same for all agents.
-        label = codes * (len(judges) + 1) + part + 1
-        size = np.bincount(label)[label] * (part >= 0)
-        main = np.full(shape[0] * shape[1], -1)
-        order = np.lexsort((-part, size))
-        main[place[order]] = part[order]
-        scores[part != main[place]] = np.nan
-        return _means(scores, place, main.size).reshape(*shape, -1), main.reshape(shape)
-
-
 @dataclass(frozen=True)
 class Comparisons:
     """What every judge gave every agent in every cycle, with what is needed to compare the agents."""
@@ -192,7 +167,8 @@ class Comparisons:
     families_known: bool = True
     in_parts: bool = False
     judged: bool = True
-    records: Ungrouped | None = None
+    records: tuple[Floats, Ints, Ints] | None = None
+    """Where records are not one a cell: grades [N, J, S] of each, NaN where missing, with its cycle and agent [N]."""
     cycles: tuple[str, ...] = ()
 
     @classmethod
@@ -214,22 +190,13 @@ class Comparisons:
         cells = _means(values, place, a * c).reshape(c, a, *values.shape[1:])
         records = None
         if np.isnan(values).any() and np.unique(place).size < place.size:
-            records = Ungrouped(values, np.searchsorted(present, grades.cycle), grades.agent)
+            records = values, np.searchsorted(present, grades.cycle), grades.agent
+        kept = ("names", "agents", "judges", "families", "agent_families", "clusters", "families_known")
         return cls(
-            names=table.names,
-            agents=table.agents,
-            judges=table.judges,
-            families=table.families,
-            agent_families=table.agent_families,
-            clusters=table.clusters,
-            cluster=cluster[present],
-            weight=np.ones(present.size, dtype=np.int64),
-            cells=cells[present],
-            lengths=None if lengths is None else lengths[present],
-            families_known=table.families_known,
-            records=records,
-            cycles=tuple(table.cycles[k] for k in present),
-        )._in_order(study)
+            **{name: getattr(table, name) for name in kept}, cluster=cluster[present],
+            weight=np.ones(present.size, dtype=np.int64), cells=cells[present], records=records,
+            lengths=None if lengths is None else lengths[present], cycles=tuple(table.cycles[k] for k in present),
+        )._in_order(study)  # fmt: skip
 
     @classmethod
     def of_sums(cls, sums: ScoreSums, study: Study) -> Comparisons:
@@ -237,19 +204,11 @@ class Comparisons:
         counts = sums.decisions.astype(np.float64)[:, :, None, None]
         scores = sums.scores / np.where(counts > 0, counts, np.nan)
         layout = sums.layout
+        cells = np.concatenate([(scores @ layout.share)[..., None], scores], axis=3)
         return cls(
-            names=("aggregate", *layout.dimensions),
-            agents=sums.agents,
-            judges=layout.judges,
-            families=layout.families,
-            agent_families=sums.agent_families,
-            clusters=sums.clusters,
-            cluster=sums.places,
-            weight=sums.cycles,
-            cells=np.concatenate([(scores @ layout.share)[..., None], scores], axis=3),
-            lengths=None,
-            in_parts=True,
-        )._in_order(study)
+            ("aggregate", *layout.dimensions), sums.agents, layout.judges, layout.families, sums.agent_families,
+            sums.clusters, sums.places, sums.cycles, cells, None, in_parts=True,
+        )._in_order(study)  # fmt: skip
 
     def _in_order(self, study: Study) -> Comparisons:
         """The same with the plan's order of clusters; in time order where they follow each other."""
@@ -259,10 +218,13 @@ class Comparisons:
         place[ranked] = np.arange(len(ranked))
         cluster = place[self.cluster]
         rows = np.argsort(cluster, kind="stable")  # jackknives over time number the clusters as they come
+        records = None
+        if self.records is not None:
+            records = self.records[0], np.argsort(rows)[self.records[1]], self.records[2]
         return replace(
             self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
             cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
-            records=None if self.records is None else replace(self.records, cycle=np.argsort(rows)[self.records.cycle]),
+            records=records,
             cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
         )  # fmt: skip
 
@@ -274,13 +236,13 @@ class Comparisons:
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """Every pair of agents, by their indices."""
-        first, second = pairs_of(len(self.agents))
-        return list(zip(first.tolist(), second.tolist(), strict=True))
+        return list(pair_list(len(self.agents)))
 
     def ratings(self, scale: int) -> tuple[Floats, Ints]:
         """Every judge's score of every record on a scale [N, J], NaN where missing, and the cluster of each [N]."""
         if self.records is not None:
-            return self.records.values[:, :, scale], self.cluster[self.records.cycle]
+            values, cycle, _ = self.records
+            return values[:, :, scale], self.cluster[cycle]
         rows, agents = np.nonzero(~np.isnan(self.cells[..., scale]).all(axis=2))
         return self.cells[rows, agents, :, scale], self.cluster[rows]
 
@@ -335,11 +297,23 @@ class Comparisons:
         """Scores [C, K, S] over some judges, and the linked part of each cell within its cluster [C, K]."""
         cells = self.cells[:, :, chosen]
         c, k, judges, scales = cells.shape
-        if self.records is not None:
-            return self.records.cell_scores(chosen, self.cluster, (c, k))
-        codes = np.repeat(self.cluster, k)
-        fits = [panel_fit(cells[..., s].reshape(-1, judges), codes, len(self.clusters)) for s in range(scales)]
-        return np.stack([scores for scores, _ in fits], axis=1).reshape(c, k, scales), fits[0][1].reshape(c, k)
+        if self.records is None:
+            codes = np.repeat(self.cluster, k)
+            fits = [panel_fit(cells[..., s].reshape(-1, judges), codes, len(self.clusters)) for s in range(scales)]
+            return np.stack([scores for scores, _ in fits], axis=1).reshape(c, k, scales), fits[0][1].reshape(c, k)
+        # Fitted before records are averaged.
+        values, cycle, agent = self.records
+        codes, place, groups = self.cluster[cycle], cycle * k + agent, int(self.cluster.max()) + 1
+        fits = [panel_fit(values[:, chosen, s], codes, groups) for s in range(scales)]
+        scores, part = np.stack([scores for scores, _ in fits], axis=1), fits[0][1]
+        # Of the parts of a cell the one with most records in the cluster counts: the same for all agents.
+        label = codes * (judges + 1) + part + 1
+        size = np.bincount(label)[label] * (part >= 0)
+        main = np.full(c * k, -1)
+        order = np.lexsort((-part, size))
+        main[place[order]] = part[order]
+        scores[part != main[place]] = np.nan
+        return _means(scores, place, main.size).reshape(c, k, scales), main.reshape(c, k)
 
 
 def _covariates(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -13,15 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from assaymark.metrology import checks
-from assaymark.metrology.bootstrap import (
-    RESAMPLES,
-    SMALL_PRODUCT,
-    Resamples,
-    block_length,
-    day_counts,
-    percentile_ends,
-    resamples_of,
-)
+from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.quantiles import t_quantile
 
@@ -31,6 +23,7 @@ EXACT_FLIPS = 16
 """Up to this many clusters every pattern of signs is enumerated (65,536 of them at 16)."""
 
 _COLUMNS = 64  # contrasts whose resampled or turned sums are looked at together
+_ROWS = 1 << 14  # patterns looked at together
 _ZERO = 1e-9  # scores are means of small whole numbers; below this a difference is float noise
 
 
@@ -91,11 +84,11 @@ def holm_rows(p: Floats) -> Floats:
     return adjusted
 
 
-def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95) -> Contrast:
+def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], level: float = 0.95) -> Contrast:
     """Two-sided t test of a mean paired difference whose items come in clusters (Bell 2002)."""
     sums, counts, n = by_cluster("cluster_t", differences, clusters)
     checks.probability("cluster_t", "level", level)
-    return contrast_of(t_test(sums, counts, level=level), 0, n=n)
+    return contrast_of(t_test(sums, counts, level), 0, n)
 
 
 def bootstrap_contrast(
@@ -103,11 +96,7 @@ def bootstrap_contrast(
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
     """Percentile cluster bootstrap of a mean paired difference: ValueBlindBench's own test (section 3.9)."""
-    sums, counts, n = by_cluster("bootstrap_contrast", differences, clusters)
-    checks.probability("bootstrap_contrast", "level", level)
-    checks.whole("bootstrap_contrast", "resamples", resamples, least=1)
-    (test,) = bootstrap_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
-    return contrast_of(test, 0, n=n)
+    return _resampled("bootstrap_contrast", bootstrap_tests, differences, clusters, level, resamples, rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +114,7 @@ class Tested:
     method: tuple[str, ...]
 
 
-def contrast_of(tests: Tested, column: int, *, n: int) -> Contrast:
+def contrast_of(tests: Tested, column: int, n: int) -> Contrast:
     """One column of several tests as the public result."""
     known = not np.isnan(tests.low[column])
     low, high = (float(tests.low[column]), float(tests.high[column])) if known else (None, None)
@@ -133,7 +122,7 @@ def contrast_of(tests: Tested, column: int, *, n: int) -> Contrast:
     return Contrast(difference, low, high, p, n, tests.clusters, tests.method[column])
 
 
-def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:
+def t_test(sums: Floats, counts: Ints, level: float = 0.95) -> Tested:
     """`cluster_t` on cluster sums [G, K] and cluster sizes [G]."""
     g, n = counts.size, counts.sum()
     mean = sums.sum(axis=0) / n
@@ -144,7 +133,9 @@ def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:
         return Tested(difference, np.ones_like(difference), nothing, nothing, g, method)
     share = counts / n
     error = np.sqrt(np.square(sums / n - share[:, None] * mean).T @ (1 / (1 - share)))
-    df = effective_df(share)
+    # Satterthwaite degrees of freedom of the CR2 variance of a mean.
+    weight = share**2 / (1 - share)
+    df = float(1.0 / (np.square(share).sum() + weight.sum() ** 2 - np.square(weight).sum()))
     flat = error <= _ZERO
     t = difference / np.where(flat, 1.0, error)
     p = np.where(flat, np.where(difference == 0, 1.0, 2.0 ** (1 - g)), 2 * special.stdtr(df, -np.abs(t)))
@@ -155,57 +146,6 @@ def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:
     )
     method = tuple(exact if same else usual for same in flat)
     return Tested(difference, p, difference - half, difference + half, g, method)
-
-
-def effective_df(share: Floats) -> float:
-    """Satterthwaite degrees of freedom of the CR2 variance of a mean, from the share of items in each cluster."""
-    weight = share**2 / (1 - share)
-    return float(1.0 / (np.square(share).sum() + weight.sum() ** 2 - np.square(weight).sum()))
-
-
-def bootstrap_tests(
-    parts: Sequence[tuple[Floats, Ints]], *, resamples: int, rng: np.random.Generator | None, level: float,
-    intervals: Sequence[bool], leading: int | None = None,
-) -> list[Tested]:  # fmt: skip
-    """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same
-    draws."""
-    g = parts[0][1].size
-    drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
-    size = sum(chunk.size for chunk in drawn)
-    kind = "multinomial:" if drawn[0].mass is None else "exact: all"
-    method = f"cluster bootstrap, {kind} {size} resamples of {g} clusters"
-    places = np.cumsum([0, *(sums.shape[1] for sums, _ in parts)])
-    p = _tails(np.concatenate([sums for sums, _ in parts], axis=1), drawn, size)
-    found = []
-    for (sums, counts), wanted, start, stop in zip(parts, intervals, places, places[1:], strict=False):
-        width = sums.shape[1]
-        low, high = np.full((2, width), np.nan)
-        if wanted:
-            low[:leading], high[:leading] = _ends(sums[:, :leading], counts, drawn, size, level)
-        found.append(Tested(settle(sums.sum(axis=0) / counts.sum()), p[start:stop], low, high, g, (method,) * width))
-    return found
-
-
-def _tails(sums: Floats, drawn: Sequence[Resamples], size: int) -> Floats:
-    """Two-sided p of every column [G, W], from the weight or number of resamples in its smaller tail."""
-    g, exact = sums.shape[0], drawn[0].exact
-    parts = np.array_split(np.ascontiguousarray(sums.T), max(1, sums.shape[1] // _COLUMNS))
-    tails = [np.zeros((2, part.shape[0])) for part in parts]
-    for _, times, mass in _blocks(drawn):
-        for tail, part in zip(tails, parts, strict=True):
-            totals = part @ times
-            tail[0] += _weigh(totals <= _ZERO, mass)
-            tail[1] += _weigh(totals >= -_ZERO, mass)
-    return _tail_p(np.concatenate(tails, axis=1).min(axis=0), g, None if exact else size)
-
-
-def _ends(sums: Floats, counts: Ints, drawn: Sequence[Resamples], size: int, level: float) -> tuple[Floats, Floats]:
-    """Percentile ends of one pair's columns; all its resampled means are held at once."""
-    means = np.empty((sums.shape[1], size))
-    for start, times, _ in _blocks(drawn):
-        means[:, start : start + times.shape[1]] = (sums.T @ times) / (counts @ times)
-    low, high = percentile_ends(means, drawn[0].mass, level)
-    return low, high
 
 
 def _blocks(drawn: Sequence[Resamples]) -> Iterator[tuple[int, Floats, Floats | None]]:
@@ -229,14 +169,6 @@ def settle(differences: Floats) -> Floats:
     return np.where(np.abs(differences) <= _ZERO, 0.0, differences)
 
 
-def _tail_p(tail: Floats, clusters: int, drawn: int | None) -> Floats:
-    """Two-sided p from the smaller tail: its weight where resamples were enumerated, else its number of draws."""
-    if drawn is None:
-        draws = float(clusters) ** clusters
-        return np.minimum(1.0, np.maximum(2 * tail, 2.0) / draws)
-    return np.minimum(1.0, 2 * (tail + 1) / (drawn + 1))
-
-
 def by_cluster(source: str, differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, int]:
     """Sums [G, 1] and sizes [G] of differences by cluster."""
     values = checks.finite(source, "differences", differences)
@@ -246,47 +178,130 @@ def by_cluster(source: str, differences: ArrayLike, clusters: Sequence[Any] | ND
     return sums[:, None].astype(np.float64, copy=False), counts.astype(np.int64, copy=False), values.size
 
 
-# The sign-flip test: had the agents been equal, each cluster could as well have come out the other way round.
-
-
-_ROWS = 1 << 14  # patterns looked at together
-
-
 def sign_flip(
     differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95, resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
     """Sign-flip test of a mean paired difference whose items come in clusters (Canay 2017)."""
-    sums, counts, n = by_cluster("sign_flip", differences, clusters)
-    checks.probability("sign_flip", "level", level)
-    checks.whole("sign_flip", "resamples", resamples, least=1)
-    (test,) = flip_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
-    return contrast_of(test, 0, n=n)
+    return _resampled("sign_flip", flip_tests, differences, clusters, level, resamples, rng)
+
+
+def _resampled(
+    source: str, tests: Callable[..., list[Tested]], differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any],
+    level: float, resamples: int, rng: np.random.Generator | None,
+) -> Contrast:  # fmt: skip
+    sums, counts, n = by_cluster(source, differences, clusters)
+    checks.probability(source, "level", level)
+    checks.whole(source, "resamples", resamples, least=1)
+    return contrast_of(tests([(sums, counts)], resamples, rng, level, [True])[0], 0, n)
+
+
+Parts = Sequence[tuple[Floats, Ints]]
+
+
+def bootstrap_tests(
+    parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
+    leading: int | None = None,
+) -> list[Tested]:  # fmt: skip
+    """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same
+    draws."""
+    g = parts[0][1].size
+    drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
+    size, mass_of_all = sum(chunk.size for chunk in drawn), drawn[0].mass
+    # The weight or number of resamples in the smaller tail of every column.
+    columns = np.concatenate([sums for sums, _ in parts], axis=1)
+    pieces = np.array_split(np.ascontiguousarray(columns.T), max(1, columns.shape[1] // _COLUMNS))
+    tails = [np.zeros((2, piece.shape[0])) for piece in pieces]
+    for _, times, mass in _blocks(drawn):
+        for tail, piece in zip(tails, pieces, strict=True):
+            totals = piece @ times
+            tail[0] += _weigh(totals <= _ZERO, mass)
+            tail[1] += _weigh(totals >= -_ZERO, mass)
+    smaller = np.concatenate(tails, axis=1).min(axis=0)
+    if mass_of_all is None:
+        p = np.minimum(1.0, 2 * (smaller + 1) / (size + 1))
+    else:
+        p = np.minimum(1.0, np.maximum(2 * smaller, 2.0) / float(g) ** g)
+
+    def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
+        """Percentile ends of one pair's columns; all its resampled means are held at once."""
+        means = np.empty((sums.shape[1], size))
+        for start, times, _ in _blocks(drawn):
+            means[:, start : start + times.shape[1]] = (sums.T @ times) / (counts @ times)
+        return list(percentile_ends(means, mass_of_all, level))
+
+    method = f"cluster bootstrap, {'multinomial:' if mass_of_all is None else 'exact: all'} {size} resamples"
+    return _split(parts, p, f"{method} of {g} clusters", intervals, leading, ends)
 
 
 def flip_tests(
-    parts: Sequence[tuple[Floats, Ints]], *, resamples: int, rng: np.random.Generator | None, level: float,
-    intervals: Sequence[bool], leading: int | None = None,
+    parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
+    leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
-    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns."""
+    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns.
+
+    Had the agents been equal, each cluster could as well have come out the other way round.
+    """
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
-    turned = _all_patterns(g) if exact else _drawn_patterns(g, resamples, rng)
-    hits = _far(np.concatenate([sums for sums, _ in parts], axis=1), turned)
+    if exact:
+        turned = _all_patterns(g)
+    elif rng is None:
+        many = f"{g} clusters are too many to enumerate (up to {EXACT_FLIPS} are)"
+        checks.fail("sign_flip", "rng", f"{many}; pass a generator such as np.random.default_rng(7)")
+    else:
+        turned = rng.integers(0, 2, size=(resamples, g), dtype=np.uint8).astype(bool)
+
+    def blocks(patterns: Bools, rows: int) -> Iterator[Floats]:
+        for start in range(0, patterns.shape[0], rows):
+            yield patterns[start : start + rows].astype(np.float64)
+
+    # In how many patterns the total of each column lies at least as far from 0 as it really does.
+    columns = np.concatenate([sums for sums, _ in parts], axis=1)
+    sum_of_all, hits = columns.sum(axis=0), np.zeros(columns.shape[1])
+    least = np.abs(sum_of_all) - _ZERO
+    pieces = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
+    for block in blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * g))):
+        for one in pieces:
+            far = np.abs(sum_of_all[one] - 2 * (block @ columns[:, one])) >= least[one]
+            hits[one] += np.count_nonzero(far, axis=0)
     # Of two opposite patterns only one is enumerated: turning every sign changes no distance from 0.
     total = float(turned.shape[0]) if exact else turned.shape[0] + 1.0
-    p = hits / total if exact else (hits + 1) / total
+
+    def ends(sums: Floats, counts: Ints) -> Sequence[Floats]:
+        """Ends [K] of the differences that the test keeps, NaN where it keeps all of them."""
+        some = turned.any(axis=1) & ~turned.all(axis=1)
+        spans = math.floor((1 - level) * total + _ZERO)
+        # Drawn patterns that turn all or none speak for every difference; the enumerated one is the test's own.
+        need = spans if exact else spans - int((~some).sum())
+        if g < 2 or need < 1:
+            return [np.full(sums.shape[1], np.nan)] * 2
+        means = [
+            ((block @ sums) / (block @ counts)[:, None], ((1 - block) @ sums) / ((1 - block) @ counts)[:, None])
+            for block in blocks(turned[some], _ROWS)
+        ]
+        one, other = (np.concatenate(side) for side in zip(*means, strict=True))
+        starts, stops = np.minimum(one, other), -np.maximum(one, other)
+        return [np.partition(starts, need - 1, axis=0)[need - 1], -np.partition(stops, need - 1, axis=0)[need - 1]]
+
     method = f"sign flip, exact: all {2**g}" if exact else f"sign flip, drawn: {resamples}"
+    p = hits / total if exact else (hits + 1) / total
+    return _split(parts, p, f"{method} patterns of {g} clusters", intervals, leading, ends)
+
+
+def _split(
+    parts: Parts, p: Floats, method: str, intervals: Sequence[bool], leading: int | None,
+    ends: Callable[[Floats, Ints], Sequence[Floats]],
+) -> list[Tested]:  # fmt: skip
+    """Each pair's tests, from the p-values of all of their columns, with ``ends`` where intervals are wanted."""
     found, start = [], 0
-    for (sums, counts), wanted in zip(parts, intervals, strict=True):
+    for (sums, counts), wanted in zip(parts, intervals, strict=False):
         width = sums.shape[1]
         low, high = np.full((2, width), np.nan)
-        if wanted and g > 1:
-            spans = math.floor((1 - level) * total + _ZERO)
-            low[:leading], high[:leading] = _flips_ends(sums[:, :leading], counts, turned, spans, exact=exact)
+        if wanted:
+            low[:leading], high[:leading] = ends(sums[:, :leading], counts)
         difference = settle(sums.sum(axis=0) / counts.sum())
-        said = (f"{method} patterns of {g} clusters",) * width
-        found.append(Tested(difference, p[start : start + width], low, high, g, said))
+        found.append(Tested(difference, p[start : start + width], low, high, counts.size, (method,) * width))
         start += width
     return found
 
@@ -297,89 +312,3 @@ def _all_patterns(clusters: int) -> Bools:
     patterns = (np.arange(2 ** (clusters - 1))[:, None] >> np.arange(clusters) & 1).astype(bool)
     patterns.setflags(write=False)
     return patterns
-
-
-def _drawn_patterns(clusters: int, resamples: int, rng: np.random.Generator | None) -> Bools:
-    """Which clusters are turned round [R, G], each with probability one half."""
-    if rng is None:
-        checks.fail(
-            "sign_flip",
-            "rng",
-            f"{clusters} clusters are too many to enumerate (up to {EXACT_FLIPS} are); "
-            "pass a generator such as np.random.default_rng(7)",
-        )
-    return rng.integers(0, 2, size=(resamples, clusters), dtype=np.uint8).astype(bool)
-
-
-def _flips_blocks(turned: Bools, rows: int) -> Iterator[Floats]:
-    for start in range(0, turned.shape[0], rows):
-        yield turned[start : start + rows].astype(np.float64)
-
-
-def _far(sums: Floats, turned: Bools) -> Floats:
-    """In how many patterns the total of each column [G, W] lies at least as far from 0 as it really does [W]."""
-    total = sums.sum(axis=0)
-    least = np.abs(total) - _ZERO
-    hits = np.zeros(sums.shape[1])
-    parts = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
-    for block in _flips_blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * sums.shape[0]))):
-        for part in parts:
-            hits[part] += np.count_nonzero(np.abs(total[part] - 2 * (block @ sums[:, part])) >= least[part], axis=0)
-    return hits
-
-
-def _flips_ends(sums: Floats, counts: Ints, turned: Bools, spans: int, *, exact: bool) -> tuple[Floats, Floats]:
-    """Ends [K] of the differences that the test keeps, NaN where it keeps all of them."""
-    some = turned.any(axis=1) & ~turned.all(axis=1)
-    # Drawn patterns that turn all or none speak for every difference; the enumerated one is the test's own.
-    need = spans if exact else spans - int((~some).sum())
-    if need < 1:
-        return np.full(sums.shape[1], np.nan), np.full(sums.shape[1], np.nan)
-    means = [
-        ((block @ sums) / (block @ counts)[:, None], ((1 - block) @ sums) / ((1 - block) @ counts)[:, None])
-        for block in _flips_blocks(turned[some], _ROWS)
-    ]
-    one, other = (np.concatenate(side) for side in zip(*means, strict=True))
-    starts, stops = np.minimum(one, other), -np.maximum(one, other)
-    return np.partition(starts, need - 1, axis=0)[need - 1], -np.partition(stops, need - 1, axis=0)[need - 1]
-
-
-# What an agent earned over a baseline a day: what another stretch of the same season might have shown.
-
-
-@dataclass(frozen=True, slots=True)
-class DailyExcess:
-    """A mean daily difference with its interval. ``p`` is two-sided, for none; ``block`` is in days."""
-
-    mean: float
-    low: float
-    high: float
-    p: float
-    n: int
-    block: float
-    method: str
-
-
-def daily_excess(
-    returns: ArrayLike, baseline: ArrayLike, *, rng: np.random.Generator, level: float = 0.95,
-    resamples: int = RESAMPLES,
-) -> DailyExcess:  # fmt: skip
-    """The mean daily difference of two return series, by the stationary block bootstrap."""
-    source = "daily_excess"
-    own = checks.finite(source, "returns", returns)
-    other = checks.finite(source, "baseline", baseline)
-    if own.size != other.size:
-        checks.fail(source, "baseline", f"must have one return for each of the {own.size} days (got {other.size})")
-    checks.probability(source, "level", level)
-    difference = own - other
-    block = block_length(difference)
-    n = difference.size
-    drawn = np.concatenate([counts @ difference / n for counts in day_counts(n, block, resamples, rng)])
-    # Resampled means vary about the sample with n in the denominator, as a variance with ddof 0 does.
-    error = float(drawn.std()) * math.sqrt(n / (n - 1))
-    freedom = max(1.0, n / block - 1)
-    mean = float(difference.mean())
-    half = t_quantile(0.5 + level / 2, freedom) * error
-    p = float(2 * special.stdtr(freedom, -abs(mean) / error))
-    method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, t({freedom:.3g})"
-    return DailyExcess(mean, mean - half, mean + half, p, n, block, method)

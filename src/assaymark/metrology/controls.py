@@ -79,7 +79,7 @@ class CellAgreement:
 
 def cell_agreement(
     cell: ArrayLike, cell_cluster: Sequence[Any] | NDArray[Any], honest: ArrayLike,
-    honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], *, threshold: float = 0.0,
+    honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], threshold: float = 0.0,
     quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False, rounded: bool = True,
 ) -> CellAgreement:  # fmt: skip
     """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
@@ -241,7 +241,7 @@ def cell_b_outcome(
 
 
 def cell_outcome(
-    cell: str, value: float, p: float, p_holm: float, *, flat: bool, cells: Cells, alpha: float
+    cell: str, value: float, p: float, p_holm: float, flat: bool, cells: Cells, alpha: float
 ) -> CellOutcome:
     """What the rule of a control cell says of its number (ValueBlindBench section 3.5)."""
     if cell in FALLING:
@@ -341,7 +341,7 @@ class _Held:
         blank = np.full(self.sums.shape[1], np.nan)
         self.tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
         if self.state in (None, _ONE_CLUSTER):
-            self.tested = t_test(self.sums, self.counts, level=study.inference.level)
+            self.tested = t_test(self.sums, self.counts, study.inference.level)
         p, falls = self.tested.p, kind in FALLING
         self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if falls else p
 
@@ -376,7 +376,7 @@ class _Held:
         # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
         flat = bool(np.isnan(self.tested.low[column]))
         number, p = float(self.tested.difference[column]), float(self.p[column])
-        return cell_outcome(kind, number, p, p_holm, flat=flat, cells=study.cells, alpha=study.inference.alpha)
+        return cell_outcome(kind, number, p, p_holm, flat, study.cells, study.inference.alpha)
 
     def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
         """The outcome with its p-values."""
@@ -478,7 +478,7 @@ def measured(
     """A number in rubric points with the interval of its test, or, without one, the state that says why."""
     value, ends = (None, None) if found is None else (found.difference, (found.low, found.high))
     return number(Measurement, name, labels, value, (n, n_of), f"{method}; {found.method}" if found else method,
-                  state=state, ends=ends, level=study.inference.level, unit=POINTS, **parts)  # fmt: skip
+                  state, ends=ends, level=study.inference.level, unit=POINTS, **parts)  # fmt: skip
 
 
 def _summaries(
@@ -488,14 +488,14 @@ def _summaries(
     """Mean, quartiles and interval of panel scores [n, K] under each name; single values of the aggregate alone."""
     codes, at = np.unique(table.cluster, return_inverse=True)
     if table.n:
-        tested = t_test(group_sums(scores, at, codes.size), np.bincount(at), level=study.inference.level)
+        tested = t_test(group_sums(scores, at, codes.size), np.bincount(at), study.inference.level)
         quartiles = np.quantile(scores, (0.25, 0.5, 0.75), axis=0).T.tolist()
     for k, dimension in enumerate(names):
         more = {**detail, "clusters": int(codes.size)}
         more |= dict(zip(("q1", "median", "q3"), quartiles[k], strict=True)) if table.n else {}
         if k:
             more.pop("values", None)
-        yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, n=table.n) if table.n else None,
+        yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, table.n) if table.n else None,
                        study, method="mean panel score, quartiles by linear interpolation", state=NO_SCORES,
                        n=table.n, n_of="trajectories", inputs=table.digest, detail=more)  # fmt: skip
 
@@ -563,8 +563,7 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     consecutive = study.inference.order_of(honest.clusters) == "consecutive"
     tests = [
         cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
-                       threshold=threshold, quantile=quantile, alpha=level, consecutive=consecutive,
-                       rounded=study.rubric.coefficient == "kappa")
+                       threshold, quantile, level, consecutive, rounded=study.rubric.coefficient == "kappa")
         for sign, flip, threshold, quantile, level in asked
     ]  # fmt: skip
     unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)
@@ -578,8 +577,10 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
         detail["coefficient"] = "icc"
     detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
     detail["p"] = {family: max(one.each[family].p for one in tests) for family in tests[0].each}
-    return number(Measurement, "cell.agreement", labels, kappa, count, method, detail=detail,
-                  state="undefined: two judge families gave one rating each")  # fmt: skip
+    return number(
+        Measurement, "cell.agreement", labels, kappa, count, method,
+        "undefined: two judge families gave one rating each", detail,
+    )  # fmt: skip
 
 
 def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:
@@ -592,10 +593,10 @@ def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -
     if a is not None and b is not None and not missing:
         base, _ = _matched(a.chosen, a.cell.table, b.cell.table)
         codes, at = np.unique(b.cell.table.cluster, return_inverse=True)
-        tested = t_test(group_sums(b.chosen - base, at, codes.size), np.bincount(at), level=study.inference.level)
+        tested = t_test(group_sums(b.chosen - base, at, codes.size), np.bincount(at), study.inference.level)
     n = 0 if b is None else b.cell.table.n
     for k, dimension in enumerate(names):
-        found = None if tested is None else contrast_of(tested, k, n=n)
+        found = None if tested is None else contrast_of(tested, k, n)
         yield measured(
             "cell.separation", {"dimension": dimension}, found, study, n=n, n_of="trajectories of cell B",
             method="mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",

@@ -336,7 +336,7 @@ def preflight(
         # Clusters in time order count as independent here: before data nothing is known of their correlation.
         df = (median // share // 2 if consecutive else median // share) - 1 + borrowed
         se, power = inference.mde_sd / math.sqrt(items // share), inference.mde_power
-        return Reach(*(minimum_detectable_gap(se, df, x, power=power) for x in detectable_levels(agents, alpha)))
+        return Reach(*(minimum_detectable_gap(se, df, x, power) for x in detectable_levels(agents, alpha)))
 
     return Preflight(
         inference.test, median, items, alpha, pairs * scale, int((~testable).sum()), reach(1, 0.0),
@@ -527,8 +527,16 @@ def with_judge(
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
     once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
     sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
+    # What each trajectory is worth [n, D], drawn from what the panel's mean says about it.
+    quality_d = len(table.dimensions)
+    level = truth.means[table.agent]
+    parts = (truth.cluster, truth.cycle, truth.interaction, truth.residual)
+    true = np.sum([_variance(part, quality_d) for part in parts], axis=0)
+    noise = np.sum([_variance(noise_of(judge), quality_d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
+    reliable = true / np.maximum(true + noise, 1e-12)
+    left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
     seen = (
-        _quality(table, truth, rng)
+        np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), quality_d))
         + liking[table.agent]
         + Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once]))).draw(rng, (table.n,), d)
     )
@@ -547,18 +555,6 @@ def with_judge(
         calls={**table.calls, name: Calls(table.n, 0, 0)}, replicates={},
         repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
     )  # fmt: skip
-
-
-def _quality(table: ScoreTable, truth: Truth, rng: np.random.Generator) -> Floats:
-    """What each trajectory is worth [n, D], drawn from what the panel's mean says about it."""
-    d = len(table.dimensions)
-    level = truth.means[table.agent]
-    parts = (truth.cluster, truth.cycle, truth.interaction, truth.residual)
-    true = np.sum([_variance(part, d) for part in parts], axis=0)
-    noise = np.sum([_variance(noise_of(judge), d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
-    reliable = true / np.maximum(true + noise, 1e-12)
-    left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
-    return np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), d))
 
 
 def _variance(part: Spread, dimensions: int) -> Floats:

@@ -29,12 +29,11 @@ NEVER: Final = "never compared"
 
 
 def number(
-    make: Maker, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str, *,
-    state: str = "ok", ends: Ends | None = None, level: float | None = None, unit: str = "",
-    detail: Mapping[str, JSON] | None = None, **more: Any,
+    make: Maker, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
+    state: str = "ok", detail: Mapping[str, JSON] | None = None, ends: Ends | None = None, level: float | None = None,
+    unit: str = "", **more: Any,
 ) -> Measurement:  # fmt: skip
-    """One number: ``count`` is n and what it counts, ``state`` why there is no value, and ``level`` that of its
-    ends."""
+    """One number: ``count`` is n and what it counts, ``state`` why there is no value, ``level`` that of its ends."""
     known = value is not None and not math.isnan(value)
     low, high = (None, None) if ends is None or not known else ends
     between = low is not None and high is not None and not math.isnan(low)
@@ -91,15 +90,15 @@ def jackknife_se(full: Floats | float, without: Floats) -> Floats:
     return np.asarray(np.sqrt((g - 1) / g * np.square(without - full).sum(axis=0)))
 
 
-def jackknife_estimate(full: float, without: Floats, *, level: float = 0.95, df: float | None = None) -> Estimate:
+def jackknife_estimate(full: float, without: Floats, level: float = 0.95, df: float | None = None) -> Estimate:
     """The record of one estimate from those without each cluster [G], on Student's t with G - 1 (or ``df``)."""
     g = without.shape[0]
     if g < 2:
         return student_estimate(full, 0.0, 0)
-    return student_estimate(full, float(jackknife_se(full, without)), g - 1 if df is None else df, level=level)
+    return student_estimate(full, float(jackknife_se(full, without)), g - 1 if df is None else df, level)
 
 
-def student_estimate(estimate: float, se: float, df: float, *, level: float = 0.95) -> Estimate:
+def student_estimate(estimate: float, se: float, df: float, level: float = 0.95) -> Estimate:
     """The record of an estimate with a standard error that has ``df`` degrees of freedom (0: a single cluster)."""
     estimate, se = float(estimate), float(se)
     if df <= 0:
@@ -115,11 +114,11 @@ def student_estimate(estimate: float, se: float, df: float, *, level: float = 0.
     return Estimate(estimate, se, df, estimate - half, estimate + half, p, up, "ok")
 
 
-def cluster_mean(values: Floats, codes: Ints | None = None, *, level: float = 0.95) -> Estimate:
+def cluster_mean(values: Floats, codes: Ints | None = None, level: float = 0.95) -> Estimate:
     """Mean of values [n] whose clusters have codes 0..G-1 [n] (left out: each value is a cluster), jackknifed."""
     places = np.arange(values.size) if codes is None else codes
     means = leave_out(np.bincount(places, weights=values)) / leave_out(np.bincount(places))
-    return jackknife_estimate(means[0], means[1:], level=level)
+    return jackknife_estimate(means[0], means[1:], level)
 
 
 @cache

@@ -98,11 +98,8 @@ def anchor_contrast(
     if judges.shape != people.shape:
         checks.fail(source, "H", f"must have the shape of F {judges.shape} (got {people.shape})")
     n, agents = judges.shape
-    pair = [checks.whole(source, name, agent, least=0) for name, agent in (("a", a), ("b", b))]
-    if max(pair) >= agents:
-        checks.fail(source, "a, b", f"must be two of the agents 0..{agents - 1} (got {a} and {b})")
-    if a == b:
-        checks.fail(source, "b", f"must be another agent than a (got {b} twice)")
+    checks.two_agents(source, a, b, agents)
+    pair = [int(a), int(b)]
     weight = np.ones(n)
     if pi is not None:
         chance = checks.finite(source, "pi", pi)
@@ -139,11 +136,11 @@ def anchor_contrast(
     human, sampled = ((total[:, k] / total[:, 3:5]) @ [1.0, -1.0] for k in (slice(5, 7), slice(7, 9)))
     slope = np.array([lam]) if lam is not None else _slopes(judges, people, weight, cells, codes, clusters)
     theta = human + slope * (gap - sampled)
-    found, alone = (jackknife_estimate(x[0], x[1:], level=level, df=of_clusters - 1) for x in (theta, human))
+    found, alone = (jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
     saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
     return AnchorContrast(
         **asdict(found), **counts, lam=float(slope[0]), human_only=alone,
-        judge_only=jackknife_estimate(gap[0], gap[1:], level=level), rectifier=float(human[0] - sampled[0]),
+        judge_only=jackknife_estimate(gap[0], gap[1:], level), rectifier=float(human[0] - sampled[0]),
         saving=saving,
     )  # fmt: skip
 
@@ -179,7 +176,7 @@ def anchor_response(drawn: int, graded: int) -> str:
 
 
 def anchor_needed(
-    effect: float, sd_human: float, r: float, cycles: int, clusters: int, *, sd_cluster: float = 0.0,
+    effect: float, sd_human: float, r: float, cycles: int, clusters: int, sd_cluster: float = 0.0,
     alpha: float = 0.05, power: float = 0.8,
 ) -> int | None:  # fmt: skip
     """Labelled cycles that people need to confirm a contrast of a given size (Angelopoulos 2023)."""
@@ -212,7 +209,7 @@ def anchor_needed(
 
 
 def judge_against_humans(
-    judge: ArrayLike, human: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *,
+    judge: ArrayLike, human: ArrayLike, cluster: Sequence[Any] | NDArray[Any],
     agent_family: Sequence[Any] | NDArray[Any] | None = None, pass_mark: float = 3.5, level: float = 0.95,
     consecutive: bool = False,
 ) -> JudgeAgainstHumans:  # fmt: skip
@@ -284,11 +281,11 @@ def _agreement(x: Floats, y: Floats, codes: Ints, *, of_sample: bool, level: flo
         return undefined(f"{_CONSTANT} (without one of the clusters)")
     apart = xx + yy - 2 * sx * sy / n - of_sample * (xx + yy - 2 * xy) / n
     values = 2 * (xy - sx * sy / n) / apart
-    return jackknife_estimate(float(values[0]), values[1:], level=level)
+    return jackknife_estimate(float(values[0]), values[1:], level)
 
 
 def _bias(differences: Floats, codes: Ints, level: float) -> Estimate:
-    return cluster_mean(differences, np.unique(codes, return_inverse=True)[1].astype(np.int64), level=level)
+    return cluster_mean(differences, np.unique(codes, return_inverse=True)[1].astype(np.int64), level)
 
 
 def _rate(hits: Bools, level: float) -> Rate:

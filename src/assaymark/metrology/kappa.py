@@ -93,11 +93,11 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
     >>> weighted_kappa([1, 2, 3, 4], [1, 2, 3, 5])
     0.9285714285714286
     """
-    table = contingency(a, b, categories=categories, source="weighted_kappa")
+    table = contingency(a, b, categories, source="weighted_kappa")
     return _kappa_of_counts(table.ravel(), table.shape[0])
 
 
-def contingency(a: ArrayLike, b: ArrayLike, *, categories: int = 5, source: str = "contingency") -> Ints:
+def contingency(a: ArrayLike, b: ArrayLike, categories: int = 5, source: str = "contingency") -> Ints:
     """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
     table = _count_at_once(a, b, size)
@@ -166,9 +166,13 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
     """
     size = checks.categories_of("mean_pairwise_kappa", categories)
     table = checks.ratings("mean_pairwise_kappa", "ratings", ratings, size, ndim=2)
-    pairs = judge_pairs(table.shape[1])
-    tables = pair_tables(table, pairs, categories=size)
-    return float(np.mean([_kappa_of_pair(cells, pair) for cells, pair in zip(tables, pairs, strict=True)]))
+    columns, found = np.ascontiguousarray(table.T), []
+    for a, b in judge_pairs(table.shape[1]):
+        try:
+            found.append(kappa_of_table(_count(columns[a], columns[b], size)))
+        except NotMeasurableError as exc:
+            raise NotMeasurableError(f"judges {a + 1} and {b + 1}: {exc}") from None
+    return float(np.mean(found))
 
 
 def judge_pairs(judges: int) -> list[Pair]:
@@ -176,12 +180,6 @@ def judge_pairs(judges: int) -> list[Pair]:
     if judges < 2:
         raise NotMeasurableError(f"agreement needs at least two judges (got {judges})")
     return list(combinations(range(judges), 2))
-
-
-def pair_tables(ratings: Ints, pairs: Sequence[Pair], *, categories: int = 5) -> list[Ints]:
-    """The contingency table of each pair of columns, from ratings that are known to be good."""
-    columns = np.ascontiguousarray(ratings.T)
-    return [_count(columns[a], columns[b], categories) for a, b in pairs]
 
 
 def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
@@ -268,14 +266,6 @@ def _count(a: Ints, b: Ints, categories: int) -> Ints:
         block = slice(start, start + _BLOCK)
         counts += np.bincount(a[block] * categories + b[block], minlength=bins)
     return counts[categories + 1 :].reshape(categories, categories)
-
-
-def _kappa_of_pair(table: Ints, pair: Pair) -> float:
-    """Kappa of one table; if it is undefined, the message says which judges are constant."""
-    try:
-        return kappa_of_table(table)
-    except NotMeasurableError as exc:
-        raise NotMeasurableError(f"judges {pair[0] + 1} and {pair[1] + 1}: {exc}") from None
 
 
 _TOLERANCE = 1e-9  # gates compare with it, so that float noise closes none
@@ -375,7 +365,7 @@ def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
     return {one: [j for j, f in enumerate(families) if f != one] for one in distinct if len(distinct) > 1}
 
 
-def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> dict[str, bool]:
+def averaging(table: ScoreTable, study: Study, ddof: int | None = None) -> dict[str, bool]:
     """For each judge that was asked more than once, whether its trials may be averaged."""
     found = {}
     for judge, trials in table.trials.items():

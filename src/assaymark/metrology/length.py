@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ from assaymark.metrology.estimates import (
     undefined,
 )
 from assaymark.metrology.kappa import gated
-from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pairs_of
+from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
     NO_LINK,
@@ -39,11 +39,9 @@ from assaymark.metrology.recusal import (
     Pair,
     RecusalFit,
     RecusalTest,
-    cluster_tests,
-    consecutive_tests,
+    gap_tests,
     interest_of,
     moderated_tests,
-    untested,
 )
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
@@ -128,7 +126,7 @@ class EqualLength:
         exposure = leave_out(self.pair_exposure(rows, pairs), consecutive)
         return (plain - np.einsum("lpjq,ljq->lp", exposure, slopes)) / counts[:, None], slopes
 
-    def tests(self, *, borrow: bool, consecutive: bool) -> list[RecusalTest]:
+    def tests(self, borrow: bool, consecutive: bool) -> list[RecusalTest]:
         """Every pair tested at equal length."""
         known = ~np.isnan(self.gaps)
         counts = known.sum(axis=0)
@@ -142,23 +140,18 @@ class EqualLength:
                 errors[pairs] = jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
         slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
         if consecutive:
-            columns = (column.tolist() for column in (means, errors, units, counts))
-            tests = [_block_test(*row) for row in zip(*columns, strict=True)]
+            tests = []
+            for gap, se, many, clusters in zip(means.tolist(), errors.tolist(), units.tolist(), counts, strict=True):
+                one = student_estimate(gap, se, many - 1)  # over blocks of neighbours
+                enough = clusters >= FEWEST_CONSECUTIVE
+                tests.append(RecusalTest.of(int(clusters), enough, one.p, gap, many - 1, se))
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
-            tests = moderated_tests(means, counts * errors**2, counts, effects, borrow=borrow)
+            tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
         return [
             test if varies or abs(gap) < EQUAL_LENGTH + TOLERANCE else replace(test, p=1.0)
             for test, gap in zip(tests, self.length_gaps.tolist(), strict=True)
         ]
-
-
-def _block_test(gap: float, se: float, units: float, clusters: int) -> RecusalTest:
-    """The jackknife t of one pair over blocks of neighbours."""
-    if clusters < FEWEST_CONSECUTIVE:
-        return untested(clusters, gap)
-    found = student_estimate(gap, se, units - 1)
-    return RecusalTest(clusters, "tested", found.p, gap, units - 1, se)
 
 
 def usable_cells(scores: Floats, covariates: Floats) -> Bools:
@@ -228,18 +221,6 @@ class LengthRecused(Estimate):
     slopes: tuple[tuple[float, ...], ...]
 
 
-class SignedTest(Protocol):
-    """What `headline_p` reads of a test: a `RecusalTest`, or any estimate with its p."""
-
-    @property
-    def p(self) -> float:
-        """Two-sided p."""
-
-    @property
-    def estimate(self) -> float | None:
-        """What was tested, or None where nothing could be."""
-
-
 def length_adjusted(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, level: float = 0.95,
     consecutive: bool = False,
@@ -251,8 +232,8 @@ def length_adjusted(
     covariates = centred_covariates(source, X, scores.shape)
     codes = cluster_codes(source, cluster, scores.shape[0])
     checks.probability(source, "level", level)
-    _check_agents(source, a, b, scores.shape[1])
-    return adjusted_pairs(scores, covariates, codes, [(a, b)], level=level, consecutive=consecutive)[0]
+    checks.two_agents(source, a, b, scores.shape[1])
+    return adjusted_pairs(scores, covariates, codes, [(a, b)], level, consecutive)[0]
 
 
 def length_recused(
@@ -262,9 +243,8 @@ def length_recused(
     """The recusal contrast at equal length: judges stand aside for their own family, each with its own slope."""
     equal = EqualLength.of("length_recused", Y, X, cluster, own)
     checks.probability("length_recused", "level", level)
-    _check_agents("length_recused", a, b, equal.fit.effects.shape[1])
-    first, second = pairs_of(equal.fit.effects.shape[1])
-    pair = int(np.flatnonzero((first == min(a, b)) & (second == max(a, b)))[0])
+    checks.two_agents("length_recused", a, b, equal.fit.effects.shape[1])
+    pair = pair_list(equal.fit.effects.shape[1]).index((min(a, b), max(a, b)))
     turn = 1.0 if a < b else -1.0
     rows = np.flatnonzero(~np.isnan(equal.gaps[:, pair]))
     if not rows.size:
@@ -274,10 +254,10 @@ def length_recused(
         exposure = equal.pair_exposure(rows, np.array([pair]))[:, 0, :, 0].mean(axis=0)
         plain = cluster_mean(equal.gaps[rows, pair], neighbour_blocks(rows.size) if consecutive else None)
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
-        found = student_estimate(turn * gap, se, df, level=level)
+        found = student_estimate(turn * gap, se, df, level)
         return LengthRecused(**found.parts(), slopes=tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
-    found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level=level)
+    found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
     return LengthRecused(**found.parts(), slopes=tuple(map(tuple, fitted[0].tolist())))
 
 
@@ -288,23 +268,24 @@ def length_p(
     """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
     gaps, effects = equal.gaps, equal.fit.effects
-    first, second = pairs_of(effects.shape[1])
     if causal is not None:
         slopes = _causal_slopes("length_p", causal, equal.exposure.shape[2])
-        plain = consecutive_tests(gaps, effects) if consecutive else cluster_tests(gaps, effects, borrow=borrow)
-        exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(first.size))[..., 0]
+        exposure = equal.pair_exposure(np.arange(len(gaps)), np.arange(gaps.shape[1]))[..., 0]
         exposures = np.where(np.isnan(gaps)[:, :, None], 0.0, exposure).sum(axis=0)
-        tests = [
-            _causal_test(test, exposure / max(test.clusters, 1), slopes)
-            for test, exposure in zip(plain, exposures, strict=True)
-        ]
+        tests = []
+        for test, held in zip(gap_tests(gaps, effects, borrow, consecutive), exposures, strict=True):
+            if test.state == "tested":
+                parts = test.difference, test.se, test.df
+                gap, se, df = _with_causal(*parts, held / max(test.clusters, 1), slopes)
+                test = replace(test, difference=gap, se=se, df=df, p=student_estimate(gap, se, df).p)
+            tests.append(test)
     else:
-        tests = equal.tests(borrow=borrow, consecutive=consecutive)
-    return dict(zip(zip(first.tolist(), second.tolist(), strict=True), tests, strict=True))
+        tests = equal.tests(borrow, consecutive)
+    return dict(zip(pair_list(effects.shape[1]), tests, strict=True))
 
 
 def length_rule(
-    raw: Estimate | Mapping[str, Any], adjusted: SignedTest | Mapping[str, Any],
+    raw: Estimate | Mapping[str, Any], adjusted: RecusalTest | Estimate | Mapping[str, Any],
     slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
     causal: Sequence[float] | None = None, *, alpha: float = 0.05,
 ) -> LengthWord:  # fmt: skip
@@ -337,8 +318,8 @@ def length_rule(
 def headline_p(
     p: float,
     estimate: float,
-    recusal: SignedTest | Mapping[str, Any] | None,
-    length: SignedTest | Mapping[str, Any] | None,
+    recusal: RecusalTest | Estimate | Mapping[str, Any] | None,
+    length: RecusalTest | Estimate | Mapping[str, Any] | None,
     slope_gap: float | None = None,  # noqa: ARG001 - asked for no more, but callers give it
     gap: float | Sequence[float] | None = None,
 ) -> tuple[float, float]:
@@ -356,7 +337,7 @@ def headline_p(
 
 
 def adjusted_pairs(
-    scores: Floats, covariates: Floats, codes: Ints, pairs: Sequence[Pair], *, level: float, consecutive: bool
+    scores: Floats, covariates: Floats, codes: Ints, pairs: Sequence[Pair], level: float, consecutive: bool
 ) -> list[LengthAdjusted]:
     """`length_adjusted` of many pairs of scores [N, K], covariates [N, K, Q] and cluster codes [N]."""
     used = usable_cells(scores, covariates)
@@ -370,7 +351,7 @@ def adjusted_pairs(
         rows, places = np.unique(codes[both], return_inverse=True)
         if rows.tobytes() not in solved:  # nearly always the same clusters for every pair
             slopes, agents, _ = solve_regression(leave_out(normal[rows], consecutive), scores.shape[1], 1)
-            estimates = tuple(jackknife_estimate(column[0], column[1:], level=level) for column in slopes[:, :, 0].T)
+            estimates = tuple(jackknife_estimate(column[0], column[1:], level) for column in slopes[:, :, 0].T)
             solved[rows.tobytes()] = agents[:, :, 0], estimates
         agents, estimates = solved[rows.tobytes()]
         adjusted = agents[:, a] - agents[:, b]
@@ -380,10 +361,10 @@ def adjusted_pairs(
                 cluster_mean(
                     scores[both, a] - scores[both, b],
                     neighbour_blocks(rows.size)[places] if consecutive else places,
-                    level=level,
+                    level,
                 ),
                 estimates,
-                jackknife_estimate(adjusted[0], adjusted[1:], level=level),
+                jackknife_estimate(adjusted[0], adjusted[1:], level),
                 tuple((first - second).mean(axis=0).tolist()),
                 min(_share_within(first[:, 0], second[:, 0]), _share_within(second[:, 0], first[:, 0])),
             )
@@ -392,7 +373,7 @@ def adjusted_pairs(
 
 
 def judge_slopes(
-    cells: Floats, covariates: Floats, codes: Ints, *, level: float = 0.95, consecutive: bool = False
+    cells: Floats, covariates: Floats, codes: Ints, level: float = 0.95, consecutive: bool = False
 ) -> list[Estimate]:
     """By judge, how many points more than the other judges' mean it gives for a doubling of length, in slopes within
     agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N].
@@ -410,15 +391,7 @@ def judge_slopes(
     slopes, _, varies = solve_regression(leave_out(normal, consecutive), cells.shape[1], judges)
     if not varies:
         return [undefined("texts of one agent on one question do not differ in length from others")] * judges
-    return [jackknife_estimate(float(one[0]), one[1:], level=level) for one in slopes[:, 0].T]
-
-
-def _causal_test(test: RecusalTest, exposure: Floats, slopes: Floats) -> RecusalTest:
-    """A recusal test with what causal slopes [J, 3] explain taken out, given its exposure [J] to length."""
-    if test.state != "tested":
-        return test
-    gap, se, df = _with_causal(test.difference, test.se, test.df, exposure, slopes)
-    return replace(test, difference=gap, se=se, df=df, p=student_estimate(gap, se, df).p)
+    return [jackknife_estimate(float(one[0]), one[1:], level) for one in slopes[:, 0].T]
 
 
 def _with_causal(
@@ -444,22 +417,13 @@ def _causal_slopes(source: str, causal: ArrayLike, judges: int) -> Floats:
     return slopes
 
 
-def _check_agents(source: str, a: int, b: int, agents: int) -> None:
-    """Two different agents that exist."""
-    for name, agent in (("a", a), ("b", b)):
-        if checks.whole(source, name, agent, least=0) >= agents:
-            checks.fail(source, name, f"must be one of the agents 0..{agents - 1} (got {agent})")
-    if a == b:
-        checks.fail(source, "b", f"must be another agent than a (got {b} twice)")
-
-
-def _p_of(test: SignedTest | Mapping[str, Any], estimate: float) -> float:
+def _p_of(test: RecusalTest | Estimate | Mapping[str, Any], estimate: float) -> float:
     """The p of a test, 1 where its sign is not that of the estimate."""
     other = field_of(test, "estimate")
     return float(field_of(test, "p")) if other is not None and other * estimate > 0 else 1.0
 
 
-def field_of(record: SignedTest | Mapping[str, Any], name: str) -> Any:
+def field_of(record: RecusalTest | Estimate | Mapping[str, Any], name: str) -> Any:
     """A field of a record, or the entry of a mapping."""
     return record[name] if isinstance(record, Mapping) else getattr(record, name)
 
@@ -492,10 +456,11 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
         known = lengths is not None and n > 0
         detail: dict[str, JSON] = {"below": below, "tokens": tokens} if known else {}
         state = _NO_LENGTHS if lengths is None else "undefined: no trajectory with a usable score from every judge"
-        yield number(Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
-                     f"honest records with fewer than {tokens} tokens over all, Wilson interval", state=state,
-                     ends=wilson(below, n, level=level) if known else None, level=level, inputs=honest.digest,
-                     detail=detail)  # fmt: skip
+        yield number(
+            Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
+            f"honest records with fewer than {tokens} tokens over all, Wilson interval", state, detail,
+            wilson(below, n, level=level) if known else None, level, inputs=honest.digest,
+        )  # fmt: skip
     value, detail, state = None, {}, _NO_LENGTHS
     if lengths is not None:
         scores = honest.stacked[:, :, 0].mean(axis=1)
@@ -519,8 +484,8 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
             }
     yield number(Measurement, "style.threshold", {"dimension": AGGREGATE}, value, (honest.n, count),
                  "best single split of the panel score on token count within agent and cluster; p of the largest of "
-                 "up to 40 splits under permutation of cycles within clusters", state=state, unit="tokens",
-                 inputs=honest.digest, detail=detail)  # fmt: skip
+                 "up to 40 splits under permutation of cycles within clusters", state, detail, unit="tokens",
+                 inputs=honest.digest)  # fmt: skip
 
 
 class _Scan(NamedTuple):
@@ -564,13 +529,34 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
     """How often the largest of normal variables with the covariance of permuted cycles is as large as the one found."""
     covariance = np.zeros((scan.tokens.size, scan.tokens.size))
     for cluster in np.unique(honest.cluster):
-        covariance += _permuted(honest, centred, lengths, scan.tokens, np.flatnonzero(honest.cluster == cluster))
+        # Covariance [S, S] of the totals above each split when the cycles of one cluster change places.
+        held = np.flatnonzero(honest.cluster == cluster)
+        cycles, c = np.unique(honest.cycle[held], return_inverse=True)
+        agents, a = np.unique(honest.agent[held], return_inverse=True)
+        present = np.zeros((agents.size, cycles.size))
+        present[a, c] = 1
+        above = np.zeros((agents.size, cycles.size, scan.tokens.size))
+        above[a, c] = lengths[held, None] >= scan.tokens
+        above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
+        above *= present[..., None]
+        scores = np.zeros_like(present)
+        scores[a, c] = centred[held]
+        # Where some agents are absent, each pair of them is known from the cycles that both decided.
+        between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
+        weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
+        covariance += np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
     spread = np.sqrt(np.maximum(np.diag(covariance), 0))
     varies = spread > _ZERO
     if not varies.any():
         return 1.0
     found = float((np.abs(scan.total[varies]) / spread[varies]).max())
-    factor = _root(covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies]))
+    # A lower triangular root of a covariance matrix, of which some columns may follow from others.
+    scaled = covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies])
+    factor = np.zeros_like(scaled)
+    for k in range(len(scaled)):
+        left = scaled[k, k] - factor[k, :k] @ factor[k, :k]
+        if left > _ZERO:
+            factor[k:, k] = (scaled[k:, k] - factor[k:, :k] @ factor[k, :k]) / np.sqrt(left)
     draws = rng.standard_normal((DRAWS, factor.shape[0]))
     rows = SMALL_PRODUCT // factor.size
     # The order that was observed counts as one of the draws.
@@ -579,34 +565,6 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
         largest = np.abs(draws[start : start + rows] @ factor.T).max(axis=1)
         reached += int(np.count_nonzero(largest >= found - _ZERO))
     return reached / (DRAWS + 1)
-
-
-def _root(covariance: Floats) -> Floats:
-    """A lower triangular root of a covariance matrix, of which some columns may follow from others."""
-    root = np.zeros_like(covariance)
-    for k in range(len(covariance)):
-        left = covariance[k, k] - root[k, :k] @ root[k, :k]
-        if left > _ZERO:
-            root[k:, k] = (covariance[k:, k] - root[k:, :k] @ root[k, :k]) / np.sqrt(left)
-    return root
-
-
-def _permuted(honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floats, rows: Ints) -> Floats:
-    """Covariance [S, S] of the totals above each split when the cycles of one cluster change places."""
-    cycles, c = np.unique(honest.cycle[rows], return_inverse=True)
-    agents, a = np.unique(honest.agent[rows], return_inverse=True)
-    present = np.zeros((agents.size, cycles.size))
-    present[a, c] = 1
-    above = np.zeros((agents.size, cycles.size, tokens.size))
-    above[a, c] = lengths[rows, None] >= tokens
-    above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
-    above *= present[..., None]
-    scores = np.zeros_like(present)
-    scores[a, c] = centred[rows]
-    # Where some agents are absent, each pair of them is known from the cycles that both decided.
-    between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
-    weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
-    return np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
 
 
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
@@ -621,7 +579,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
     meetings = panel_of(honest, study).meetings
     pairs = [(honest.agents[m.first], honest.agents[m.second]) for m in meetings]
     met = [again.get(pair) for pair in pairs]
-    tests = [None if m is None else t_test(m.sums[:, :k], m.cycles, level=study.inference.level) for m in met]
+    tests = [None if m is None else t_test(m.sums[:, :k], m.cycles, study.inference.level) for m in met]
     if not pairs:
         return
     p = np.array([np.ones(k) if test is None else test.p for test in tests])
@@ -631,7 +589,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
         for column, dimension in enumerate(honest.names):
             turned = before[column] < 0
             high, low = pair[::-1] if turned else pair
-            found = None if test is None or now is None else contrast_of(test, column, n=now.n)
+            found = None if test is None or now is None else contrast_of(test, column, now.n)
             if found and turned:
                 ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
                 found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])

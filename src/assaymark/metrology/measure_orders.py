@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from scipy import special
@@ -18,28 +18,17 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.contrasts import Test, cluster_t
 from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.estimates import IN_PARTS, NEVER, ONE_FAMILY, Ends, Estimate, Maker, number, state_of
 from assaymark.metrology.kappa import spearman_columns
-from assaymark.metrology.length import (
-    LengthAdjusted,
-    adjusted_pairs,
-    judge_slopes,
-    length_p,
-    length_rule,
-    usable_cells,
-)
+from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, judge_slopes, length_p, length_rule, usable_cells
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
 from assaymark.metrology.orders import OTHER_MARGINS, OrderPlan, OrderTests, equivalence_p
 from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
 from assaymark.metrology.reliability import discriminant, multitrait_multimethod, random_judges, specific_contrast
 from assaymark.plan import ClusterOrder
 from assaymark.records import JSON, Measurement
-
-if TYPE_CHECKING:
-    from assaymark.metrology.comparisons import Comparisons
-    from assaymark.metrology.panel import PairTests
 
 _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"
@@ -50,7 +39,7 @@ Pair = tuple[int, int]
 
 
 def order_measurements(
-    found: Comparisons, plan: OrderPlan, make: Maker, other: PairTests | None = None
+    found: Comparisons, plan: OrderPlan, make: Maker, other: dict[Test, Floats] | None = None
 ) -> Iterator[Measurement]:
     """Every measurement that claims about orders rest on."""
     tests = OrderTests(found, plan)
@@ -69,14 +58,13 @@ def order_measurements(
     if len(found.agents) > 1:
         yield from _contrasts(tests, make, other)
     if found.judged:
-        yield from _own_family(tests, make)
-        yield from _judge_lengths(tests, make)
+        yield from _of_judges(tests, make)
         yield from _distinct(tests, make)
     if len(found.agents) > 1:
         yield from _designs(tests, make)
 
 
-def cannot_be_tested(clusters: int, *, consecutive: bool) -> str:
+def cannot_be_tested(clusters: int, consecutive: bool) -> str:
     """Why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
@@ -84,7 +72,7 @@ def cannot_be_tested(clusters: int, *, consecutive: bool) -> str:
     return f"cannot be tested ({shared}; {FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
 
 
-def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Iterator[Measurement]:
+def _contrasts(tests: OrderTests, make: Maker, other: dict[Test, Floats] | None) -> Iterator[Measurement]:
     """Every pair on every scale, without each family, and what may explain its difference."""
     found, panel, names = tests.found, tests.panel, tests.found.names
     half = panel.half(tests.plan.level)
@@ -92,13 +80,13 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
     # same.
     beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
     if other is not None:
-        beside |= {f"p_{test.replace('-', '_')}": other.p(test, len(names)) for test in other.tested}
+        beside |= {f"p_{test.replace('-', '_')}": p[:, : len(names)] for test, p in other.items()}
     families = np.array(found.families)
     for s, name in enumerate(names):
         recused: Mapping[Pair, RecusalTest | None] = {}
         if found.own.any():
             means = found.judge_means[s]
-            recused = recusal_p(means, found.own, borrow=tests.borrow, consecutive=found.consecutive)
+            recused = recusal_p(means, found.own, tests.borrow, found.consecutive)
         means = found.judge_means[s]
         by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)]
         equal = _at_equal_length(tests, s)
@@ -115,11 +103,11 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
                 if s == 0:
                     detail["within"] = bool(abs(one.gap[k, s]) < tests.delta)
                 method = "mean over clusters without the family"
-                yield number(make, "lofo.contrast", {**labels, "dropped": family},
-                             turn * float(one.gap[k, s]) + 0.0 if comparable else None,
-                             (one.clusters[k], "common clusters"),
-                             f"{method}; {one.method(k, s)}" if one.testable[k] else method, state=NEVER,
-                             unit=tests.plan.unit, detail=detail)  # fmt: skip
+                yield number(
+                    make, "lofo.contrast", {**labels, "dropped": family},
+                    turn * float(one.gap[k, s]) + 0.0 if comparable else None, (one.clusters[k], "common clusters"),
+                    f"{method}; {one.method(k, s)}" if one.testable[k] else method, NEVER, detail, unit=tests.plan.unit,
+                )  # fmt: skip
             if (alone := recused.get(pair)) is not None:
                 yield _recusal(tests, make, labels, pair, s, turn, alone)
             if equal is not None and pair in equal[1]:
@@ -128,13 +116,14 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
                 # Whether other judges like these would agree: judge families as a sample.
                 contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
                 whole = contrast[:, ~np.isnan(contrast).any(axis=0)]
-                many = random_judges(whole, level=tests.plan.level, consecutive=found.consecutive)
+                many = random_judges(whole, tests.plan.level, found.consecutive)
                 method = "two-way variance of judge families and clusters, and t of the families' own contrasts; "
                 method += "the larger p"
-                yield number(make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
-                             (len(by_family), "judge families"), method, state=many.state, ends=(many.low, many.high),
-                             level=tests.plan.level, unit=tests.plan.unit,
-                             detail={"p": many.p, "df": many.df, "se": many.se})  # fmt: skip
+                yield number(
+                    make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
+                    (len(by_family), "judge families"), method, many.state, {"p": many.p, "df": many.df, "se": many.se},
+                    (many.low, many.high), tests.plan.level, tests.plan.unit,
+                )  # fmt: skip
 
 
 def _contrast(
@@ -153,7 +142,7 @@ def _contrast(
     gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
     value = turn * gap + 0.0 if there.size else None
     if value is None or not panel.testable[k]:
-        why = cannot_be_tested(int(panel.clusters[k]), consecutive=found.consecutive)
+        why = cannot_be_tested(int(panel.clusters[k]), found.consecutive)
         return number(make, "contrast", labels, None, count, _MEAN, state=why, unit=plan.unit,
                       detail=detail | {"gap": value})  # fmt: skip
     if s == 0:
@@ -167,8 +156,10 @@ def _contrast(
         specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=found.consecutive)
         detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
     ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
-    return number(make, "contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", ends=ends,
-                  level=plan.level, unit=plan.unit, detail=detail)  # fmt: skip
+    return number(
+        make, "contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", "ok", detail, ends, plan.level,
+        plan.unit,
+    )  # fmt: skip
 
 
 def _equivalence(
@@ -202,9 +193,10 @@ def _recusal(
     half = 0.0 if one.se is None or one.df is None else float(special.stdtrit(one.df, 0.5 + level / 2)) * one.se
     ends: Ends | None = (value - half, value + half) if value is not None and half > 0 else None
     method = "judges stand aside for agents of their own family: judge + agent fit on the other cells of a cluster"
-    return number(make, "recusal.contrast", labels, value, (one.clusters, "clusters"), method,
-                  state="undefined: every judge shares its family with one of the two", ends=ends, level=level,
-                  unit=tests.plan.unit, detail=detail)  # fmt: skip
+    return number(
+        make, "recusal.contrast", labels, value, (one.clusters, "clusters"), method,
+        "undefined: every judge shares its family with one of the two", detail, ends, level, tests.plan.unit,
+    )  # fmt: skip
 
 
 def _at_equal_length(
@@ -222,8 +214,7 @@ def _at_equal_length(
         for pair, gap in zip(found.pairs, tests.panel.gap[:, s], strict=True)
         if (used[:, pair[0]] & used[:, pair[1]]).any()
     }
-    adjusted = adjusted_pairs(panel, lengths, found.cluster, list(turned.values()), level=tests.plan.level,
-                              consecutive=found.consecutive)  # fmt: skip
+    adjusted = adjusted_pairs(panel, lengths, found.cluster, list(turned.values()), tests.plan.level, found.consecutive)
     return gating, dict(zip(turned, adjusted, strict=True))
 
 
@@ -249,38 +240,28 @@ def _length(
     named = " and ".join(_COVARIATES[name] for name in covariates)
     method = f"contrast at equal length: each judge's own slope on {named}, judges standing aside for their family"
     return number(make, "length.contrast", labels, value, (one.clusters, "clusters"), method,
-                  state="undefined: the two cannot be compared at equal length", unit=plan.unit, detail=detail,
-    )  # fmt: skip
+                  "undefined: the two cannot be compared at equal length", detail, unit=plan.unit)  # fmt: skip
 
 
-def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """How much more each judge gives agents of its own family than the other judges do."""
-    found, level = tests.found, tests.plan.level
-    if not found.own.any() or len(found.agents) < 2:
-        return
-    for s, name in enumerate(found.names):
-        result = own_family(found.judge_means[s], found.own, level=level, consecutive=found.consecutive)
+def _of_judges(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
+    """How much more than the others each judge gives agents of its own family, and for a text of twice the length."""
+    found, plan = tests.found, tests.plan
+    count = len(found.clusters), "clusters"
+    for s, name in enumerate(found.names if found.own.any() and len(found.agents) > 1 else ()):
+        result = own_family(found.judge_means[s], found.own, level=plan.level, consecutive=found.consecutive)
         each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
         for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
             if one is not None:
-                yield number(make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate,
-                             (len(found.clusters), "clusters"),
-                             "judge + agent + own family fit in each cluster, t over clusters", state=one.state,
-                             ends=(one.low, one.high), level=level, unit=tests.plan.unit,
-                             detail={"p": one.p, "p_holm": p})  # fmt: skip
-
-
-def _judge_lengths(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """How much more than the others each judge gives for a text of twice the length, on the aggregate."""
-    found, level = tests.found, tests.plan.level
-    if found.lengths is None or len(found.judges) < 2 or tests.plan.claims.covariates[:1] != ("log2",):
+                yield number(make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate, count,
+                             "judge + agent + own family fit in each cluster, t over clusters", one.state,
+                             {"p": one.p, "p_holm": p}, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
+    if found.lengths is None or len(found.judges) < 2 or plan.claims.covariates[:1] != ("log2",):
         return
-    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, level=level, consecutive=found.consecutive)
+    slopes = judge_slopes(found.cells[..., 0], found.lengths, found.cluster, plan.level, found.consecutive)
     for judge, one in zip(found.judges, slopes, strict=True):
-        yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate,
-                     (len(found.clusters), "clusters"),
+        yield number(make, "judge.length", {"dimension": found.names[0], "judge": judge}, one.estimate, count,
                      "slope of score minus the other judges' mean on log2 words, within agents and cycles; jackknife",
-                     state=one.state, ends=(one.low, one.high), level=level, unit=tests.plan.unit)  # fmt: skip
+                     one.state, {}, (one.low, one.high), plan.level, plan.unit)  # fmt: skip
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
@@ -297,7 +278,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         state = ONE_FAMILY
     flat = state
     if scores.size and not found.in_parts and len(set(found.families)) > 1:
-        result = discriminant(scores, cluster, distinct=plan.claims.distinct, level=plan.level,
+        result = discriminant(scores, cluster, plan.claims.distinct, level=plan.level,
                               consecutive=found.consecutive)  # fmt: skip
         flat = state = result.state
         try:
@@ -309,11 +290,12 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
         one = None if result is None or result.state != "ok" else result.dimensions[d]
         ends = None if one is None else (one.low, one.high)
         detail: dict[str, JSON] = {"p": None if one is None else one.p, "p_holm": None if one is None else one.p_holm}
-        yield number(make, "dimension.distinct", {"dimension": name}, None if one is None else one.phi, count,
-                     "correlation with the mean of the other dimensions, corrected for disagreement of judges; "
-                     "jackknife",
-                     state=state if one is None else "undefined: judges share nothing on it", ends=ends,
-                     level=plan.level, detail=detail | {"distinct": plan.claims.distinct})  # fmt: skip
+        yield number(
+            make, "dimension.distinct", {"dimension": name}, None if one is None else one.phi, count,
+            "correlation with the mean of the other dimensions, corrected for disagreement of judges; jackknife",
+            state if one is None else "undefined: judges share nothing on it",
+            detail | {"distinct": plan.claims.distinct}, ends, plan.level,
+        )  # fmt: skip
         agreed, more = None, dict[str, Any]()
         if matrix is not None:
             # One dimension's rows of the matrix [J, D, J, D], and means of the three kinds of correlations in them.
@@ -351,11 +333,11 @@ def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     if rows.size:
         se, df = float(np.median(panel.se[rows, 0])), float(np.median(panel.df[rows, 0]))
         levels_ = detectable_levels(agents, alpha)
-        leader, pair = (minimum_detectable_gap(se, df, level, power=plan.power) for level in levels_)
+        leader, pair = (minimum_detectable_gap(se, df, level, plan.power) for level in levels_)
     detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
     yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
                  "noncentral t with the median standard error and degrees of freedom of the tested pairs",
-                 state="undefined: no pair can be tested", unit=plan.unit, detail=detail)  # fmt: skip
+                 "undefined: no pair can be tested", detail, unit=plan.unit)  # fmt: skip
 
 
 RESAMPLES = 2000
@@ -399,16 +381,16 @@ class ScoredItems:
         return float(level[self.models.index(high)] - level[self.models.index(low)])
 
 
-def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
+def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], level: float) -> list[Measurement]:
     """The mean score of each model, with a cluster-t interval where there are two clusters or more."""
     found = []
     for model, row in zip(items.models, items.values, strict=True):
         about, count = {"model": model, **labels}, (row.size, "items")
         if model in items.unscored:
             state = f"no score: {items.unscored[model]}"
-            found.append(number(Measurement, name, about, None, count, "mean", state=state))
+            found.append(number(Measurement, name, about, None, count, "mean", state))
             continue
-        tested = cluster_t(row, items.clusters, level=level)
+        tested = cluster_t(row, items.clusters, level)
         ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
         found.append(number(Measurement, name, about, tested.difference, count, tested.method, ends=ends, level=level))
     return found
@@ -425,7 +407,7 @@ def board_measurements(
     for name, items in boards.items():
         table = items.table(clusters)
         each = ScoredItems(items.models, table.T, clusters, clusters, items.unscored)
-        for one in level_measurements("bench.level", each, {"board": name}, level=plan.level):
+        for one in level_measurements("bench.level", each, {"board": name}, plan.level):
             yield dataclasses.replace(one, n=len(items.clusters))
     cells = np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None]
     found = Comparisons(
@@ -474,8 +456,7 @@ def rank_agreement(
         if len(known) >= level * resamples:
             low, high = percentile_ends(known[None], None, level)[:, 0].tolist()
             ends = low, high
-    return number(Measurement, name, labels, rho, (len(names), "models"), method, state=state, ends=ends, level=level,
-                  detail=detail)  # fmt: skip
+    return number(Measurement, name, labels, rho, (len(names), "models"), method, state, detail, ends, level)
 
 
 def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Floats:

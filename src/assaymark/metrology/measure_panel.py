@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from assaymark.metrology.reliability import (
     judge_agent_variance,
 )
 from assaymark.metrology.scores import ScoreTable
+from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 from assaymark.records import AGGREGATE, JSON, Measurement, content_id
 
@@ -91,7 +92,7 @@ def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> It
             detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(known)} if known else {}
             method = "median over usable decisions where it is known; quartiles by linear interpolation"
             yield number(Measurement, f"agent.{name}", {"agent": agent}, middle, (len(known), "usable decisions"),
-                         method, state=absent, unit=unit, inputs=inputs, detail=detail)  # fmt: skip
+                         method, absent, detail, unit=unit, inputs=inputs)  # fmt: skip
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float = 0.95) -> Iterator[Measurement]:
@@ -119,12 +120,13 @@ def _share(
         clusters, shares = [cluster for cluster, _ in hits], np.array([float(hit) for _, hit in hits])
         detail = {"count": found, "clusters": len(set(clusters)), "t_low": None, "t_high": None, **more}
         if len(set(clusters)) > 1 and np.ptp(shares):
-            test = cluster_t(shares, clusters, level=level)
+            test = cluster_t(shares, clusters, level)
             if test.low is not None and test.high is not None and test.high > test.low:
                 detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
-    return number(Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
-                  state=f"undefined: no {n_of}", ends=wilson(found, n, level=level) if n else None, level=level,
-                  inputs=inputs, detail=detail)  # fmt: skip
+    return number(
+        Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
+        f"undefined: no {n_of}", detail, wilson(found, n, level=level) if n else None, level, inputs=inputs,
+    )  # fmt: skip
 
 
 _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intraclass correlation, not by categories"
@@ -175,7 +177,7 @@ class Counted(NamedTuple):
 
 
 def agreement(
-    panel: Panel, rng: np.random.Generator, *, size: Callable[[int | None], tuple[int, int]],
+    panel: Panel, rng: np.random.Generator, size: Callable[[int | None], tuple[int, int]],
     counted: Callable[[int | None], Counted], fleiss: Callable[[], list[float | str]],
     redundancy: Callable[[], list[float | str]],
 ) -> Iterator[Measurement]:  # fmt: skip
@@ -207,7 +209,7 @@ def agreement(
         for dimension, value in zip(names, [none] * len(names) if none else statistic(), strict=True):
             known, state = (value, "") if isinstance(value, float) else (None, str(value))
             yield number(panel.measure, name, {"dimension": dimension}, known, (table.n, "trajectories"), method,
-                         state=state)  # fmt: skip
+                         state)  # fmt: skip
     for f in range(len(table.formats)) if len(table.formats) > 1 else ():
         yield from kappas(f)
 
@@ -228,12 +230,12 @@ def _kappas(
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
     boots = jacks
     if sums.clusters > 1:
-        boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or RESAMPLES, rng=rng)
+        boots = sums.bootstrap(plan.level, plan.resamples or RESAMPLES, rng)
         blocks = None
         if plan.order_of(panel.table.clusters) == "consecutive":
             times = [natural(panel.table.clusters[g]) for g in found.clusters]
             blocks = neighbour_blocks(len(times))[np.argsort(sorted(range(len(times)), key=times.__getitem__))]
-        jacks = sums.jackknife(level=plan.level, blocks=blocks)
+        jacks = sums.jackknife(plan.level, blocks)
     pairs, points = [f"{judges[a]}|{judges[b]}" for a, b in sums.pairs], sums.points()
     for k, (name, kappas) in enumerate(zip(panel.names, sums.of_all().T.tolist(), strict=True)):
         by_pair: dict[str, Any] = {
@@ -256,8 +258,10 @@ def _kappas(
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-        yield number(panel.measure, kind, {"dimension": name, **labels}, points[k], count, method, state=state,
-                     ends=ends, level=plan.level, detail=detail)  # fmt: skip
+        yield number(
+            panel.measure, kind, {"dimension": name, **labels}, points[k], count, method, state, detail, ends,
+            plan.level,
+        )  # fmt: skip
 
 
 def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
@@ -331,7 +335,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
         said = [f"undefined: judge {judge} gave a single score" for judge in worst]
         return [state if same else value for same, state, value in zip(flat, said, mean, strict=True)]
 
-    yield from agreement(panel, rng, size=size_of, counted=counted, fleiss=fleiss, redundancy=redundancy)
+    yield from agreement(panel, rng, size_of, counted, fleiss, redundancy)
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
@@ -347,12 +351,12 @@ def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measure
         ratings = scores if form == "icc" else categories_of(scores, panel.study.scale)
         points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs, form=form).points()
         state = f"undefined: a pair of judges gave one rating each to all {panel.table.n} trajectories"
-    detail: dict[str, JSON] = {"ddof": ddof, "averaged": dict(averaging(panel.table, panel.study, ddof=ddof))}
+    detail: dict[str, JSON] = {"ddof": ddof, "averaged": dict(averaging(panel.table, panel.study, ddof))}
     if panel.study.rubric.coefficient == "icc":
         detail["coefficient"] = "icc"
     for name, value in zip(panel.names, points, strict=True):
         yield number(panel.measure, "kappa.other_ddof", {"dimension": name}, value, (panel.table.n, "trajectories"),
-                     method, state=state, detail=detail)  # fmt: skip
+                     method, state, detail)  # fmt: skip
 
 
 _ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges scored; jackknife over clusters"
@@ -377,7 +381,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         if len(set(found.families)) < 2 or found.in_parts or not grades.size:
             one_family = ONE_FAMILY if len(set(found.families)) < 2 else "not measurable: no record has a score"
             state = IN_PARTS if found.in_parts else one_family
-            yield number(make, "panel.alpha", labels, None, count, _ALPHA, state=state)
+            yield number(make, "panel.alpha", labels, None, count, _ALPHA, state)
             continue
         line = np.argsort(clusters, kind="stable")
         report = alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
@@ -392,8 +396,9 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         detail: dict[str, JSON] = {"without": without if len(found.judges) > 2 else {}}
         detail["icc"] = {kind: None if known is None else getattr(known, kind) for kind in kinds}
         one = report.alpha
-        yield number(make, "panel.alpha", labels, one.estimate, count, _ALPHA, state=one.state,
-                     ends=(one.low, one.high), level=level, detail=detail)  # fmt: skip
+        yield number(
+            make, "panel.alpha", labels, one.estimate, count, _ALPHA, one.state, detail, (one.low, one.high), level,
+        )  # fmt: skip
 
 
 def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
@@ -427,11 +432,11 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
         if not found.in_parts:
             known = contrast_components(found.cells, found.cluster, liking)
     for s, name in enumerate(found.names):
-        alone = known is not None and math.isnan(known.v["residual"][s])
+        alone = known is not None and math.isnan(known[0]["residual"][s])
         for part, title in _COMPONENTS.items():
             value, method, why = float(liking[s]), _LIKING, lacking
             if part != "judge_agent":
-                value, method = math.nan if known is None else float(known.v[part][s]), _SQUARES
+                value, method = math.nan if known is None else float(known[0][part][s]), _SQUARES
                 why = "undefined: one cycle in each cluster, needs two" if alone else state
             if alone and part in _WITHIN:
                 method += f"; with one cycle in each cluster it includes {_WITHIN[part]}"
@@ -439,21 +444,20 @@ def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measureme
                          f"{method}; not below 0", state=why, unit="squared points")  # fmt: skip
         share, why, detail = None, state, dict[str, JSON]()
         if known is not None:
-            v, agent = {part: float(value[s]) for part, value in known.of_means.items()}, float(known.v["agent"][s])
-            clusters, judges = round(known.clusters), len(found.judges)
+            v, agent = {part: float(value[s]) for part, value in known[1].items()}, float(known[0]["agent"][s])
+            clusters, judges = round(known[2]), len(found.judges)
             why = "undefined: agents and errors have no variance"
             with suppress(NotMeasurableError):
                 share = generalizability(agent, v, clusters, 1, judges, 1)
             detail = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
-        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, state=why,
-                     detail=detail)  # fmt: skip
+        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, why, detail)
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:
     """Repetition stability under both divisors and share of unusable calls of each judge; noise floor of each agent."""
     table, study = panel.table, panel.study
     for ddof in (0, 1):
-        decided = averaging(table, study, ddof=ddof)
+        decided = averaging(table, study, ddof)
         for judge in table.judges:
             trials, value = table.trials[judge], None
             state = "undefined: one trial, needs two"
@@ -466,16 +470,20 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
                         state = state_of(exc)
             method = f"1 - mean variance within trajectories / variance of all trials, ddof {ddof}"
             detail: dict[str, JSON] = {"gate": study.gates.repetition_stability, "trials": trials.shape[1]}
-            yield number(panel.measure, "noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
-                         (trials.shape[0], "trajectories"), method, state=state,
-                         detail=detail | {"averaged": decided.get(judge, False)})  # fmt: skip
+            yield number(
+                panel.measure, "noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
+                (trials.shape[0], "trajectories"), method, state,
+                detail=detail | {"averaged": decided.get(judge, False)},
+            )  # fmt: skip
     for judge in table.judges:
         calls = table.calls[judge]
         bad = calls.invalid + calls.refused
         detail = {"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)}
-        yield number(panel.measure, "judge.invalid_share", {"judge": judge}, bad / calls.total, (calls.total, "calls"),
-                     "calls without a usable score over all calls, Wilson interval", level=panel.level,
-                     ends=wilson(bad, calls.total, level=panel.level), detail=detail)  # fmt: skip
+        yield number(
+            panel.measure, "judge.invalid_share", {"judge": judge}, bad / calls.total, (calls.total, "calls"),
+            "calls without a usable score over all calls, Wilson interval", "ok", detail,
+            wilson(bad, calls.total, level=panel.level), panel.level,
+        )  # fmt: skip
     for agent in table.agents:
         groups = table.replicates.get(agent, ())
         squares = sum(float(np.square(np.array(group) - np.mean(group)).sum()) for group in groups)
@@ -487,30 +495,7 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
                      detail={"dimension": AGGREGATE, "cycles": len(groups)})  # fmt: skip
 
 
-class Replies(Protocol):
-    """What `missing_measurements` reads of a table, or of its sums."""
-
-    @property
-    def agents(self) -> tuple[str, ...]:
-        """Names."""
-
-    @property
-    def replies(self) -> Ints:
-        """What each judge was asked about each agent, with and without a usable answer [J, A, 2]."""
-
-    @property
-    def digest(self) -> str:
-        """A short hash of everything in it."""
-
-    @property
-    def asked(self) -> dict[str, int]:
-        """Replies asked for, by judge."""
-
-    def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-        """Shares that are missing, by judge, and by judge and agent."""
-
-
-def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterator[Measurement]:
+def missing_measurements(table: ScoreTable | ScoreSums, left_out: Mapping[str, str]) -> Iterator[Measurement]:
     """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it.
 
     ``detail["left_out"]`` is why a judge was left out. ``lacking`` has by agent how many records the judge gave no
@@ -523,8 +508,9 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
         if own:
             detail |= lacking_records(table.agents, table.replies, [*asked].index(judge))
-        yield number(Measurement, name, {"judge": judge}, share, (asked[judge], n_of), method, inputs=table.digest,
-                     detail=detail)  # fmt: skip
+        yield number(
+            Measurement, name, {"judge": judge}, share, (asked[judge], n_of), method, "ok", detail, inputs=table.digest,
+        )  # fmt: skip
     for agent in table.agents:
         shares = [share for (_, one), share in by_pair.items() if one == agent]
         if shares:

@@ -162,7 +162,7 @@ class _People:
 
 
 def people_measurements(
-    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, *, weights: Floats,
+    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, weights: Floats,
     scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
     level: float = 0.95, unit: str = "", power: float = 0.8, cuts: Sequence[float] = (),
 ) -> Iterator[Measurement]:  # fmt: skip
@@ -187,8 +187,7 @@ def people_measurements(
             "records": int(there.sum()), "outside": sorted(outside), "design": labels.design,
         }  # fmt: skip
         share, what = None if state else graded / drawn, f"share of the drawn {unit_of} that people graded"
-        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state=state or "ok",
-                     detail=detail)  # fmt: skip
+        yield number(make, "human.sample", labelled, share, (drawn, f"drawn {unit_of}"), what, state or "ok", detail)
         agreed = _agreement(people, s, make, coefficient)
         yield agreed
         if there.any():
@@ -198,11 +197,11 @@ def people_measurements(
     for item in contrasts:
         s = place[item.labels["dimension"]]
         if not states[s] and item.value is not None and item.value > 0:
-            yield _contrast(people, s, make, item, alpha=alpha, unit=unit, power=power)
+            yield _contrast(people, s, make, item, alpha, unit, power=power)
 
 
 def _contrast(
-    people: _People, s: int, make: Maker, item: Measurement, *, alpha: float, unit: str, power: float
+    people: _People, s: int, make: Maker, item: Measurement, alpha: float, unit: str, *, power: float
 ) -> Measurement:
     """What people see of one order, in the direction of the judges."""
     found = people.found
@@ -219,10 +218,10 @@ def _contrast(
         sd, flat = float(seen[there].std(ddof=1)), min(float(x[there].std()) for x in (seen, judged)) <= 0
         r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
         spread = Spread.of(judged, found.cluster[both], (sd, r))
-        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha=alpha, power=power)
+        needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
         if (apart := _by_grader(people, s, pair)) is not None:
-            many = random_judges(apart, level=people.level, consecutive=found.consecutive)
+            many = random_judges(apart, people.level, found.consecutive)
             detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
     rest[list(people.rows.values())] = False
@@ -233,7 +232,7 @@ def _contrast(
     }
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
-                  state=one.state, ends=(one.low, one.high), level=people.level, unit=unit, detail=detail)  # fmt: skip
+                  one.state, detail, (one.low, one.high), people.level, unit)  # fmt: skip
 
 
 def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
@@ -288,13 +287,12 @@ class Spread:
         return cls(sd, judged.size, groups.size, r, between, people is None)
 
 
-def needed_labels(effect: float, spread: Spread, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: float = 0.8) -> int | None:
     """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
     if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
-    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, sd_cluster=spread.between,
-                          alpha=alpha, power=power)  # fmt: skip
+    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
     return None if found is None else max(found, FEWEST_LABELLED)
 
 
@@ -315,7 +313,7 @@ def most_needed(
         if not (both := ~np.isnan(judged)).any():
             continue
         spread = Spread.of(judged[both], found.cluster[both], known.get(frozenset(pair)))
-        needed = needed_labels(effect, spread, alpha=alpha, power=power)
+        needed = needed_labels(effect, spread, alpha, power)
         if worst[1] is None or (worst[0] is not None and (needed is None or needed > worst[0])):
             worst = needed, spread
     return worst if worst[1] is not None else (None, None)
@@ -334,7 +332,7 @@ def _labels(people: _People, s: int, make: Maker) -> Measurement:
     }  # fmt: skip
     value = float(np.count_nonzero(~np.isnan(people.mean[:, :, s])))
     return number(make, "human.labels", {"dimension": found.names[s]}, value, (len(rows), "labelled cycles"),
-                  "records that people graded", detail=detail)  # fmt: skip
+                  "records that people graded", "ok", detail)  # fmt: skip
 
 
 def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
@@ -366,7 +364,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     def coefficient_of(rows: Floats) -> tuple[float | None, Any]:
         if by_kappa:
             a, b = people.rated(rows).T
-            cells = contingency(a, b, categories=people.categories)
+            cells = contingency(a, b, people.categories)
             try:
                 return kappa_of_table(cells), cells.tolist()
             except NotMeasurableError:
@@ -385,21 +383,21 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     drops = np.array([mean(g) for g in groups])
     ends = None
     if len(groups) > 1 and not math.isnan(whole) and not np.isnan(drops).any():
-        found = jackknife_estimate(whole, drops, level=people.level)
+        found = jackknife_estimate(whole, drops, people.level)
         ends = (found.low, found.high)
     each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
     detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
     detail["coefficient"] = "kappa" if by_kappa else "icc"
     detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
-    detail["icc"] = _icc(list(tables.values()))
-    return number(make, "human.agreement", labels, whole, count, method, ends=ends, level=people.level, detail=detail,
-                  state="undefined: two people gave one grade each")  # fmt: skip
-
-
-def _icc(tables: Sequence[Floats]) -> float | None:
-    """Mean ICC(A,1) of pairs of people."""
-    each = [float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables for a, b in (x.T,)]
-    return None if any(map(math.isnan, each)) else float(np.mean(each))
+    # Mean ICC(A,1) of pairs of people.
+    ones = [
+        float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables.values() for a, b in (x.T,)
+    ]
+    detail["icc"] = None if any(map(math.isnan, ones)) else float(np.mean(ones))
+    return number(
+        make, "human.agreement", labels, whole, count, method, "undefined: two people gave one grade each", detail,
+        ends, people.level,
+    )  # fmt: skip
 
 
 def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark: float) -> Iterator[Measurement]:
@@ -415,8 +413,8 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
             continue
         scores, mean, codes = cells[:, :, j, s][there], human[there], cluster[there]
         one = judge_against_humans(
-            scores, mean, codes, pass_mark=pass_mark, level=people.level,
-            agent_family=np.broadcast_to(families, there.shape)[there], consecutive=found.consecutive,
+            scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, people.level,
+            found.consecutive,
         )  # fmt: skip
         if people.cuts:
             rated = judge_against_humans(people.rated(scores), people.rated(mean), codes, level=people.level,
@@ -431,8 +429,7 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
         yield number(make, "human.judge", labels, one.kappa.estimate, (n, "records"),
                      f"quadratic-weighted kappa of the judge with the mean human grade{people.on_bands}; jackknife "
                      "over clusters",
-                     state=one.kappa.state, ends=(one.kappa.low, one.kappa.high), level=people.level,
-                     detail=detail)  # fmt: skip
+                     one.kappa.state, detail, (one.kappa.low, one.kappa.high), people.level)  # fmt: skip
 
 
 def _stated(one: Estimate) -> dict[str, JSON]:

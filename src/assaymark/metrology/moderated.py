@@ -14,6 +14,7 @@ from scipy import special
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
+from assaymark.metrology.estimates import scores_of
 from assaymark.quantiles import t_quantile
 
 PairState = Literal["tested", "cannot be tested"]
@@ -56,25 +57,19 @@ def pairs_of(agents: int) -> tuple[Ints, Ints]:
     return first, second
 
 
+@cache
+def pair_list(agents: int) -> tuple[tuple[int, int], ...]:
+    """`pairs_of` as tuples."""
+    first, second = pairs_of(agents)
+    return tuple(zip(first.tolist(), second.tolist(), strict=True))
+
+
 def agents_of(source: str, name: str, pairs: int) -> int:
     """How many agents have so many pairs."""
     agents = (1 + math.isqrt(1 + 8 * pairs)) // 2
     if agents * (agents - 1) // 2 != pairs:
         checks.fail(source, name, f"must have one entry for each of the K(K-1)/2 pairs of K agents (got {pairs})")
     return agents
-
-
-def table_of(source: str, name: str, values: ArrayLike, axes: str = "clusters by agents") -> Floats:
-    """A table of numbers as floats, NaN where absent; at least one row and one column."""
-    try:
-        table = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        checks.fail(source, name, "must be a table of numbers, None where absent")
-    if table.ndim != 2 or not table.size:
-        checks.fail(source, name, f"must be {axes}, at least one of each (got shape {table.shape})")
-    if np.isinf(table).any():
-        checks.fail(source, name, "must hold finite numbers, None where absent")
-    return table
 
 
 def moderated_contrasts(
@@ -100,7 +95,7 @@ def moderated_contrasts(
         table = np.asarray(effects, dtype=np.float64)
         if table.ndim != gap.ndim + 1 or table.shape[:-2] != gap.shape[:-1] or table.shape[-1] != agents:
             checks.fail(source, "effects", f"must be [..., clusters, {agents}] beside the gaps (got {table.shape})")
-    return moderate(gap, variance, count, table, borrow=borrow)
+    return moderate(gap, variance, count, table, borrow)
 
 
 def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
@@ -109,7 +104,7 @@ def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContr
     if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
         checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
     gaps, variances, counts = difference_moments(pair_differences(values))
-    return moderate(gaps, variances, counts, values, borrow=borrow)
+    return moderate(gaps, variances, counts, values, borrow)
 
 
 def pair_differences(tables: Floats) -> Floats:
@@ -136,7 +131,7 @@ def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
 
 
 def moderate(
-    gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, *, borrow: bool = True
+    gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, borrow: bool = True
 ) -> ModeratedContrasts:
     """`moderated_contrasts` of good input."""
     tested = counts >= FEWEST_CLUSTERS
@@ -173,8 +168,10 @@ def moderate(
     error = np.sqrt(variance / n)
     p = t_p(gap[..., tested], error, df, n)
     df = np.where(error == 0, np.nan, df)
-    if not tested.all():
-        p, df, error, prior = (_spread(values, tested, gap.shape) for values in (p, df, error, prior))
+    if not tested.all():  # in the places of all pairs, NaN in those that are not tested
+        full = np.full((4, *gap.shape), np.nan)
+        full[..., tested] = np.stack([p, df, error, prior])
+        p, df, error, prior = full
         p[..., ~tested] = 1.0
     return ModeratedContrasts(gap, counts, tested, p, df, error, prior, np.asarray(mean), epsilon, estimate)
 
@@ -241,13 +238,6 @@ def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
     return np.where(count < 3, 0.0, found)
 
 
-def _spread(values: Floats, tested: Bools, shape: tuple[int, ...]) -> Floats:
-    """Values of the tested pairs in the places of all pairs, NaN in the others."""
-    full = np.full(shape, np.nan)
-    full[..., tested] = values
-    return full
-
-
 # The smallest gap that a t test can be expected to find: the noncentral t distribution by quadrature.
 
 
@@ -260,7 +250,7 @@ _NODES = special.expit(np.pi * np.sinh(_STEPS))
 _WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_STEPS)) * (_STEPS[1] - _STEPS[0])
 
 
-def minimum_detectable_gap(se: float, df: float, alpha: float, *, power: float = 0.8) -> float:
+def minimum_detectable_gap(se: float, df: float, alpha: float, power: float = 0.8) -> float:
     """Smallest true difference that a two-sided t test finds with the stated power (Johnson 1940)."""
     source = "minimum_detectable_gap"
     for name, value in (("se", se), ("df", df)):
@@ -343,7 +333,7 @@ class EffectiveT:
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
     """Test every pair of agents over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba
     2011)."""
-    scores = table_of("serial_contrasts", "table", table)
+    scores = scores_of("serial_contrasts", "table", table, 2)
     return serial_tests(pair_differences(scores), scores)
 
 
@@ -353,8 +343,7 @@ def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], 
     present = ~np.isnan(differences)
     counts = present.sum(axis=0)
     tested = counts >= FEWEST_CONSECUTIVE
-    first, second = pairs_of(agents)
-    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    (first, second), pairs = pairs_of(agents), pair_list(agents)
     occurs = np.zeros(agents, dtype=bool)
     occurs[first[tested]] = occurs[second[tested]] = True
     table = effects[:, occurs]
@@ -407,7 +396,11 @@ def effective_t(differences: Floats, table: Floats) -> EffectiveT:
         p = t_p(gap, error, effective - 1, n)
         rows = np.broadcast_to(np.int64(n), p.shape)
         found = EffectiveT(gap, np.full(p.shape, block), rho, rows, effective, df, error, p)
-        best = found if best is None else _larger_p(best, found)
+        if best is not None:  # the one with the larger p, pair by pair; the first where they are equal
+            later, one, two = found.p > best.p, best, found
+            each = ((getattr(one, name), getattr(two, name)) for name in EffectiveT.__slots__)
+            found = EffectiveT(*(np.where(later, second, first) for first, second in each))
+        best = found
     assert best is not None
     return best
 
@@ -420,7 +413,7 @@ def effective_size(rows: float, rho: ArrayLike) -> Floats:
 
 def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
     """How far clusters resemble those before them: autocorrelations of the differences between agents."""
-    scores = table_of("autocorrelations", "table", table)
+    scores = scores_of("autocorrelations", "table", table, 2)
     longest = checks.whole("autocorrelations", "lags", lags, least=1)
     scores = scores[~np.isnan(scores).any(axis=1)]
     clusters, agents = scores.shape
@@ -457,9 +450,3 @@ def _bound(products: Floats, squares: Floats, n: int, width: int) -> Floats:
     r = (products / np.where(varies, squares, 1.0) + 1 / n) / (1 - 3 / n)
     raised = r + np.sqrt(np.maximum(1 - np.minimum(np.square(r), 0.95**2), 0.05) / (n * width)) / 4
     return np.where(varies, raised, 0.0)
-
-
-def _larger_p(first: EffectiveT, second: EffectiveT) -> EffectiveT:
-    """The one with the larger p, pair by pair; the first where they are equal."""
-    later: Bools = second.p > first.p
-    return EffectiveT(*(np.where(later, getattr(second, name), getattr(first, name)) for name in EffectiveT.__slots__))

@@ -17,6 +17,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
 from assaymark.metrology.contrasts import holm_rows, settle
 from assaymark.metrology.design import dimensions_claimed
+from assaymark.metrology.estimates import scores_of
 from assaymark.metrology.moderated import (
     FEWEST_CLUSTERS,
     FEWEST_CONSECUTIVE,
@@ -26,9 +27,9 @@ from assaymark.metrology.moderated import (
     difference_moments,
     moderate,
     pair_differences,
+    pair_list,
     pairs_of,
     serial_tests,
-    table_of,
 )
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
@@ -122,21 +123,14 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
     return dict(zip(p, adjusted.reshape(rows.shape), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedScales:
-    """Decisions on all pairs of several scales; ``alpha`` is the level of the main one, ``rest`` that of the others."""
-
-    first: int | None
-    published: Mapping[str, Bools]
-    p_adjusted: Mapping[str, Floats]
-    alpha: float
-    rest: float
-
-
 def publish_scales(
     gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
-) -> PublishedScales:
-    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest."""
+) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float, float]:
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest.
+
+    The first agent of the main scale, what is published and the adjusted p-values, by scale; and the levels of the main
+    one and of the others.
+    """
     level, rest, first = share * alpha, alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}
@@ -152,7 +146,7 @@ def publish_scales(
         published |= {
             name: (adjusted[name] <= rest + LEVEL_SLACK) & (rest > 0) & (np.abs(gaps[name]) > 0) for name in others
         }
-    return PublishedScales(first, published, adjusted, level, rest)
+    return first, published, adjusted, level, rest
 
 
 @cache
@@ -272,7 +266,7 @@ class OrderTests:
         published: dict[str, Bools] = {}
         for part in [names] if self.shared else [names[:1], names[1:]]:
             some = {name: p[name] for name in part}
-            published |= publish_scales(gaps, some, inference.alpha, share, main=names[0]).published
+            published |= publish_scales(gaps, some, inference.alpha, share, main=names[0])[1]
         return np.stack([published[name] for name in names], axis=1)
 
     @cached_property
@@ -323,7 +317,7 @@ class Tested:
         occurring = np.unique([first[testable], second[testable]])
         whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
         effects = gaps.levels[whole].transpose(2, 0, 1)
-        found = moderate(difference.T, variance.T, clusters, effects, borrow=borrow)
+        found = moderate(difference.T, variance.T, clusters, effects, borrow)
         return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
                    clusters.astype(np.float64), testable)  # fmt: skip
 
@@ -492,7 +486,7 @@ def order_analysis(
     if not (math.isfinite(delta) and delta > 0):
         checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
     # The tables as arrays of one width, the aggregate among them.
-    tables = {name: table_of(_SOURCE, f"scales[{name!r}]", table) for name, table in scales.items()}
+    tables = {name: scores_of(_SOURCE, f"scales[{name!r}]", table, 2) for name, table in scales.items()}
     if "aggregate" not in tables:
         checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
     if len({table.shape[1] for table in tables.values()}) > 1:
@@ -504,35 +498,54 @@ def order_analysis(
         if unknown:
             checks.fail(_SOURCE, name, f"names no scale: {', '.join(sorted(map(str, unknown)))}")
     given_tests, given_gaps, floors = contrasts or {}, differences or {}, p_floor or {}
-    tests = {
-        name: _given(given_tests[name], k)
-        if name in given_tests
-        else _tested(given_gaps.get(name), table, borrow=borrow)
-        for name, table in tables.items()
-    }
+    tests = {}
+    for name, table in tables.items():
+        if name in given_tests:
+            tests[name] = _given(given_tests[name], k)
+        else:
+            seen = given_gaps.get(name)
+            seen = pair_differences(table) if seen is None else _differences(seen, k)
+            tests[name] = moderate(*difference_moments(seen), table, borrow)
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
+
+    def columns_of(test: ModeratedContrasts) -> list[list[Any]]:
+        some = [[None if value != value else value for value in column.tolist()]
+                for column in (test.gap, test.df, test.se, test.prior_df)]  # fmt: skip
+        return [test.clusters.tolist(), test.tested.tolist(), test.p.tolist(), *some]
+
     main = tests["aggregate"]
     dimensions = [name for name in tables if name != "aggregate"]
     gaps = {name: test.gap for name, test in tests.items()}
-    orders = publish_scales(gaps, p, alpha, share if dimensions else 1.0)
-    published = orders.published["aggregate"]
+    first, on_scales, adjusted, level, rest = publish_scales(gaps, p, alpha, share if dimensions else 1.0)
+    published = on_scales["aggregate"]
     ordered = _oriented(main.gap, published, k)
     near = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)
     near = holm_rows(np.maximum(near, _per_pair("p_eq_floor", p_eq_floor, k))[None])[0]
     within = near <= alpha + LEVEL_SLACK
     ranks = rank_intervals(ordered, k)
     return OrderAnalysis(
-        alpha_aggregate=orders.alpha, margin=delta,
-        info={name: _info(test) for name, test in tests.items() if name not in given_tests},
-        scales={name: _records(test, k) for name, test in tests.items()},
-        p_adjusted=tuple(orders.p_adjusted["aggregate"].tolist()), first=orders.first, order=ordered,
-        alpha_dimensions=orders.rest if dimensions else None,
-        dimension_p_adjusted={name: tuple(orders.p_adjusted[name].tolist()) for name in dimensions},
-        dimension_order={name: _oriented(gaps[name], orders.published[name], k) for name in dimensions},
+        alpha_aggregate=level, margin=delta,
+        info={name: ScaleInfo(float(test.mean_variance),
+                              None if test.epsilon is None else (float(test.epsilon[0]), float(test.epsilon[1])),
+                              float(test.prior_df_estimate))
+              for name, test in tests.items() if name not in given_tests},
+        scales={
+            name: {pair: PairTest(n, gap, "tested" if tested else "cannot be tested", p, df, se, prior)
+                   for pair, n, tested, p, gap, df, se, prior in zip(pair_list(k), *columns_of(test), strict=True)}
+            for name, test in tests.items()
+        },
+        p_adjusted=tuple(adjusted["aggregate"].tolist()), first=first, order=ordered,
+        alpha_dimensions=rest if dimensions else None,
+        dimension_p_adjusted={name: tuple(adjusted[name].tolist()) for name in dimensions},
+        dimension_order={name: _oriented(gaps[name], on_scales[name], k) for name in dimensions},
         equivalence_p_adjusted=tuple(near.tolist()),
-        equivalent=tuple(pair for pair, small in zip(_pairs(k), within.tolist(), strict=True) if small),
+        equivalent=tuple(pair for pair, small in zip(pair_list(k), within.tolist(), strict=True) if small),
         rank_interval=ranks, top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
-        pair_state=tuple(map(_resolution, published.tolist(), within.tolist(), main.tested.tolist())),
+        pair_state=tuple(
+            ("ordered, by less than the margin" if near else "ordered") if said else "within the margin" if near
+            else "not resolved" if tested else "cannot be tested"
+            for said, near, tested in zip(published.tolist(), within.tolist(), main.tested.tolist(), strict=True)
+        ),
     )  # fmt: skip
 
 
@@ -574,24 +587,18 @@ def stability_state(
     return ("rests on", tuple(unseen)) if unseen else ("stable", ())
 
 
-def _tested(values: Any, table: Floats, *, borrow: bool) -> ModeratedContrasts:
-    """The moderated t of every pair, on differences of the table (None) or on those given."""
-    found = pair_differences(table) if values is None else _differences(values, table.shape[1])
-    return moderate(*difference_moments(found), table, borrow=borrow)
-
-
 def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     """Tests made elsewhere, from records or mappings with the fields of `SerialContrast`; nothing is borrowed."""
     records = {_pair("contrasts", key, agents): record for key, record in contrasts.items()}
-    missing = [pair for pair in _pairs(agents) if pair not in records]
+    missing = [pair for pair in pair_list(agents) if pair not in records]
     if missing:
         checks.fail(_SOURCE, "contrasts", f"{len(missing)} pair(s) have none (first: {missing[0]})")
 
     def column(name: str) -> Floats:
-        found = [_field(records[pair], name) for pair in _pairs(agents)]
+        found = [_field(records[pair], name) for pair in pair_list(agents)]
         return np.array([np.nan if value is None else float(value) for value in found])
 
-    tested = np.array([_field(records[pair], "state") != "cannot be tested" for pair in _pairs(agents)], dtype=bool)
+    tested = np.array([_field(records[pair], "state") != "cannot be tested" for pair in pair_list(agents)], dtype=bool)
     clusters = np.nan_to_num(column("clusters")).astype(np.int64)
     p, zero = column("p"), np.zeros(())
     require_p(_SOURCE, "contrasts", p)
@@ -605,40 +612,10 @@ def _field(record: Any, name: str) -> Any:
     return record.get(name) if isinstance(record, Mapping) else getattr(record, name)
 
 
-def _info(tests: ModeratedContrasts) -> ScaleInfo:
-    epsilon = None if tests.epsilon is None else (float(tests.epsilon[0]), float(tests.epsilon[1]))
-    return ScaleInfo(float(tests.mean_variance), epsilon, float(tests.prior_df_estimate))
-
-
-def _records(tests: ModeratedContrasts, agents: int) -> dict[Pair, PairTest]:
-    """The same as public records."""
-    gap, df, se, prior = (
-        [None if value != value else value for value in column.tolist()]
-        for column in (tests.gap, tests.df, tests.se, tests.prior_df)
-    )
-    state: list[PairState] = ["tested" if one else "cannot be tested" for one in tests.tested.tolist()]
-    rows = zip(tests.clusters.tolist(), gap, state, tests.p.tolist(), df, se, prior, strict=True)
-    return {pair: PairTest(*row) for pair, row in zip(_pairs(agents), rows, strict=True)}
-
-
-def _resolution(published: bool, within: bool, tested: bool) -> Resolution:
-    if published:
-        return "ordered, by less than the margin" if within else "ordered"
-    if within:
-        return "within the margin"
-    return "not resolved" if tested else "cannot be tested"
-
-
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:
     """Published pairs as (high, low)."""
-    rows = zip(_pairs(agents), gap.tolist(), published.tolist(), strict=True)
+    rows = zip(pair_list(agents), gap.tolist(), published.tolist(), strict=True)
     return tuple((i, j) if one > 0 else (j, i) for (i, j), one, said in rows if said and one)
-
-
-@cache
-def _pairs(agents: int) -> tuple[Pair, ...]:
-    first, second = pairs_of(agents)
-    return tuple(zip(first.tolist(), second.tolist(), strict=True))
 
 
 def _pair(name: str, key: Any, agents: int) -> Pair:
@@ -654,7 +631,7 @@ def _pair(name: str, key: Any, agents: int) -> Pair:
 
 def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Floats:
     """p-values by pair as an array [pairs], 0 where there is none."""
-    found = dict.fromkeys(_pairs(agents), 0.0)
+    found = dict.fromkeys(pair_list(agents), 0.0)
     for key, value in (values or {}).items():
         found[_pair(name, key, agents)] = np.nan if value is None else float(value)
     p = np.fromiter(found.values(), dtype=np.float64, count=len(found))
@@ -664,7 +641,7 @@ def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Flo
 
 def _differences(values: Mapping[Any, Mapping[Hashable, float]] | Floats, agents: int) -> Floats:
     """Differences by pair and cluster as an array [clusters, pairs], NaN where there is none."""
-    pairs = _pairs(agents)
+    pairs = pair_list(agents)
     if not isinstance(values, Mapping):
         table = np.asarray(values, dtype=np.float64)
         if table.ndim != 2 or not len(table) or table.shape[1] != len(pairs):

@@ -24,6 +24,10 @@ from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
+Parts = tuple[Floats, Floats, Floats, Floats]
+"""Per cluster: normal equations [G, A, A] and their right sides [G, A, K]; cycle means [G, A, K] and the number of
+cycles [G, A], both shared out among the agents of each cycle."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentEffects:
@@ -62,12 +66,14 @@ class Design:
     """Sums of K scores by agent and cycle, from which levels follow for any subset of clusters.
 
     ``counts`` [A, C] decisions, ``cycle_sums`` [C, K], ``totals`` [A, G, K] and ``cluster`` [C] the cluster of a cycle.
+    Where one column stands for all cycles with one line-up in one cluster, ``cycles`` [C] says how many they are.
     """
 
     counts: Floats
     cycle_sums: Floats
     totals: Floats
     cluster: Ints
+    cycles: Floats | None = None
 
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
@@ -99,21 +105,25 @@ class Design:
 
     def levels(self, times: Floats) -> Floats:
         """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group."""
-        parts = self.parts()
-        inside = self.main_group(times)
-        held = inside[:, :, None]
-        effects = self._effects(times, parts, inside)
+        parts, inside = self.parts(), self.main_group(times)
+        held, effects = inside[:, :, None], self.effects(times, parts, inside)
         # Cycles belong to one group only, so what they add is shared out among their agents.
-        weight = np.where(inside, times @ parts.seats, 0.0)
-        means = np.where(held, _weigh(times, parts.cycle_means), 0.0) - weight[:, :, None] * effects
+        weight = np.where(inside, times @ parts[3], 0.0)
+        means = np.where(held, _weigh(times, parts[2]), 0.0) - weight[:, :, None] * effects
         with np.errstate(invalid="ignore"):
             shift = means.sum(axis=1) / weight.sum(axis=1)[:, None]
         return np.where(held, effects + shift[:, None, :], np.nan)
 
-    def effects(self, times: Floats, parts: Parts) -> tuple[Floats, Bools]:
-        """Agent effects [R, A, K], which rank as `levels` do, and who is in the main group [R, A]."""
-        inside = self.main_group(times)
-        return self._effects(times, parts, inside), inside
+    def effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
+        """Solutions [R, A, K] of the weighted normal equations, which rank as `levels` do: they sum to 0 in the main
+        group ``inside`` and are 0 outside it."""
+        both = inside[:, :, None] & inside[:, None, :]
+        # The effects are free up to a constant; a one in every cell of the group pins their sum to zero.
+        matrix = np.where(both, _weigh(times, parts[0]) + 1.0, 0.0)
+        outside = np.arange(inside.shape[1])
+        matrix[:, outside, outside] += ~inside
+        right = np.where(inside[:, :, None], _weigh(times, parts[1]), 0.0)
+        return np.asarray(np.linalg.solve(matrix, right))
 
     def main_group(self, times: Floats) -> Bools:
         """Who belongs to the largest group of agents that share cycles [R, A]; nobody where nobody decided."""
@@ -141,33 +151,26 @@ class Design:
     def _reached(self, times: Floats) -> Bools:
         """Which agents are on one scale, directly or through others [R, A, A], in the clusters that count."""
         reached = _weigh((times > 0).astype(np.float64), self._met) > 0
-        while (further := _through(reached)).sum() > reached.sum():
+        while True:
+            steps = reached.astype(np.float32)
+            further = np.asarray(steps @ steps > 0)
+            if further.sum() <= reached.sum():
+                return reached
             reached = further
-        return reached
 
     def parts(self, columns: slice = slice(None)) -> Parts:
         """What each cluster adds to the normal equations of the chosen columns."""
         size = np.maximum(self.counts.sum(axis=0), 1)
-        share = self.counts / size
-        matrix, right, means, seats = [], [], [], []
+        share, found = self.counts / size, []
         for g in range(self.clusters):
             own = self.cluster == g
             counts, scaled, sums = self.counts[:, own], share[:, own], self.cycle_sums[own, columns]
-            matrix.append(np.diag(counts.sum(axis=1)) - scaled @ counts.T)
-            right.append(self.totals[:, g, columns] - scaled @ sums)
-            means.append(scaled @ (sums / size[own, None]))
-            seats.append(scaled.sum(axis=1))
-        return Parts(np.stack(matrix), np.stack(right), np.stack(means), np.stack(seats))
-
-    def _effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
-        """Solutions of the weighted normal equations, summing to 0 in the main group and 0 outside it."""
-        both = inside[:, :, None] & inside[:, None, :]
-        # The effects are free up to a constant; a one in every cell of the group pins their sum to zero.
-        matrix = np.where(both, _weigh(times, parts.matrix) + 1.0, 0.0)
-        outside = np.arange(inside.shape[1])
-        matrix[:, outside, outside] += ~inside
-        right = np.where(inside[:, :, None], _weigh(times, parts.right), 0.0)
-        return np.asarray(np.linalg.solve(matrix, right))
+            # Normal equations add up over cycles; only means over cycles have to count each of them.
+            seats = scaled if self.cycles is None else scaled * self.cycles[own]
+            found.append((np.diag(counts.sum(axis=1)) - scaled @ counts.T, self.totals[:, g, columns] - scaled @ sums,
+                          seats @ (sums / size[own, None]), seats.sum(axis=1)))  # fmt: skip
+        matrix, right, means, seated = (np.stack(part) for part in zip(*found, strict=True))
+        return matrix, right, means, seated
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Levels [A, K] with jackknife ends, NaN where a level or an interval does not exist."""
@@ -188,29 +191,12 @@ class Design:
         return np.asarray((self.counts @ inside.T > 0).sum(axis=1), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Per cluster: normal equations [G, A, A] and their right sides [G, A, K]; cycle means [G, A, K] and the number of
-    cycles [G, A], both shared out among the agents of each cycle."""
-
-    matrix: Floats
-    right: Floats
-    cycle_means: Floats
-    seats: Floats
-
-
 def _weigh(times: Floats, parts: Floats) -> Floats:
     """Sums [R, ...] of the clusters' parts [G, ...], each counted ``times`` [R, G]."""
     flat = parts.reshape(parts.shape[0], -1)
     rows = max(1, SMALL_PRODUCT // max(1, flat.size))
     sums = [times[start : start + rows] @ flat for start in range(0, len(times), rows)]
     return np.concatenate(sums).reshape(len(times), *parts.shape[1:])
-
-
-def _through(reached: Bools) -> Bools:
-    """Which agents reach each other in at most two steps."""
-    steps = reached.astype(np.float32)
-    return np.asarray(steps @ steps > 0)
 
 
 RESAMPLES = 10_000  # of clusters, where no error rate rests on them; also of pairs, whatever the number of contrasts
@@ -351,8 +337,9 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
         for k, (name, rho) in enumerate(zip(names, _rank_correlations(full, without, ranked), strict=True)):
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
             labels, state = {"dimension": name, "dropped": family}, _no_rho(panel, ranked.size)
-            yield number(panel.measure, "lofo.rho", labels, rho, (ranked.size, "agents"), method, state=state,
-                         detail={"order": order})  # fmt: skip
+            yield number(
+                panel.measure, "lofo.rho", labels, rho, (ranked.size, "agents"), method, state, detail={"order": order},
+            )  # fmt: skip
         yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
     lengths, scores, value = table.lengths, panel.whole[:, 0], None
     state = panel.missing or "undefined: lengths of the judged texts were not given"
@@ -362,7 +349,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
             value = float(np.corrcoef(lengths, scores)[0, 1])
     method = "Pearson correlation of token count and panel score"
     yield number(panel.measure, "score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"),
-                 method, state=state)  # fmt: skip
+                 method, state)  # fmt: skip
 
 
 def _agent_levels(
@@ -377,9 +364,10 @@ def _agent_levels(
         for a, agent in enumerate(panel.table.agents):
             between = ends and np.isfinite(low[a][k])
             said = f"{method}; jackknife over clusters" if between else method
-            yield number(panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
-                         (counts[a], "decisions"), said, state=_no_level(counts[a]), unit=POINTS, level=panel.level,
-                         ends=(low[a][k], high[a][k]) if between else None, detail=details[k][a] if details else {},
+            yield number(
+                panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
+                (counts[a], "decisions"), said, _no_level(counts[a]), details[k][a] if details else {},
+                (low[a][k], high[a][k]) if between else None, panel.level, unit=POINTS,
             )  # fmt: skip
 
 
@@ -400,23 +388,14 @@ def _no_rho(panel: Panel, agents: int) -> str:
     return f"undefined: all {agents} agents are tied"
 
 
-@dataclass(frozen=True, slots=True)
-class RankShares:
-    """Shares [A, A, K] of the resamples in which an agent (first axis) takes a rank (second), ties shared out.
-
-    ``left_out`` is the share of resamples in which some of the agents had no common level, and which do not count.
-    """
-
-    shares: Floats
-    resamples: int
-    exact: bool
-    left_out: float
-
-
 def rank_shares(
-    design: Design, agents: Ints, columns: slice, *, resamples: int, rng: np.random.Generator | None
-) -> RankShares:
-    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
+    design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
+) -> tuple[Floats, int, bool, float]:
+    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank.
+
+    Shares [A, A, K] of the resamples in which an agent (first axis) takes a rank (second), ties shared out; the number
+    of resamples; whether they are all there are; and the share of them that was left out, as agents were apart.
+    """
     width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
     found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
@@ -426,8 +405,8 @@ def rank_shares(
         weights = np.ones(chunk.size) if chunk.mass is None else chunk.mass
         mass += float(weights.sum())
         for start, times in enumerate(chunk.blocks(rows)):
-            effects, inside = design.effects(times.T, parts)
-            whole = inside[:, agents].all(axis=1)
+            inside = design.main_group(times.T)
+            effects, whole = design.effects(times.T, parts, inside), inside[:, agents].all(axis=1)
             weight = weights[start * rows : start * rows + rows][whole]
             kept += float(weight.sum())
             settled = np.round(effects[whole][:, agents], 9)
@@ -436,7 +415,7 @@ def rank_shares(
             share = weight[:, None, None] / tied
             ranks = ((share * ((above <= r) & (r < above + tied))).sum(axis=0) for r in range(agents.size))
             found += np.stack(list(ranks), axis=1)
-    return RankShares(found / kept if kept else found, count, exact, 1 - kept / mass)
+    return found / kept if kept else found, count, exact, 1 - kept / mass
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -452,15 +431,14 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     group = panel.missing or (_ONE_AGENT if agents.size < 2 else "undefined: one cluster, needs two")
     if agents.size > 1 and design.clusters > 1:
         resamples = panel.study.inference.resamples or RESAMPLES
-        found = rank_shares(design, agents, panel.block(0), resamples=resamples, rng=rng)
-        left_out = found.left_out if found.left_out > 1e-9 else 0.0
-        detail = {"resamples": found.resamples, "exact": found.exact, "left_out": left_out}
-        kind = "exact: all" if found.exact else "multinomial:"
-        method += f"; {kind} {found.resamples} resamples of {design.clusters} clusters"
+        found, drawn, exact, apart = rank_shares(design, agents, panel.block(0), resamples, rng)
+        left_out = apart if apart > 1e-9 else 0.0
+        detail = {"resamples": drawn, "exact": exact, "left_out": left_out}
+        method += f"; {'exact: all' if exact else 'multinomial:'} {drawn} resamples of {design.clusters} clusters"
         method += f", {left_out:.3%} of them left out: agents apart" if left_out else ""
-        group = f"undefined: in {found.left_out:.0%} of the resamples some agents share no cycle with the others"
-        if not panel.missing and found.left_out <= _MOST:
-            shares = found.shares.transpose(2, 0, 1).tolist()
+        group = f"undefined: in {apart:.0%} of the resamples some agents share no cycle with the others"
+        if not panel.missing and apart <= _MOST:
+            shares = found.transpose(2, 0, 1).tolist()
         group = panel.missing or group
     place = {a: i for i, a in enumerate(agents.tolist())}
     decisions = design.counts.sum(axis=1).astype(int).tolist()
@@ -469,11 +447,11 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
             own = shares[k][place[a]] if shares and a in place else []
             state = group if a in place else panel.missing or _no_level(decisions[a])
             yield number(panel.measure, "rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
-                         (design.clusters, "clusters"), method, state=state, detail={"shares": list(own), **detail},
+                         (design.clusters, "clusters"), method, state, detail={"shares": list(own), **detail},
             )  # fmt: skip
 
 
-def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Iterator[Measurement]:
+def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats]) -> Iterator[Measurement]:
     """Levels, rankings and discoveries of each judge alone, and the panel's beside them (ValueBlindBench section 5.4).
 
     Every judge is read on the same trajectories, by a cluster t that weighs clusters by their records, in the same
@@ -489,7 +467,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Itera
         for name, value in zip(names, _rank_correlations(one, other, ranked), strict=True):
             labels = {"dimension": name, "a": judges[a], "b": judges[b]}
             state = _no_rho(panel, ranked.size)
-            yield number(panel.measure, "single.rho", labels, value, (ranked.size, "agents"), method, state=state)
+            yield number(panel.measure, "single.rho", labels, value, (ranked.size, "agents"), method, state)
     pairs, d, alpha = len(panel.meetings), len(panel.table.dimensions), panel.study.inference.alpha
     state = panel.missing or ("ok" if any(meeting.n for meeting in panel.meetings) else NEVER if pairs else _ONE_AGENT)
     method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
@@ -497,7 +475,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Itera
     for place, judge in enumerate(("", *judges)):
         own, block = [], panel.block(place)
         if pairs and d:
-            p = tests.p("cluster-t", block.stop)[:, block][:, 1:]
+            p = tests["cluster-t"][:, block][:, 1:]
             significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + _TOLERANCE
             for k, pair in np.argwhere(significant.T).tolist():
                 high, low = panel.meetings[pair].first, panel.meetings[pair].second
@@ -511,43 +489,30 @@ def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Itera
             detail["found"] = list(whole := own)
         yield number(panel.measure, "single.discoveries" if place else "panel.discoveries",
                      {"judge": judge} if place else {}, float(len(own)) if state == "ok" else None,
-                     (pairs * d, "contrasts"), method, state=state, detail=detail)  # fmt: skip
+                     (pairs * d, "contrasts"), method, state, detail)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class PairTests:
-    """Each of the sources' own tests of every pair of agents [P]; pairs that never met hold p = 1 in every family.
+def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
+    """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met.
 
-    Columns are those of the panel: the whole panel, then (for the cluster t) each judge alone.
+    Columns are those of the panel: the whole panel, then (for the cluster t) each judge alone. Pairs with equally many
+    clusters share their resamples.
     """
-
-    tested: dict[Test, tuple[Tested, ...]]
-
-    def p(self, test: Test, columns: int) -> Floats:
-        """p-values [P, columns] of one test."""
-        return np.array([one.p[:columns] for one in self.tested[test]]).reshape(len(self.tested[test]), columns)
-
-
-def pair_tests(panel: Panel, rng: np.random.Generator) -> PairTests:
-    """The tests that the sources name, of all pairs; pairs with equally many clusters share their resamples."""
-    plan, width = panel.study.inference, len(panel.names)
+    plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
-    parts = [(meeting.sums[:, :wide], meeting.cycles) for meeting in panel.meetings]
-    nothing = np.full(wide, np.nan)
-    blank = Tested(np.zeros(wide), np.ones(wide), nothing, nothing, 0, (NEVER,) * wide)
+    sums, cycles = ([getattr(one, name) for one in panel.meetings] for name in ("sums", "cycles"))
     met: dict[int, list[int]] = defaultdict(list)
-    for pair, meeting in enumerate(panel.meetings):
-        met[meeting.clusters.size].append(pair)
-
-    def drawn(make: Callable[..., list[Tested]]) -> tuple[Tested, ...]:
-        found = [blank] * len(parts)
-        for _, pairs in sorted(item for item in met.items() if item[0]):
-            several = make([(parts[pair][0][:, :width], parts[pair][1]) for pair in pairs], rng=rng, leading=width,
-                           resamples=plan.resamples or RESAMPLES, level=plan.level, intervals=[False] * len(pairs),
-            )  # fmt: skip
-            for pair, one in zip(pairs, several, strict=True):
-                found[pair] = one
-        return tuple(found)
-
-    usual = tuple(t_test(*part, level=plan.level) if part[1].size else blank for part in parts)
-    return PairTests({"cluster-t": usual, "bootstrap": drawn(bootstrap_tests), "sign-flip": drawn(flip_tests)})
+    found: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
+    for pair, size in enumerate(one.size for one in cycles):
+        if size:
+            met[size].append(pair)
+            found["cluster-t"][pair] = t_test(sums[pair][:, :wide], cycles[pair]).p
+    drawn: tuple[tuple[Test, Callable[..., list[Tested]]], ...]
+    drawn = ("bootstrap", bootstrap_tests), ("sign-flip", flip_tests)
+    for name, make in drawn:
+        found[name] = np.ones((pairs, width))
+        for _, some in sorted(met.items()):
+            parts = [(sums[pair][:, :width], cycles[pair]) for pair in some]
+            tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
+            found[name][some] = [one.p for one in tests]
+    return found

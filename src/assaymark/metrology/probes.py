@@ -21,7 +21,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.contrasts import cluster_t, settle
+from assaymark.metrology.contrasts import Contrast, cluster_t, settle
 from assaymark.metrology.controls import measured
 from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
@@ -94,7 +94,7 @@ def anchor_measurements(
     for k, name in enumerate((AGGREGATE, *dimensions)):
         detail: dict[str, JSON] = {"judge": judge, "rubric": rubric}
         detail["changed"] = bool(changed) if k == 0 else name in changed
-        found = cluster_t(new[:, k] - old[:, k], groups, level=level) if common else None
+        found = cluster_t(new[:, k] - old[:, k], groups, level) if common else None
         if found:
             detail |= {"p": found.p, "clusters": found.clusters} | _spread(old[:, k], new[:, k], groups, level)
             # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
@@ -208,9 +208,10 @@ def probe_measurements(
     else:
         state = "ok" if scores else f"not measured: {judge.name} has given no usable score"
     detail: dict[str, JSON] = {"pairs": [list(pair) for pair in plan.pairs], "rho": dict(plan.rho)}
-    yield number(Measurement, "probe.state", {}, len(plan.pairs) if state == "ok" else None,
-                 (len(scores), "trajectories"), "pairs that some drop reverses or levels", state=state,
-                 detail=detail | {"reason": plan.reason})  # fmt: skip
+    yield number(
+        Measurement, "probe.state", {}, len(plan.pairs) if state == "ok" else None, (len(scores), "trajectories"),
+        "pairs that some drop reverses or levels", state, detail=detail | {"reason": plan.reason},
+    )  # fmt: skip
     if state != "ok" or judge is None:
         return
     where = {cycles[key]: clusters[key] for key in scores}
@@ -223,7 +224,7 @@ def probe_measurements(
         common = sorted(sides[high].keys() & sides[low].keys())
         gaps = np.array([float(np.mean(sides[high][cycle])) - float(np.mean(sides[low][cycle])) for cycle in common])
         groups = [where[cycle] for cycle in common]
-        found = cluster_t(gaps, groups, level=study.inference.level) if common else None
+        found = cluster_t(gaps, groups, study.inference.level) if common else None
         names, codes = np.unique(groups, return_inverse=True)
         sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)
         about: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
@@ -231,17 +232,6 @@ def probe_measurements(
         yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
                        method="mean paired difference within common cycles, outside judge", state=NEVER,
                        n=len(common), n_of="common cycles", detail=about)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference between two sets of clusters. ``low`` and ``high`` are None where no interval can be given."""
-
-    difference: float
-    low: float | None
-    high: float | None
-    p: float
-    method: str
 
 
 def contamination_measurements(
@@ -268,7 +258,7 @@ def contamination_measurements(
         yield _gap(table, study, f"instrument:{name}", within[name], post, [name] if name in absent else [])
 
 
-def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, level: float = 0.95) -> Gap:
+def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, level: float = 0.95) -> Contrast:
     """Difference between two sets of clusters within agents, tested between clusters.
 
     Scores are freed of the agents' levels, and the variance of cluster means is pooled over both sides, with G-2
@@ -289,20 +279,21 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, le
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]
     difference = float(weight @ scores)
     difference = 0.0 if abs(difference) <= _ZERO else difference
-    counts = [share.size for share, _ in sides]
+    counts, n = [share.size for share, _ in sides], scores.size
     if max(counts) < 2:
-        return Gap(difference, None, None, 1.0, "one cluster on each side cannot be tested, p = 1")
+        return Contrast(difference, None, None, 1.0, n, 2, "one cluster on each side cannot be tested, p = 1")
     df = sum(counts) - 2
     pooled = sum(float(np.square(mean - mean.mean()).sum()) for _, mean in sides) / df
     variance = pooled * sum(float(share @ share) for share, _ in sides)
     if variance <= _ZERO**2:
         p = 1.0 if difference == 0 else 1 / math.comb(sum(counts), counts[0])
-        return Gap(difference, None, None, p, "clusters do not vary: share of the ways to choose the later ones")
+        said = "clusters do not vary: share of the ways to choose the later ones"
+        return Contrast(difference, None, None, p, n, sum(counts), said)
     error = math.sqrt(variance)
     half = t_quantile(0.5 + level / 2, df) * error
     p = 2 * float(special.stdtr(df, -abs(difference) / error))
     method = f"two-sample t over cluster means, pooled, t({df}), {counts[0]} against {counts[1]} clusters"
-    return Gap(difference, difference - half, difference + half, p, method)
+    return Contrast(difference, difference - half, difference + half, p, n, sum(counts), method)
 
 
 def _gap(
@@ -333,12 +324,13 @@ def _gap(
     if state is None:
         scores = table.stacked[used].mean(axis=1)[:, 0]
         codes = np.unique(agent[used], return_inverse=True)[1]
-        gap = cluster_gap(scores, codes, cluster[used], post[used], level=study.inference.level)
+        gap = cluster_gap(scores, codes, cluster[used], post[used], study.inference.level)
         method = f"{method}; {gap.method}"
-    return number(Measurement, "contamination.gap", {"dimension": AGGREGATE, "split": split},
-                  gap.difference if gap else None, (used.sum(), "trajectories"), method, state=state or "ok",
-                  ends=(gap.low, gap.high) if gap else None, level=study.inference.level, unit=POINTS,
-                  inputs=table.digest, detail={"p": gap.p if gap else None, **detail})  # fmt: skip
+    return number(
+        Measurement, "contamination.gap", {"dimension": AGGREGATE, "split": split}, gap.difference if gap else None,
+        (used.sum(), "trajectories"), method, state or "ok", {"p": gap.p if gap else None, **detail},
+        (gap.low, gap.high) if gap else None, study.inference.level, unit=POINTS, inputs=table.digest,
+    )  # fmt: skip
 
 
 ORACLE_DIMENSION: Final = "constraint_awareness"
@@ -395,9 +387,11 @@ def oracle_measurements(
             state = state_of(exc)
         varies = np.ptp(column) > _ZERO and np.ptp(truth) > _ZERO
         r = float(np.clip(np.corrcoef(column, truth)[0, 1], -1, 1)) if varies else None
-        yield number(Measurement, "oracle.kappa", labels, value, count, _KAPPA, state=state, ends=ends,
-                     detail=detail | {"r": r, "table": table_of.tolist()}, **common)  # fmt: skip
-        found = cluster_t(column - truth, clusters, level=study.inference.level)
+        yield number(
+            Measurement, "oracle.kappa", labels, value, count, _KAPPA, state,
+            detail | {"r": r, "table": table_of.tolist()}, ends, **common,
+        )  # fmt: skip
+        found = cluster_t(column - truth, clusters, study.inference.level)
         yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}",
                      ends=(found.low, found.high), unit=POINTS,
                      detail={"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
@@ -535,5 +529,5 @@ def known_measurements(
                 state = state_of(exc)
         method = "J / (1 + (J-1) r), r the mean correlation of judges' errors against known scores"
         yield number(Measurement, "panel.effective_judges", {"dimension": name}, value,
-                     (len(errors), "items of known quality"), method, state=state, unit="judges", inputs=digest,
+                     (len(errors), "items of known quality"), method, state, unit="judges", inputs=digest,
                      detail={"judges": judges, "r": r})  # fmt: skip

@@ -25,7 +25,7 @@ from assaymark.metrology.estimates import (
     scores_of,
     undefined,
 )
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pairs_of, serial_tests
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pair_list, pairs_of, serial_tests
 from assaymark.quantiles import t_quantile
 
 Pair = tuple[int, int]
@@ -64,6 +64,15 @@ class RecusalTest:
     df: float | None = None
     se: float | None = None
 
+    @classmethod
+    def of(
+        cls, clusters: int, tested: bool, p: float, gap: float | None, df: float | None, se: float | None
+    ) -> RecusalTest:
+        """The record of a test, or of why too few clusters identify the contrast."""
+        if tested:
+            return cls(clusters, "tested", p, gap, df, se)
+        return cls(clusters, "cannot be tested", 1.0, gap) if clusters else cls(0, "no judge without an interest", 1.0)
+
     @property
     def estimate(self) -> float | None:
         """The difference, by the name that `headline_p` reads."""
@@ -84,33 +93,24 @@ class OwnFamily:
 def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
     """Contrast of two agents where every judge stands aside for agents of its own family (Panickssery 2024)."""
     table, interest = _checked("recusal_contrast", M, own)
-    agents = table.shape[2]
     checks.probability("recusal_contrast", "level", level)
-    for name, agent in (("a", a), ("b", b)):
-        if checks.whole("recusal_contrast", name, agent, least=0) >= agents:
-            checks.fail("recusal_contrast", name, f"must be one of the agents 0..{agents - 1} (got {agent})")
-    if a == b:
-        checks.fail("recusal_contrast", "b", f"must be another agent than a (got {b} twice)")
+    checks.two_agents("recusal_contrast", a, b, table.shape[2])
     return RecusalFit.of(table, interest).contrast(a, b, level=level)
 
 
 def recusal_p(
-    M: ArrayLike, own: ArrayLike, *, borrow: bool = True, consecutive: bool = False
+    M: ArrayLike, own: ArrayLike, borrow: bool = True, consecutive: bool = False
 ) -> dict[Pair, RecusalTest | None]:
     """Test every pair of agents on its recusal contrast, all pairs at once."""
     table, interest = _checked("recusal_p", M, own)
     fit = RecusalFit.of(table, interest)
-    first, second = pairs_of(table.shape[2])
-    gaps = fit.gaps()
-    tests = consecutive_tests(gaps, fit.effects) if consecutive else cluster_tests(gaps, fit.effects, borrow=borrow)
+    tests = gap_tests(fit.gaps(), fit.effects, borrow, consecutive)
     conflicts = np.asarray(interest.any(axis=0))
-    return {
-        (i, j): test if conflicts[i] or conflicts[j] else None
-        for i, j, test in zip(first.tolist(), second.tolist(), tests, strict=True)
-    }
+    rows = zip(pair_list(table.shape[2]), tests, strict=True)
+    return {(i, j): test if conflicts[i] or conflicts[j] else None for (i, j), test in rows}
 
 
-def own_family(M: ArrayLike, own: ArrayLike, *, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
+def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
     """How much higher a judge scores agents of its own maker than the other judges score them (Panickssery 2024)."""
     table, interest = _checked("own_family", M, own)
     checks.probability("own_family", "level", level)
@@ -191,45 +191,28 @@ class RecusalFit:
         )  # fmt: skip
 
 
-def cluster_tests(gaps: Floats, effects: Floats, *, borrow: bool = True) -> list[RecusalTest]:
-    """Every pair tested on its gaps [G, pairs] (NaN where not identified), as exchangeable clusters."""
+def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[RecusalTest]:
+    """Every pair tested on its gaps [G, pairs] (NaN where not identified), exchangeable or in time order."""
     known = ~np.isnan(gaps)
     counts = known.sum(axis=0)
+    if consecutive:
+        serial = zip(counts.tolist(), serial_tests(gaps, effects).values(), strict=True)
+        return [RecusalTest.of(n, one.state == "tested", one.p, one.gap, one.df, one.se) for n, one in serial]
     means = np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(counts, 1)
     squares = np.square(np.where(known, gaps - means, 0.0)).sum(axis=0)
-    return moderated_tests(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow=borrow)
+    return moderated_tests(means, squares / np.maximum(counts - 1, 1), counts, effects, borrow)
 
 
 def moderated_tests(
-    means: Floats, variances: Floats, counts: Ints, effects: Floats, *, borrow: bool = True
+    means: Floats, variances: Floats, counts: Ints, effects: Floats, borrow: bool = True
 ) -> list[RecusalTest]:
     """Every pair tested by the moderated t on its mean, its variance between clusters and their number."""
-    found = moderate(means, variances, counts, effects, borrow=borrow)
-    columns = (counts, found.p, found.gap, found.df, found.se)
+    found = moderate(means, variances, counts, effects, borrow)
+    columns = (column.tolist() for column in (counts, found.p, found.gap, found.df, found.se))
     return [
-        RecusalTest(clusters, "tested", p, gap, None if np.isnan(df) else df, se)
-        if clusters >= FEWEST_CLUSTERS
-        else untested(clusters, gap)
-        for clusters, p, gap, df, se in zip(*(column.tolist() for column in columns), strict=True)
+        RecusalTest.of(clusters, clusters >= FEWEST_CLUSTERS, p, gap, None if np.isnan(df) else df, se)
+        for clusters, p, gap, df, se in zip(*columns, strict=True)
     ]
-
-
-def consecutive_tests(gaps: Floats, effects: Floats) -> list[RecusalTest]:
-    """Every pair tested on its gaps [G, pairs] (NaN where not identified), as clusters in time order."""
-    counts = (~np.isnan(gaps)).sum(axis=0).tolist()
-    return [
-        RecusalTest(clusters, test.state, test.p, test.gap, test.df, test.se)
-        if test.state == "tested"
-        else untested(clusters, test.gap)
-        for clusters, test in zip(counts, serial_tests(gaps, effects).values(), strict=True)
-    ]
-
-
-def untested(clusters: int, gap: float | None) -> RecusalTest:
-    """The record of a pair that too few clusters identify."""
-    if clusters:
-        return RecusalTest(clusters, "cannot be tested", 1.0, gap)
-    return RecusalTest(0, "no judge without an interest", 1.0)
 
 
 @lru_cache(maxsize=1024)
@@ -293,7 +276,7 @@ def interest_of(source: str, own: ArrayLike, shape: tuple[int, ...]) -> Bools:
 
 def _mean_of(values: Floats, level: float, consecutive: bool) -> Estimate:
     """Mean of one value per cluster."""
-    return cluster_mean(values, neighbour_blocks(values.size) if consecutive else None, level=level)
+    return cluster_mean(values, neighbour_blocks(values.size) if consecutive else None, level)
 
 
 PreferenceState = Literal[
@@ -453,11 +436,41 @@ def _preference(
     else:
         gap = mean - others
         if codes is not None:
-            state, half = _half_over_clusters(above, own, codes, level, consecutive)
+            # Half the width of the interval over clusters, or why there is none.
+            size = int(codes.max()) + 1
+            sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
+                             for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
+            total, *without = leave_out(sums, consecutive)
+            # A unit that holds every grade of a side cannot be left out.
+            rests = np.array([rest for rest in without if rest[1] and rest[3]])
+            if len(rests) < 2:
+                state, half = "single observation", None
+            else:
+                gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+                found = jackknife_estimate(float(gaps[0]), gaps[1], level)
+                state, half = (
+                    ("no spread", None)
+                    if found.low is None or found.high is None
+                    else ("ok", (found.high - found.low) / 2)
+                )
         elif ours.size == 1:
             state = "single observation"
         else:
-            half = _half_width(ours, theirs, level)
+            # Half the width of the interval of the difference of two means; None without spread.
+            n, m, tail = ours.size, theirs.size, 0.5 + level / 2
+            # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
+            spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
+            squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
+            if squares <= _FLAT**2:
+                half = None
+            else:
+                student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
+                if spread_others is None:
+                    half = student
+                else:
+                    a, b = spread_own / n, spread_others / m
+                    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+                    half = max(student, t_quantile(tail, freedom) * math.sqrt(a + b))
             state = "no spread" if half is None else "ok"
     method = "the wider of Student's and Welch's t"
     if codes is not None:
@@ -467,36 +480,3 @@ def _preference(
     return SelfPreference(
         judge, mean, others, gap, ours.size, theirs.size, low, high, cast("PreferenceState", state), level, method
     )
-
-
-def _half_over_clusters(
-    above: Floats, own: Bools, codes: Ints, level: float, consecutive: bool
-) -> tuple[str, float | None]:
-    """Half the width of the interval over clusters, or why there is none."""
-    size = int(codes.max()) + 1
-    sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
-                     for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
-    total, *without = leave_out(sums, consecutive)
-    # A unit that holds every grade of a side cannot be left out.
-    rests = np.array([rest for rest in without if rest[1] and rest[3]])
-    if len(rests) < 2:
-        return "single observation", None
-    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-    found = jackknife_estimate(float(gaps[0]), gaps[1], level=level)
-    return ("no spread", None) if found.low is None or found.high is None else ("ok", (found.high - found.low) / 2)
-
-
-def _half_width(ours: Floats, theirs: Floats, level: float) -> float | None:
-    """Half the width of the interval of the difference of two means; None without spread."""
-    n, m, tail = ours.size, theirs.size, 0.5 + level / 2
-    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
-    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
-    squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
-    if squares <= _FLAT**2:
-        return None
-    student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
-    if spread_others is None:
-        return student
-    a, b = spread_own / n, spread_others / m
-    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-    return max(student, t_quantile(tail, freedom) * math.sqrt(a + b))

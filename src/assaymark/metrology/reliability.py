@@ -87,7 +87,7 @@ class AlphaReport:
     without: Mapping[int, WithoutRater]
 
 
-def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = False) -> RandomJudges:
+def random_judges(d: ArrayLike, level: float = 0.95, consecutive: bool = False) -> RandomJudges:
     """Contrast of two agents that would hold for other judges and clusters like these, not only for these (Brennan
     2001, Satterthwaite 1946)."""
     source = "random_judges"
@@ -112,8 +112,8 @@ def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = Fals
     else:
         df = total**2 / (judge**2 / (families - 1) + cluster**2 / (units - 1) + error**2 / (families - 1) / (units - 1))
     tests = [
-        student_estimate(mean, np.sqrt(total / cells), min(df, units - 1), level=level),
-        student_estimate(mean, np.sqrt(judge / cells), families - 1, level=level),
+        student_estimate(mean, np.sqrt(total / cells), min(df, units - 1), level),
+        student_estimate(mean, np.sqrt(judge / cells), families - 1, level),
     ]
     found = max(tests, key=lambda test: test.p)
     if found.low is not None:
@@ -171,8 +171,8 @@ def icc(Y: ArrayLike) -> Icc:
         return (msr - mse) / denominator if denominator > _ROUNDING * (msr + msc + mse) else None
 
     return Icc(
-        icc_a1=share(msr + (k - 1) * mse + k / n * (msc - mse)), icc_ak=share(msr + (msc - mse) / n),
-        icc_c1=share(msr + (k - 1) * mse), icc_ck=share(msr), msr=msr, msc=msc, mse=mse,
+        share(msr + (k - 1) * mse + k / n * (msc - mse)), share(msr + (msc - mse) / n), share(msr + (k - 1) * mse),
+        share(msr), msr, msc, mse,
     )  # fmt: skip
 
 
@@ -201,10 +201,10 @@ def alpha_report(
     without = {}
     for rater in range(ratings.codes.shape[1]):
         rest = ratings.without(rater).alphas(codes, units)
-        gain = _jackknifed(rest - full, level=level)
+        gain = _jackknifed(rest - full, level)
         alpha = None if np.isnan(rest[0]) else float(rest[0])
         without[rater] = WithoutRater(alpha, gain, gain.low is not None and gain.low > 0)
-    return AlphaReport(_jackknifed(full, level=level), without)
+    return AlphaReport(_jackknifed(full, level), without)
 
 
 def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: ArrayLike) -> Floats:
@@ -225,7 +225,7 @@ def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
     return np.stack([size, sums, squares, apart]) @ paired.astype(np.float64), paired
 
 
-def _jackknifed(values: Floats, *, level: float) -> Estimate:
+def _jackknifed(values: Floats, level: float) -> Estimate:
     """The record of alphas (or differences of them) on all clusters, then without each [1 + G]; NaN: undefined."""
     full = float(values[0])
     if np.isnan(full):
@@ -234,7 +234,7 @@ def _jackknifed(values: Floats, *, level: float) -> Estimate:
         return student_estimate(full, 0.0, 0)
     if np.isnan(values).any():
         return undefined(f"{_NO_ALPHA} (without one of the clusters)", full)
-    return jackknife_estimate(full, values[1:], level=level)
+    return jackknife_estimate(full, values[1:], level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +329,7 @@ class DStudy:
     per_cost: Mapping[str, float | None]
 
 
-def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True) -> float:
+def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, random: bool = True) -> float:
     """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials (Brennan
     2001)."""
     source = "dstudy_variance"
@@ -347,24 +347,19 @@ def generalizability(
     2001)."""
     if not (math.isfinite(agent) and agent >= 0):
         checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
-    total = agent + dstudy_variance(v, G, C, J, T, random=random) / 2
+    total = agent + dstudy_variance(v, G, C, J, T, random) / 2
     if total == 0:
         raise NotMeasurableError("the generalizability coefficient is undefined: agents and errors have no variance")
     return agent / total
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastComponents:
-    """Variance components of scores, by scale; see `contrast_components`."""
+def contrast_components(
+    cells: Floats, cluster: Ints, liking: Floats
+) -> tuple[dict[str, Floats], dict[str, Floats], float, float] | None:
+    """Variance components of scores that a contrast of two agents contains, by the method of moments.
 
-    v: Mapping[str, Floats]
-    of_means: Mapping[str, Floats]
-    clusters: float
-    cycles: float
-
-
-def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> ContrastComponents | None:
-    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
+    The components by scale; those of cluster means; how many clusters two agents share, and cycles in each.
+    """
     whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
@@ -404,9 +399,7 @@ def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> Contras
     means_of = dict.fromkeys(PARTS, none) | {
         "agent_cluster": np.maximum(reaction, 0.0), "judge_agent": liking, "judge_agent_cluster": both
     }  # fmt: skip
-    return ContrastComponents(
-        {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
-    )
+    return {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
 
 
 def dstudy(
@@ -457,9 +450,7 @@ def dstudy(
         if prices["human"]:
             cycles, clusters = int(g[i] * c[i]), int(g[i])
             spreads = math.sqrt(within[i]), math.sqrt(between[i])
-            labelled = anchor_needed(
-                effect, spreads[0], ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=human_alpha, power=power
-            )
+            labelled = anchor_needed(effect, spreads[0], ASSUMED_R, cycles, clusters, spreads[1], human_alpha, power)
             if labelled is None:
                 continue
             labelled = max(labelled, FEWEST_LABELLED)
@@ -579,7 +570,7 @@ class Discriminant:
 
 
 def discriminant(
-    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, distinct: float = DISTINCT, alpha: float = 0.05,
+    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], distinct: float = DISTINCT, alpha: float = 0.05,
     level: float = 0.95, consecutive: bool = False,
 ) -> Discriminant:  # fmt: skip
     """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler
@@ -606,7 +597,7 @@ def discriminant(
     found = []
     for d, (p, p_holm) in enumerate(zip(tests, holm(tests).tolist(), strict=True)):
         if known[d]:
-            one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level=level)
+            one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level)
             passed = p_holm <= alpha + 1e-9
             found.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
         else:
@@ -644,7 +635,7 @@ def specific_contrast(
     if consecutive:
         units = neighbour_blocks(int(units.max()) + 1)[units]
     others = (deltas.sum(axis=1) - deltas[:, d]) / (dimensions - 1)
-    return cluster_mean(deltas[:, d] - others, units, level=level)
+    return cluster_mean(deltas[:, d] - others, units, level)
 
 
 def _products(source: str, S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, tuple[int, int]]:

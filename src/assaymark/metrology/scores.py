@@ -158,7 +158,7 @@ def missing_shares(
 
 
 def excess_replies(
-    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], *, per_judge: float, per_agent: float
+    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], per_judge: float, per_agent: float
 ) -> dict[str, str]:
     """`ScoreTable.excess` from the shares that are missing."""
     found = {
@@ -217,7 +217,7 @@ def score_table(
         np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
             len(keys), len(order), len(dimensions)
         )
-        for of in (_mean_trial, _first_trial)
+        for of in (_mean_trial, lambda found: next(iter(found.values())))  # calls were sorted by trial
     )
     asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
     lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
@@ -244,7 +244,7 @@ def score_table(
 
 def assembled(
     n: int, trajectories: tuple[str, ...], mean: Floats, first: Floats, many: bool,
-    repeats: Mapping[str, tuple[Floats, ...]], *, agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
+    repeats: Mapping[str, tuple[Floats, ...]], agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
     **fields: Any,
 ) -> ScoreTable:  # fmt: skip
     """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
@@ -297,11 +297,6 @@ def _trial_aggregates(
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(numbers))
 
 
-def _first_trial(trials: Mapping[int, Floats]) -> Floats:
-    """The usable trial with the lowest number; calls were sorted by it."""
-    return next(iter(trials.values()))
-
-
 def _repeats(
     decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
 ) -> dict[str, tuple[Floats, ...]]:
@@ -310,7 +305,7 @@ def _repeats(
     for decision in sorted(decisions, key=lambda d: d.record_id):
         found = [trials.get((decision.record_id, judge)) for judge in judges]
         if found and all(found):
-            scores = np.array([(_mean_trial(one), _first_trial(one)) for one in found if one]) @ weights
+            scores = np.array([(_mean_trial(one), next(iter(one.values()))) for one in found if one]) @ weights
             groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, scores)
     by_agent: dict[str, list[Floats]] = defaultdict(list)
     for (agent, _), scores_of in sorted(groups.items()):

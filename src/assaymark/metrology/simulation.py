@@ -157,7 +157,15 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     )
     agent, cycle = np.nonzero(present)
     agent, cycle = agent.astype(np.int64), cycle.astype(np.int64)
-    quality = _quality(truth, order, agent, cycle, rng)
+    # What each trajectory is worth on each dimension [n, D].
+    d, cluster = len(truth.dimensions), cycle // truth.cycles
+    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
+    of_cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
+    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
+    own = truth.residual.draw(rng, (agent.size,), d)
+    quality = np.asarray(
+        truth.means[order][agent] + clusters[cluster] + of_cycles[cycle] + reactions[agent, cluster] + own
+    )
     median = np.array([truth.composers[a].tokens for a in order])[agent]
     spread = np.array([truth.composers[a].token_spread for a in order])[agent]
     tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
@@ -185,16 +193,6 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
         digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
     )  # fmt: skip
-
-
-def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
-    """What each trajectory is worth on each dimension [n, D]."""
-    d, cluster = len(truth.dimensions), cycle // truth.cycles
-    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
-    cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
-    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (agent.size,), d)
-    return np.asarray(truth.means[order][agent] + clusters[cluster] + cycles[cycle] + reactions[agent, cluster] + own)
 
 
 def _calls(
@@ -238,7 +236,19 @@ def _problems(truth: Truth) -> Iterator[Problem]:
     ):
         yield from spread.problems(what, d)
     for composer in truth.composers:
-        yield from _composer_problems(composer, d)
+        if isinstance(composer.means, tuple) and len(composer.means) != d:
+            said = f"must be one number or one for each of the {d} dimensions (got {composer.means})"
+            yield Problem(f"{composer.name}.means", said)
+        means = composer.means if isinstance(composer.means, tuple) else (composer.means,)
+        if not all(map(math.isfinite, means)):
+            yield Problem(f"{composer.name}.means", f"must be finite (got {composer.means})")
+        if not 0 < composer.attendance <= 1:
+            yield Problem(f"{composer.name}.attendance", f"must lie above 0 and up to 1 (got {composer.attendance})")
+        if not (composer.tokens > 0 and math.isfinite(composer.tokens) and composer.token_spread >= 0):
+            said = (
+                f"tokens must be above 0 and token_spread at least 0 (got {composer.tokens}, {composer.token_spread})"
+            )
+            yield Problem(composer.name, said)
     for judge in truth.panel:
         yield from judge.disagreement.problems(f"{judge.name}.disagreement", d)
         yield from judge.trial_noise.problems(f"{judge.name}.trial_noise", d)
@@ -248,17 +258,3 @@ def _problems(truth: Truth) -> Iterator[Problem]:
         fits = len(truth.weights) == d and all(math.isfinite(w) and w >= 0 for w in truth.weights)
         if not fits or sum(truth.weights) <= 0:
             yield Problem("weights", f"must be {d} finite numbers, not negative, not all zero (got {truth.weights})")
-
-
-def _composer_problems(composer: Composer, dimensions: int) -> Iterator[Problem]:
-    if isinstance(composer.means, tuple) and len(composer.means) != dimensions:
-        what = f"must be one number or one for each of the {dimensions} dimensions (got {composer.means})"
-        yield Problem(f"{composer.name}.means", what)
-    means = composer.means if isinstance(composer.means, tuple) else (composer.means,)
-    if not all(map(math.isfinite, means)):
-        yield Problem(f"{composer.name}.means", f"must be finite (got {composer.means})")
-    if not 0 < composer.attendance <= 1:
-        yield Problem(f"{composer.name}.attendance", f"must lie above 0 and up to 1 (got {composer.attendance})")
-    if not (composer.tokens > 0 and math.isfinite(composer.tokens) and composer.token_spread >= 0):
-        what = f"tokens must be above 0 and token_spread at least 0 (got {composer.tokens}, {composer.token_spread})"
-        yield Problem(composer.name, what)

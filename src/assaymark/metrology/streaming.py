@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,6 @@ from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimen
 from assaymark.metrology.sums import Codes, Layout, NotStreamableError, Part, ScoreSums, count, total, whole_weights
 from assaymark.problems import table_problem
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 # Putting the rows of a large score table in order: by cycle, trajectory and judge, on disk where memory ends.
 
@@ -57,18 +53,23 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
             broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
             off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
-            found = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone() or (
-                0,
-                0,
-            )
-            if found[1]:
-                said = f"usable scores lie in {scale_words(scale)} ({found[1]} row(s) are far off)"
+            counted = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone()
+            parted, far = counted or (0, 0)
+            if far:
+                said = f"usable scores lie in {scale_words(scale)} ({far} row(s) are far off)"
                 raise InputError("scores", [Problem("", said)])
-            if found[0]:
-                raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
+            if parted:
+                raise NotStreamableError(f"{parted:,} rows have scores that are not whole", sortable=False)
         ids = [name for name in ("cycle", "trajectory") if name in kept]
         if len(ids) == 2:
-            _require_one_cycle(db)
+            several = db.execute(
+                "select trajectory, count(distinct cycle) from rows group by trajectory "
+                f"having count(distinct cycle) > 1 order by trajectory limit {LISTED + 1}"
+            ).fetchall()
+            if problems := [
+                Problem(f"trajectory {name}", f"one trajectory has one cycle (got {k})") for name, k in several
+            ]:
+                raise InputError("scores", problems)
         numbered = [name for name in ids if not pa.types.is_integer(schema.field(name).type)]
         for name in numbered:
             db.execute(
@@ -78,39 +79,22 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
             )
         # An empty id finds no number, stays empty, and is named where the copy is read.
         joins = " ".join(f'left join "{name}_ids" on "{name}_ids".name = rows.{_q(name)}' for name in numbered)
-        columns = ", ".join(_column(name, name in numbered, name in dimensions) for name in kept)
+        # NaN has no whole number and becomes null; every other score was found to have one.
+        columns = ", ".join(
+            f'"{name}_ids".id as {_q(name)}' if name in numbered
+            else f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}" if name in dimensions else f"rows.{_q(name)}"
+            for name in kept
+        )  # fmt: skip
         order = ", ".join(str(kept.index(name) + 1) for name in [*ids, "judge"])
+        text = "'" + str(target).replace("'", "''") + "'"
         db.execute(
             f"copy (select {columns} from rows {joins} order by {order}) "
-            f"to {_text(str(target))} (format parquet, compression zstd, row_group_size {_ROW_GROUP})"
+            f"to {text} (format parquet, compression zstd, row_group_size {_ROW_GROUP})"
         )
-
-
-def _column(name: str, numbered: bool, score: bool) -> str:
-    if numbered:
-        return f'"{name}_ids".id as {_q(name)}'
-    if score:
-        # NaN has no whole number and becomes null; everything else was found to have one.
-        return f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}"
-    return f"rows.{_q(name)}"
-
-
-def _require_one_cycle(db: duckdb.DuckDBPyConnection) -> None:
-    rows = db.execute(
-        "select trajectory, count(distinct cycle) from rows group by trajectory "
-        f"having count(distinct cycle) > 1 order by trajectory limit {LISTED + 1}"
-    ).fetchall()
-    if rows:
-        problems = [Problem(f"trajectory {name}", f"one trajectory has one cycle (got {k})") for name, k in rows]
-        raise InputError("scores", problems)
 
 
 def _q(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 THREADS: Final = 2
@@ -313,7 +297,14 @@ def _part(table: pa.Table, layout: Layout, row: int) -> Part:
         raise _NewJudgeError(_streaming_judges(table))
     place = np.array([layout.judges.index(name) for name in names], dtype=judge.dtype)
     judge = judge if np.array_equal(place, np.arange(place.size)) else place[judge]
-    _require_families(table, layout, judge, row)
+    families, family = _coded(table, "family", row)
+    known = {name: k for k, name in enumerate(families)}
+    wanted = np.array([known.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
+    if (wanted != family).any():
+        k = int(np.argmax(wanted != family))
+        where = f"row {row + k + 1}, judge {layout.judges[int(judge[k])]}"
+        got = f"{families[int(family[k])]}, elsewhere {layout.families[int(judge[k])]}"
+        raise InputError("scores", [Problem(where, f"one judge has one family (got {got})")])
     formats: tuple[str, ...] = ("",)
     how: Codes | None = None
     if "format" in table.column_names:
@@ -355,7 +346,15 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
     _refuse_null(table, name, row)
     column = table.column(name)
     if pa.types.is_integer(column.type):
-        texts, codes = _numbered(column.combine_chunks())
+        # Whole-number ids as names and codes.
+        ids = column.combine_chunks()
+        values = ids.to_numpy()
+        low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+        if high - low < _SMALL_RANGE:
+            texts, codes = [str(k) for k in range(low, high + 1)], (values - low).astype(np.int32)
+        else:
+            distinct, codes = np.unique(values, return_inverse=True)
+            texts, codes = [str(k) for k in distinct.tolist()], codes
     else:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
@@ -368,29 +367,6 @@ def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes
         return tuple(kept), codes
     place = {text: k for k, text in enumerate(kept)}
     return tuple(kept), np.array([place.get(text, 0) for text in texts], dtype=codes.dtype)[codes]
-
-
-def _numbered(column: pa.Array) -> tuple[list[str], Codes]:
-    """Whole-number ids as names and codes."""
-    values = column.to_numpy()
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-    if high - low < _SMALL_RANGE:
-        return [str(k) for k in range(low, high + 1)], (values - low).astype(np.int32)
-    distinct, codes = np.unique(values, return_inverse=True)
-    return [str(k) for k in distinct.tolist()], codes
-
-
-def _require_families(table: pa.Table, layout: Layout, judge: Codes, row: int) -> None:
-    names, family = _coded(table, "family", row)
-    place = {name: k for k, name in enumerate(names)}
-    wanted = np.array([place.get(name, -1) for name in layout.families], dtype=np.int64)[judge]
-    if (wanted != family).any():
-        k = int(np.argmax(wanted != family))
-        name = layout.judges[int(judge[k])]
-        got = f"{names[int(family[k])]}, elsewhere {layout.families[int(judge[k])]}"
-        raise InputError(
-            "scores", [Problem(f"row {row + k + 1}, judge {name}", f"one judge has one family (got {got})")]
-        )
 
 
 def _ids(table: pa.Table, name: str) -> Ints:
@@ -466,7 +442,15 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
             asked = {name: given[name] for name in ("weights", "dimensions", "threads")}
             asked["scale"] = tuple(given.get("scale", SCALE))
             sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
-        return to_bytes(_partition(path, sums))
+        file = pq.ParquetFile(path)
+        name, columns = "cycle" if sums.layout.paired else "trajectory", tuple(sorted(file.schema_arrow.names))
+        held = [k for k in range(file.num_row_groups) if file.metadata.row_group(k).num_rows]
+        parts = (file.read_row_group(k, columns=[name], use_threads=False).column(0) for k in held)
+        if pa.types.is_integer(file.schema_arrow.field(name).type):
+            ids = np.unique(np.concatenate([np.unique(part.to_numpy().astype(np.int64)) for part in parts]))
+            return to_bytes(Partition(sums, columns, runs_of(ids), ()))
+        texts = {text for part in parts for text in part.unique().cast(pa.string()).to_pylist()}
+        return to_bytes(Partition(sums, columns, np.zeros((0, 2), dtype=np.int64), tuple(sorted(texts))))
     except FileNotFoundError:
         what = "no such file where it is to be read; on several machines each has to see it under this path"
         raise InputError(str(path), [Problem("", what)]) from None
@@ -538,26 +522,6 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     shared += [(text, *pair) for pair, text in clash.items()]
     what = f"each {key} lies in one partition"
     return [*problems, *(Problem(other, f"{key} {text} is in {one} too; {what}") for text, one, other in shared)]
-
-
-def _partition(path: Path, sums: ScoreSums) -> Partition:
-    file = pq.ParquetFile(path)
-    columns = tuple(sorted(file.schema_arrow.names))
-    name = "cycle" if sums.layout.paired else "trajectory"
-    if pa.types.is_integer(file.schema_arrow.field(name).type):
-        found = [np.unique(column.to_numpy().astype(np.int64)) for column in _partitions_column(file, name)]
-        ids = np.unique(np.concatenate(found))
-        return Partition(sums, columns, runs_of(ids), ())
-    texts = {
-        text for column in _partitions_column(file, name) for text in column.unique().cast(pa.string()).to_pylist()
-    }
-    return Partition(sums, columns, np.zeros((0, 2), dtype=np.int64), tuple(sorted(texts)))
-
-
-def _partitions_column(file: pq.ParquetFile, name: str) -> Iterator[Any]:
-    for k in range(file.num_row_groups):
-        if file.metadata.row_group(k).num_rows:
-            yield file.read_row_group(k, columns=[name], use_threads=False).column(0)
 
 
 def runs_of(ids: Ints) -> Ints:

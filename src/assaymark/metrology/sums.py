@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -146,13 +146,27 @@ class ScoreSums:
         lengths = None
         if one.lengths is not None and two.lengths is not None:
             lengths = tuple(a + b for a, b in zip(one.lengths, two.lengths, strict=True))
+        makers = None
+        if self.makers is not None and other.makers is not None:
+            first, second = (
+                dict(zip(self.agents, self.makers, strict=True)),
+                dict(zip(other.agents, other.makers, strict=True)),
+            )
+            problems = [
+                Problem(f"agent {name}", f"one agent has one agent_family (got {first[name]}, {second[name]})")
+                for name in sorted(first.keys() & second.keys())
+                if first[name] != second[name]
+            ]
+            if problems:
+                raise InputError("scores", problems)
+            makers = tuple((first | second)[name] for name in names[0])
         both = ((part.lineups, part.places, part.cycles, part.scores) for part in (one, two))
         lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
             self.layout, names[0], names[1], names[2],
             tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
             one.sizes + two.sizes, lineups, places, cycles, scores, one.replies + two.replies,
-            one.left_out + two.left_out, lengths, _makers(names[0], self, other),
+            one.left_out + two.left_out, lengths, makers,
         )  # fmt: skip
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:
@@ -191,22 +205,6 @@ class ScoreSums:
         if self.makers is not None:
             found.update(repr(self.makers).encode())
         return found.hexdigest()[:16]
-
-
-def _makers(agents: Sequence[str], one: ScoreSums, other: ScoreSums) -> tuple[str, ...] | None:
-    """The families of the agents of both parts, which have to agree."""
-    if one.makers is None or other.makers is None:
-        return None
-    first, second = (dict(zip(part.agents, part.makers or (), strict=True)) for part in (one, other))
-    problems = [
-        Problem(f"agent {name}", f"one agent has one agent_family (got {first[name]}, {second[name]})")
-        for name in sorted(first.keys() & second.keys())
-        if first[name] != second[name]
-    ]
-    if problems:
-        raise InputError("scores", problems)
-    known = first | second
-    return tuple(known[name] for name in agents)
 
 
 def total(parts: Iterable[ScoreSums]) -> ScoreSums:
@@ -342,6 +340,11 @@ def count(part: Part, layout: Layout) -> ScoreSums:
     aggregate = [_weighted([columns[j] for columns in rows.scores], layout) for j in range(len(layout.judges))]
     tables[0] = _pairs(aggregate, layout, 0, group, groups)
     sums += (layout.lowest - 1) * np.bincount(seat, minlength=len(sums))[:, None, None]
+    lengths = None
+    if rows.length is not None:
+        # Sums of length x and panel aggregate y, in units of one step of the sum over judges: x, x², y, y², xy.
+        x, y = rows.length.astype(np.int64), np.add.reduce([column.astype(np.int64) for column in aggregate])
+        lengths = tuple(int(value) for value in (x.sum(), x @ x, y.sum(), y @ y, x @ y))
     shape = (len(part.formats), g, len(layout.pairs))
     lineups, places, cycles, scores = gathered(
         layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:])
@@ -350,7 +353,7 @@ def count(part: Part, layout: Layout) -> ScoreSums:
         layout, part.agents, part.clusters, part.formats,
         tuple(table.reshape(*shape, size, size) for table, size in zip(tables, layout.levels, strict=True)),
         np.bincount(group, minlength=groups).reshape(shape[:2]), lineups, places, cycles, scores, replies, left_out,
-        None if rows.length is None else _lengths(rows.length, aggregate), part.makers,
+        lengths, part.makers,
     )  # fmt: skip
 
 
@@ -426,7 +429,15 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     if part.cycle is not None:
         new[1:] |= part.cycle[1:] != part.cycle[:-1]
     start, which = np.flatnonzero(new), np.cumsum(new) - 1
-    _require_consistent(part, start, which)
+    problems = []
+    for name in ("agent", "cluster", "format", "length"):
+        values = getattr(part, name)
+        if values is not None and (wrong := values[start][which] != values).any():
+            first = part.trajectory[int(np.argmax(wrong))]
+            what = f"one trajectory has one {name} ({int(wrong.sum())} row(s) say otherwise)"
+            problems.append(Problem(f"trajectory {first}", what))
+    if problems:
+        raise InputError("scores", problems)
     slot = which * judges + part.judge
     if (np.bincount(slot, minlength=1) > 1).any():
         raise NotStreamableError("a judge has several rows for one trajectory", sortable=False)
@@ -444,18 +455,6 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
         columns.append(tuple(grid[j::judges] for j in range(judges)))
     rows = Complete.of(part, start, tuple(columns))
     return rows.only(whole), replies, int((~whole).sum())
-
-
-def _require_consistent(part: Part, start: Ints, which: Ints) -> None:
-    problems = []
-    for name in ("agent", "cluster", "format", "length"):
-        column = getattr(part, name)
-        if column is not None and (wrong := column[start][which] != column).any():
-            first = part.trajectory[int(np.argmax(wrong))]
-            what = f"one trajectory has one {name} ({int(wrong.sum())} row(s) say otherwise)"
-            problems.append(Problem(f"trajectory {first}", what))
-    if problems:
-        raise InputError("scores", problems)
 
 
 def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, Ints, Ints]:
@@ -544,10 +543,3 @@ def _pairs(codes: list[Codes], layout: Layout, name: int, group: Ints, groups: i
 
 def _stack(tables: list[Ints], groups: int, size: int) -> Ints:
     return np.stack(tables, axis=1) if tables else np.zeros((groups, 0, size, size), dtype=np.int64)
-
-
-def _lengths(length: Codes, aggregate: list[Codes]) -> tuple[int, ...]:
-    """Sums of length x and panel aggregate y, in units of one step of the sum over judges: x, x², y, y², xy."""
-    x = length.astype(np.int64)
-    y = np.add.reduce([column.astype(np.int64) for column in aggregate])
-    return tuple(int(value) for value in (x.sum(), x @ x, y.sum(), y @ y, x @ y))

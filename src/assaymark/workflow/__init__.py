@@ -62,9 +62,8 @@ if TYPE_CHECKING:
         measure_table,
         study_toml,
     )
-    from assaymark.workflow.serve import HOST, Served, listen, open_server
-    from assaymark.workflow.serve import Desk as LabelDesk
-    from assaymark.workflow.study_calls import Desk, JudgeResult, decide
+    from assaymark.workflow.serve import HOST, LabelDesk, Served, listen, open_server
+    from assaymark.workflow.study_calls import JudgeResult, JudgingSession, decide
     from assaymark.workflow.tables import (
         ANCHOR,
         CONTEXTS,
@@ -89,7 +88,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANCHOR", "CANNOT_SAY", "CONTEXTS", "CYCLES", "DECISIONS", "EVIDENCE", "FIELDS", "HOST", "HUMAN", "JUDGMENTS",
     "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PROBE", "SCORES", "STUDY", "VERDICTS", "Checked",
-    "Computing", "Desk", "Draw", "HumanGrade", "JudgeResult", "LabelDesk", "Locked", "MeasuredTable", "Piece",
+    "Computing", "Draw", "HumanGrade", "JudgeResult", "JudgingSession", "LabelDesk", "Locked", "MeasuredTable", "Piece",
     "Reported", "RunFolder", "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "bars",
     "changed_fields", "check_real", "check_table", "computing_of", "conduct_of", "content_digest", "decide",
     "default_study", "draw_sample", "export_arrow", "export_inspect", "import_files", "import_grades",

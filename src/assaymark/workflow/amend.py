@@ -21,7 +21,7 @@ from assaymark.workflow import run_folder as runs
 from assaymark.workflow.lock import STUDY, Locked, check_plan, open_locked, probe_calls, write_plan
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import Amendment, RunFolder
-from assaymark.workflow.study_calls import Desk, of_people, parsed
+from assaymark.workflow.study_calls import JudgingSession, of_people, parsed
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, Store
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
@@ -61,7 +61,7 @@ def amend(
         free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
         if free and store.digest(DECISIONS) is not None and folder.has_ledger:
             # Only a judge of whom no reply is usable may get another model or other arguments.
-            desk = Desk(folder, locked, {}, silent)
+            desk = JudgingSession(folder, locked, {}, silent)
             specs = [one for one in old.model_judges if one.name in free]
             planned = plan_calls(desk.decisions, {}, old, locked.rubric, judges=specs, shown=desk.shown)
             with Ledger.open(folder.ledger, create=False) as ledger:
@@ -115,7 +115,7 @@ def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Re
     if store.digest(JUDGMENTS) is None:
         raise PlanError(f"{folder.path}: nothing was judged yet; run: assaymark judge {folder.path}")
     before = {(one.judge, one.trajectory, one.trial) for one in store.read(JUDGMENTS) if one.status == "ok"}
-    desk = Desk(folder, locked, {}, progress)
+    desk = JudgingSession(folder, locked, {}, progress)
     planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, shown=desk.shown)
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger, locked.rubric)

@@ -44,7 +44,7 @@ from assaymark.workflow.track import honest_table
 
 if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked
-    from assaymark.workflow.study_calls import Desk
+    from assaymark.workflow.study_calls import JudgingSession
     from assaymark.workflow.tables import Store
 
 
@@ -348,7 +348,7 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
         )
 
 
-def ask_anchor(desk: Desk) -> int:
+def ask_anchor(desk: JudgingSession) -> int:
     """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
     study, store, basis = desk.locked.study, desk.store, desk.locked.reading
     wanted = study.anchor_probe
@@ -375,7 +375,7 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
 
 
-def ask_probe(desk: Desk) -> int:
+def ask_probe(desk: JudgingSession) -> int:
     """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
     study, store = desk.locked.study, desk.store
     if study.stability.probe is None:

@@ -23,7 +23,7 @@ from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, is_version_1
-from assaymark.workflow.study_calls import Desk
+from assaymark.workflow.study_calls import JudgingSession
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Store, Table
 from assaymark.workflow.tracks.datasheet import datasheet_name
 from assaymark.workflow.version_1 import open_version_1
@@ -58,7 +58,7 @@ def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) ->
     """
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
-    desk = Desk(folder, locked, {}, progress)
+    desk = JudgingSession(folder, locked, {}, progress)
     study, store, names = locked.study, desk.store, item_names(desk.shown)
     clusters = {one.record_id: one.cluster for one in desk.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe

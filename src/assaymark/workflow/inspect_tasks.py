@@ -30,7 +30,7 @@ from assaymark.workflow.export import chat_messages, item_names, require_inspect
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.progress import silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import Desk
+from assaymark.workflow.study_calls import JudgingSession
 
 Value = dict[str, float]
 _ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")
@@ -42,7 +42,7 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
     wanted = find_rubric(rubric) if rubric else locked.rubric
-    desk = Desk(folder, locked, {}, silent)
+    desk = JudgingSession(folder, locked, {}, silent)
     planned = plan_calls(desk.decisions, {}, locked.study, wanted, judges=[_ASKED], shown=desk.shown)
     names = item_names(desk.shown)
     clusters = {one.record_id: one.cluster for one in desk.decisions}

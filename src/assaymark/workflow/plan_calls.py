@@ -100,7 +100,7 @@ def claim_design(
     ]
     positive = [gap for gap in gaps if gap is not None]
     gap = effect or (min(positive) if positive and len(positive) == len(gaps) else None)
-    if known is None or math.isnan(known.v["residual"][scale]) or gap is None:
+    if known is None or math.isnan(known[0]["residual"][scale]) or gap is None:
         if known is not None:
             state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
         return ClaimDesign(state)
@@ -111,12 +111,12 @@ def claim_design(
         share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
     levels = detectable_levels(len(found.agents), share * study.inference.alpha)
     level = levels[0] if len(claim.subjects) == 1 else levels[1]
-    v = {part: float(known.v[part][scale]) for part in PARTS if part != "trial"}
+    v = {part: float(known[0][part][scale]) for part in PARTS if part != "trial"}
     asked = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
     trial = float(np.mean([0.0 if one is None else one for one in noise]))
     v |= {"disagreement": max(0.0, v["disagreement"] - trial / asked), "trial": trial}
-    now = {"G": round(known.clusters), "C": max(1, round(known.cycles)), "J": len(table.judges), "T": asked}
+    now = {"G": round(known[2]), "C": max(1, round(known[3])), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
     best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,

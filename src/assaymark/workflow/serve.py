@@ -158,7 +158,7 @@ def _host(name: str) -> str:
     return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
 
 
-class Desk:
+class LabelDesk:
     """The pages on which people grade; each label that they send is on the disk before it is confirmed.
 
     ``token`` stands in every address: no other page on this machine knows it, and so none can read or send anything.
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Take what a page sends where something is taken."""
         length = self.headers.get("Content-Length", "")
-        if not isinstance(self.served, Desk):
+        if not isinstance(self.served, LabelDesk):
             return self.send_error(501, "nothing is taken here")
         if not (length.isascii() and length.isdigit() and int(length) <= _LARGEST):
             return self.send_error(413, "too large")
@@ -262,7 +262,7 @@ def open_server(
     return listen(Served(path, frozenset({*named, *allowed})), host, port)
 
 
-def listen(served: Served | Desk, host: str, port: int) -> ThreadingHTTPServer:
+def listen(served: Served | LabelDesk, host: str, port: int) -> ThreadingHTTPServer:
     """A server of what is served, at an address; `InputError`: it is taken."""
     handler = type("Handler", (_Handler,), {"served": served})
     try:

@@ -73,7 +73,7 @@ from assaymark.workflow.track import Selection, planned_decisions, select
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
+class JudgingSession:
     """A run folder, its plan, and whoever answers; decisions are read and rendered once, when they are needed."""
 
     folder: RunFolder
@@ -162,7 +162,7 @@ class JudgeResult(Shown):
 
 def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = silent) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
-    desk = Desk(folder, open_locked(folder), models, progress)
+    desk = JudgingSession(folder, open_locked(folder), models, progress)
     store = desk.store
     reading, plan = desk.locked.reading, {"plan": desk.locked.plan_hash}
     made = reasked = 0
@@ -195,7 +195,7 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     return found
 
 
-def of_people(desk: Desk) -> list[Judgment]:
+def of_people(desk: JudgingSession) -> list[Judgment]:
     """What the people on the panel graded."""
     people = {one.name for one in desk.locked.study.judges if one.human}
     if not people:

@@ -69,17 +69,13 @@ def question(template, answer=None):
 @pytest.mark.parametrize(
     ("reply", "way"),
     [
-        ("ANSWER: positive", "positive"),
-        ("**Answer:** Negative.", "negative"),
+        ("ANSWER: positive", "positive"), ("**Answer:** Negative.", "negative"),
         ("I expect momentum to fade.\nFinal answer: flat", "flat"),
-        ("It could be positive or negative.\nANSWER: negative", "negative"),
-        ("Not positive, negative", "negative"),
-        ('{"answer": "positive"}', "positive"),
-        ("positive or negative", None),
-        ("ANSWER: positive, negative or flat", None),
-        ("The sky is blue.", None),
+        ("It could be positive or negative.\nANSWER: negative", "negative"), ("Not positive, negative", "negative"),
+        ('{"answer": "positive"}', "positive"), ("positive or negative", None),
+        ("ANSWER: positive, negative or flat", None), ("The sky is blue.", None),
     ],
-)
+)  # fmt: skip
 def test_directions(reply, way):
     answer = read_answer(question("T1"), reply).answer
     assert (answer.way if answer else None) == way
@@ -88,25 +84,14 @@ def test_directions(reply, way):
 @pytest.mark.parametrize(
     ("reply", "value"),
     [
-        ("ANSWER: -0.0200", -0.02),
-        ("VaR at 95% is -0.0200", -0.02),
-        ("The 95% VaR is −2.00%", -0.02),
-        ("VaR95 = -0.02", -0.02),
-        ("VaR(95%) ≈ -2%", -0.02),
-        ("1-day 95% confidence VaR: -0.02", -0.02),
-        ("The 5th percentile of 252 returns is -0.02", -0.02),
-        ("ANSWER: -0.02 (that is, -2.00%)", -0.02),
-        ("ANSWER: a loss of 2%", -0.02),
-        ("Step 1: sort. Step 2: pick.\nANSWER: -2e-2", -0.02),
-        ("-200 bps", -0.02),
-        ("ANSWER: $-0.02$", -0.02),
-        ("0.02", 0.02),
-        ("ANSWER: -0.02 or -0.03", None),
-        ("ANSWER: NaN", None),
-        ("ANSWER: infinity", None),
-        ("ANSWER: none", None),
+        ("ANSWER: -0.0200", -0.02), ("VaR at 95% is -0.0200", -0.02), ("The 95% VaR is −2.00%", -0.02),
+        ("VaR95 = -0.02", -0.02), ("VaR(95%) ≈ -2%", -0.02), ("1-day 95% confidence VaR: -0.02", -0.02),
+        ("The 5th percentile of 252 returns is -0.02", -0.02), ("ANSWER: -0.02 (that is, -2.00%)", -0.02),
+        ("ANSWER: a loss of 2%", -0.02), ("Step 1: sort. Step 2: pick.\nANSWER: -2e-2", -0.02), ("-200 bps", -0.02),
+        ("ANSWER: $-0.02$", -0.02), ("0.02", 0.02), ("ANSWER: -0.02 or -0.03", None), ("ANSWER: NaN", None),
+        ("ANSWER: infinity", None), ("ANSWER: none", None),
     ],
-)
+)  # fmt: skip
 def test_numbers(reply, value):
     answer = read_answer(question("T2"), reply).answer
     assert (answer.value if answer else None) == (pytest.approx(value) if value is not None else None)
@@ -122,24 +107,19 @@ def test_the_last_step_of_a_calculation_counts():
     ("reply", "weights", "state"),
     [
         ("ANSWER: XLY=0.476, STIP=0.524", (0.476, 0.524), "ok"),
-        ("w_XLY = 47.6%, w_STIP = 52.4%", (0.476, 0.524), "ok"),
-        ("XLY: 47.6\nSTIP: 52.4", (0.476, 0.524), "ok"),
+        ("w_XLY = 47.6%, w_STIP = 52.4%", (0.476, 0.524), "ok"), ("XLY: 47.6\nSTIP: 52.4", (0.476, 0.524), "ok"),
         ("47.6% in XLY and 52.4% in STIP", (0.476, 0.524), "ok"),
         ('```json\n{"weights": {"XLY": 0.476, "STIP": 0.524}}\n```', (0.476, 0.524), "ok"),
         ("$w_{XLY} = 0.476$, $w_{STIP} = 0.524$", (0.476, 0.524), "ok"),
-        ("ANSWER: [0.476, 0.524]", (0.476, 0.524), "ok"),
-        ("ANSWER: XLY=1.0", (1.0, 0.0), "partial"),
+        ("ANSWER: [0.476, 0.524]", (0.476, 0.524), "ok"), ("ANSWER: XLY=1.0", (1.0, 0.0), "partial"),
         ("ANSWER: XLY=0.5, STIP=0.45", (0.5 / 0.95, 0.45 / 0.95), "partial"),
-        ("ANSWER: XLY=1.3, STIP=-0.3", None, "invalid"),
-        ("ANSWER: XLY=0.9, STIP=0.9", None, "invalid"),
-        ("ANSWER: XLY=NaN, STIP=0.2", None, "invalid"),
-        ("ANSWER: XLY=0.2, XLY=0.8, STIP=0.2", None, "invalid"),
-        ("", None, "invalid"),
-        ("def solve(): return weights", None, "invalid"),
+        ("ANSWER: XLY=1.3, STIP=-0.3", None, "invalid"), ("ANSWER: XLY=0.9, STIP=0.9", None, "invalid"),
+        ("ANSWER: XLY=NaN, STIP=0.2", None, "invalid"), ("ANSWER: XLY=0.2, XLY=0.8, STIP=0.2", None, "invalid"),
+        ("", None, "invalid"), ("def solve(): return weights", None, "invalid"),
         ("I cannot give investment advice.", None, "refused"),
         ("I'm sorry, but I can't help with that.", None, "refused"),
     ],
-)
+)  # fmt: skip
 def test_weights(reply, weights, state):
     read = read_answer(question("T4"), reply)
     assert read.state == state
@@ -175,19 +155,16 @@ def test_weights_of_instruments_that_were_not_asked_for_cost_what_they_take():
 @pytest.mark.parametrize(
     ("reply", "trade"),
     [
-        ("No, do not rebalance.", Trade(False)),
-        ("ANSWER: no", Trade(False)),
-        ("Rebalancing is not needed.", Trade(False)),
-        ("The portfolio should not be rebalanced", Trade(False)),
+        ("No, do not rebalance.", Trade(False)), ("ANSWER: no", Trade(False)),
+        ("Rebalancing is not needed.", Trade(False)), ("The portfolio should not be rebalanced", Trade(False)),
         ("There is no need to trade.", Trade(False)),
         ("ANSWER: yes; buy 0.065 of IVV", Trade(True, "buy", "IVV", 0.065)),
         ("(A) Yes. (B) Sell 6.5% of BNB-USD", Trade(True, "sell", "BNB-USD", 0.065)),
         ("Yes. IVV is too low: buy 0.065", Trade(True, "buy", "IVV", 0.065)),
         ("The portfolio should be rebalanced: buy 0.0650 of IVV.", Trade(True, "buy", "IVV", 0.065)),
-        ("Yes", Trade(True)),
-        ("Maybe.", None),
+        ("Yes", Trade(True)), ("Maybe.", None),
     ],
-)
+)  # fmt: skip
 def test_trades(reply, trade):
     assert read_answer(question("T6"), reply).answer == trade
 
@@ -339,12 +316,10 @@ def test_another_prompt_than_the_payload_gives_is_refused(some, tmp_path):
 def test_every_line_that_is_no_question_is_named(some, tmp_path):
     fields = json.loads(question_line(some[0]))
     lines = [
-        "no json",
-        "[]",
-        json.dumps(fields | {"template": "T9", "split": "all", "regime": "calm", "day": "tomorrow"}),
+        "no json", "[]", json.dumps(fields | {"template": "T9", "split": "all", "regime": "calm", "day": "tomorrow"}),
         json.dumps(fields | {"truth": {"value": "much"}}),
         json.dumps(fields | {"payload": fields["payload"] | {"extra": 1}}),
-    ]
+    ]  # fmt: skip
     (tmp_path / "q.jsonl").write_text("\n".join(lines))
     with pytest.raises(InputError) as caught:
         read_questions(tmp_path / "q.jsonl")

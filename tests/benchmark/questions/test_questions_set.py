@@ -145,10 +145,8 @@ def test_the_guesser_does_not_reach_the_solver(whole):
 def told(answer):
     """The numbers of an answer that would give it away."""
     values = {
-        Number: lambda: [answer.value],
-        Weights: lambda: answer.weights.values(),
-        Trade: lambda: [answer.size or 0.0],
-    }
+        Number: lambda: [answer.value], Weights: lambda: answer.weights.values(), Trade: lambda: [answer.size or 0.0],
+    }  # fmt: skip
     found = values.get(type(answer), list)()
     return [abs(one) for one in found if min(abs(one), abs(1 - abs(one))) > 5e-5]
 
@@ -315,10 +313,9 @@ def test_news_from_outside_cannot_pass_for_the_question(market):
 
 TABLE_D_1 = {
     "bull": "increase decrease hold increase increase decrease",
-    "bear": "decrease increase hold decrease decrease increase",
-    "sideways": "hold hold hold hold decrease increase",
+    "bear": "decrease increase hold decrease decrease increase", "sideways": "hold hold hold hold decrease increase",
     "crisis": "decrease increase increase decrease decrease increase",
-}
+}  # fmt: skip
 """EQ, BO, CO, RE, CR, CA, in the seed's order."""
 
 

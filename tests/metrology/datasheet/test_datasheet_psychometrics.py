@@ -11,8 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import d_prime, detection_threshold
-from assaymark.metrology.datasheet import pointwise_measurements
-from assaymark.metrology.datasheet.ladder import isotonic, thresholds
+from assaymark.metrology.datasheet import isotonic, pointwise_measurements, thresholds
 
 curves = st.lists(
     st.tuples(st.integers(1, 60), st.floats(0, 1)).map(lambda x: (round(x[0] * x[1]), x[0])), min_size=1, max_size=7

@@ -17,19 +17,26 @@ from statsmodels.stats.proportion import proportion_confint
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import decompose
 from assaymark.metrology.datasheet import (
+    CLASS_OF,
     CLASSES,
+    OUTCOME_OF,
     OUTCOMES,
+    PREFERENCES,
     VERDICTS,
     TaskBootstrap,
     agreement_arrays,
     between_kappa,
+    cohen_kappas,
     datasheet_measurements,
     decompose_arrays,
+    decomposition_of,
+    dispersion,
+    kappa_measurement,
+    pair_class,
     share_interval,
+    widened,
 )
 from assaymark.metrology.datasheet import calls as arrays_module
-from assaymark.metrology.datasheet.calls import CLASS_OF, OUTCOME_OF, PREFERENCES, decomposition_of, pair_class
-from assaymark.metrology.datasheet.estimates import cohen_kappas, dispersion, kappa_interval, widened
 from assaymark.quantiles import wilson_ends
 from assaymark.records import PairCall
 
@@ -295,13 +302,13 @@ def test_the_interval_holds_the_planted_kappa(tasks, in_band):
     for seed in range(200):
         rng = np.random.default_rng([tasks, seed])
         lean = rng.dirichlet([12.0, 12.0, 12.0], tasks)
-        tables = np.zeros((tasks, 3, 3), dtype=np.int64)
+        tables = np.zeros((tasks, 4, 4), dtype=np.int64)
         for task, share in enumerate(lean):
             a = rng.choice(3, 30, p=share)
             b = np.where(rng.random(30) < 0.6, a, rng.integers(0, 3, 30))
             np.add.at(tables[task], (a, b), 1)
-        ends = kappa_interval(tables, TaskBootstrap(rng)).ends
-        held += ends[0] <= 0.6 <= ends[1]
+        found = kappa_measurement(tables, {}, TaskBootstrap(rng))
+        held += found.low <= 0.6 <= found.high
     assert in_band(held, 200, 0.95)
 
 

@@ -20,10 +20,10 @@ from assaymark.metrology.datasheet import (
     anchored_calls,
     compare,
     datasheet_of,
+    difference_interval,
     limit_measurements,
     sketch,
 )
-from assaymark.metrology.datasheet.sheet import difference_interval
 from assaymark.protocol import parse_study
 from assaymark.records import Measurement, canonical_json, parse
 

@@ -152,7 +152,12 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                found.append(_question(line))
+                fields = strict_json(line)
+                if not isinstance(fields, dict):
+                    raise InputError("", ["must be an object"])
+                found.append(_ours(fields) if "payload" in fields else _theirs(fields))
+            except Rejected as exc:
+                problems.append(Problem(f"line {number}", str(exc)))
             except InputError as exc:
                 problems += [Problem(f"line {number}, {one.where}".rstrip(", "), one.what) for one in exc.problems]
     counted = Counter(one.id for one in found)
@@ -165,16 +170,6 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not found:
         raise InputError(path.name, ["holds no questions; JSON lines are expected, one question a line"])
     return tuple(found)
-
-
-def _question(line: str) -> Question:
-    try:
-        fields = strict_json(line)
-    except Rejected as exc:
-        raise InputError("", [str(exc)]) from None
-    if not isinstance(fields, dict):
-        raise InputError("", ["must be an object"])
-    return _ours(fields) if "payload" in fields else _theirs(fields)
 
 
 def _ours(fields: Mapping[str, JSON]) -> Question:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from assaymark.metrology.datasheet.calls import (
     BASE,
+    CLASS_OF,
     CLASSES,
     CODES,
+    OUTCOME_OF,
     OUTCOMES,
+    PREFERENCES,
     STRICT,
     VERDICTS,
     Agreement,
@@ -23,17 +26,29 @@ from assaymark.metrology.datasheet.calls import (
     call_table,
     decompose,
     decompose_arrays,
+    decomposition_of,
+    pair_class,
 )
 from assaymark.metrology.datasheet.estimates import (
     Recorder,
     ShareInterval,
     TaskBootstrap,
     between_kappa,
+    cohen_kappas,
     decomposition_measurements,
+    dispersion,
     kappa_measurement,
     share_interval,
+    widened,
 )
-from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold, pointwise_measurements
+from assaymark.metrology.datasheet.ladder import (
+    Threshold,
+    d_prime,
+    detection_threshold,
+    isotonic,
+    pointwise_measurements,
+    thresholds,
+)
 from assaymark.metrology.datasheet.sheet import (
     COMPARED,
     NON_CLAIMS,
@@ -45,16 +60,18 @@ from assaymark.metrology.datasheet.sheet import (
     compare,
     datasheet_measurements,
     datasheet_of,
+    difference_interval,
     limit_measurements,
     sketch,
     table_measurements,
 )
 
 __all__ = [
-    "BASE", "CLASSES", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "RULES", "STRICT", "VERDICTS", "Agreement",
-    "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Recorder", "ShareInterval", "TaskBootstrap",
-    "Threshold", "VerdictCounts", "agreement_arrays", "anchored_calls", "between_kappa", "call_table", "compare",
-    "d_prime", "datasheet_measurements", "datasheet_of", "decompose", "decompose_arrays", "decomposition_measurements",
-    "detection_threshold", "kappa_measurement", "limit_measurements", "pointwise_measurements", "share_interval",
-    "sketch", "table_measurements",
+    "BASE", "CLASSES", "CLASS_OF", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "OUTCOME_OF", "PREFERENCES", "RULES",
+    "STRICT", "VERDICTS", "Agreement", "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Recorder",
+    "ShareInterval", "TaskBootstrap", "Threshold", "VerdictCounts", "agreement_arrays", "anchored_calls",
+    "between_kappa", "call_table", "cohen_kappas", "compare", "d_prime", "datasheet_measurements", "datasheet_of",
+    "decompose", "decompose_arrays", "decomposition_measurements", "decomposition_of", "detection_threshold",
+    "difference_interval", "dispersion", "isotonic", "kappa_measurement", "limit_measurements", "pair_class",
+    "pointwise_measurements", "share_interval", "sketch", "table_measurements", "thresholds", "widened",
 ]  # fmt: skip

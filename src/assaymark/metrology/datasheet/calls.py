@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Final, get_args
@@ -163,16 +163,21 @@ _NAMED = 5  # faulty rows that an error lists one by one
 _NONE = len(VERDICTS)
 
 
-def _content(first: int, second: int) -> int:
-    """The outcome by content of a pair: 0 for u, which stands in slot 1 in the first order, 1 for v."""
-    if max(first, second) >= OUTCOMES.index("invalid"):
-        return max(first, second)
-    ahead = (1, -1, 0)[first] - (1, -1, 0)[second]
-    return 0 if ahead > 0 else 1 if ahead < 0 else OUTCOMES.index("no preference")
-
-
 _ASKED = range(len(OUTCOMES) + 1)  # the last stands for a call that was not asked
-_CONTENT = np.array([[_content(first, second) for second in _ASKED] for first in _ASKED], dtype=np.int8)
+_UNUSABLE, _EVEN = OUTCOMES.index("invalid"), OUTCOMES.index("no preference")
+_AHEAD = (1, -1, 0)  # which content each usable outcome puts ahead in the first order: u stands in slot 1
+# The outcome by content of a pair: 0 for u, 1 for v.
+_CONTENT = np.array(
+    [
+        [
+            max(a, b) if max(a, b) >= _UNUSABLE
+            else 0 if _AHEAD[a] > _AHEAD[b] else 1 if _AHEAD[a] < _AHEAD[b] else _EVEN
+            for b in _ASKED
+        ]
+        for a in _ASKED
+    ],
+    dtype=np.int8,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +210,9 @@ def decompose_arrays(
     task_codes: ArrayLike, *, tasks: int | None = None,
 ) -> VerdictCounts:  # fmt: skip
     """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
-    judge, pair, order, verdict, task = _codes(
-        "decompose_arrays", judge_codes=judge_codes, pair_codes=pair_codes, order_codes=order_codes,
-        verdict_codes=verdict_codes, task_codes=task_codes,
-    )  # fmt: skip
+    columns = zip(("judge", "pair", "order", "verdict", "task"),
+                  (judge_codes, pair_codes, order_codes, verdict_codes, task_codes), strict=True)  # fmt: skip
+    judge, pair, order, verdict, task = _codes("decompose_arrays", dict(columns))
     judges, groups = _size(judge), max(_size(task), tasks or 0)
     # A number for each (judge, pair) in each row, and how many numbers there are.
     unit, units = judge * _size(pair) + pair, _size(judge) * _size(pair)
@@ -238,10 +242,10 @@ def agreement_arrays(
     tasks: int | None = None, content: bool = False,
 ) -> tuple[Agreement, ...]:  # fmt: skip
     """How every two judges answered the calls they have in common, by task."""
-    judge, call, verdict, task = _codes(
-        "agreement_arrays", judge_codes=judge_codes, call_codes=call_codes, verdict_codes=verdict_codes,
-        task_codes=task_codes,
-    )  # fmt: skip
+    columns = zip(
+        ("judge", "call", "verdict", "task"), (judge_codes, call_codes, verdict_codes, task_codes), strict=True
+    )
+    judge, call, verdict, task = _codes("agreement_arrays", dict(columns))
     judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
         _, unit = np.unique(call // 2, return_inverse=True)
@@ -263,25 +267,25 @@ def agreement_arrays(
     return tuple(found)
 
 
-def _codes(source: str, **columns: ArrayLike) -> list[Ints]:
+def _codes(source: str, columns: Mapping[str, ArrayLike]) -> list[Ints]:
     """The columns as equally long arrays of codes within their ranges."""
-    top = {"order_codes": 1, "verdict_codes": _NONE - 1}
-    found, problems = [], []
+    top, found, problems = {"order": 1, "verdict": _NONE - 1}, [], []
     for name, values in columns.items():
-        column = checks.array(source, name, values)
+        column = checks.array(source, f"{name}_codes", values)
         if column.ndim != 1 or not column.size or column.dtype.kind not in "iub":
-            checks.fail(source, name, f"must be one axis of whole numbers (got shape {column.shape}, {column.dtype})")
+            shape = f"got shape {column.shape}, {column.dtype}"
+            checks.fail(source, f"{name}_codes", f"must be one axis of whole numbers ({shape})")
         low, high = int(column.min()), int(column.max())
         if low < 0 or high > top.get(name, high):
             limit = f"0..{top[name]}" if name in top else "at least 0"
-            rows = np.flatnonzero((column < 0) | (column > top.get(name, high)))
-            problems.append(
-                Problem(name, f"codes must be {limit} (first that is not: {column[rows[0]]}, row {rows[0]})")
-            )
+            row = np.flatnonzero((column < 0) | (column > top.get(name, high)))[0]
+            said = f"codes must be {limit} (first that is not: {column[row]}, row {row})"
+            problems.append(Problem(f"{name}_codes", said))
         found.append(column.astype(np.int64, copy=False))
     sizes = sorted({column.size for column in found})
     if len(sizes) > 1:
-        problems.append(Problem(", ".join(columns), f"must be equally long (got {', '.join(map(str, sizes))})"))
+        names = ", ".join(f"{name}_codes" for name in columns)
+        problems.append(Problem(names, f"must be equally long (got {', '.join(map(str, sizes))})"))
     if problems:
         raise InputError(source, problems)
     return found
@@ -352,7 +356,7 @@ class CallTable:
         return tuple(sorted(np.unique(self.prompt).tolist(), key=lambda name: (name != BASE, name)))
 
     def where(
-        self, *, prompt: str, condition: str | None = None, variant: str | None = None, delta: float | None = None
+        self, prompt: str, condition: str | None = None, variant: str | None = None, delta: float | None = None
     ) -> Ints:
         """Rows of an arm, of one condition, variant and step or of all."""
         found = self.prompt == prompt
@@ -370,7 +374,7 @@ class CallTable:
 
     def steps(self, prompt: str) -> list[float]:
         """The ladder steps that an arm has, in ascending order."""
-        found: list[float] = np.unique(self.delta[self.where(prompt=prompt, condition="ladder")]).tolist()
+        found: list[float] = np.unique(self.delta[self.where(prompt, condition="ladder")]).tolist()
         return found
 
     def by_task(self, rows: Ints, hit: Bools) -> Ints:
@@ -395,6 +399,12 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
     problems = list(_problems(calls))
     if problems:
         raise InputError("pair calls", problems)
+    digest = hashlib.sha256()
+    for line in sorted(
+        f"{c.judge}|{c.prompt}|{c.condition}|{c.variant}|{c.task}|{c.delta}|{c.better}|{key_of(c)}|{c.verdict}"
+        for c in calls
+    ):
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
     pairs = {pair: k for k, pair in enumerate(sorted({call.pair for call in calls}))}
     tasks = {task: k for k, task in enumerate(sorted({call.task for call in calls}))}
     order = np.array([call.order == "vu" for call in calls], dtype=np.int64)
@@ -405,22 +415,11 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
     )
     trial, condition, variant, prompt = columns
     return CallTable(
-        judge=calls[0].judge, tasks=tuple(tasks), task=np.array(task), pair=np.array(pair), order=order, trial=trial,
-        verdict=np.array([CODES[call.verdict] for call in calls]), better=np.where(better < 0, -1, better ^ order),
-        delta=np.array([call.delta for call in calls], dtype=np.float64), condition=condition, variant=variant,
-        prompt=prompt, digest=digest_of(calls),
+        calls[0].judge, tuple(tasks), np.array(task), np.array(pair), order, trial,
+        np.array([CODES[call.verdict] for call in calls]), np.where(better < 0, -1, better ^ order),
+        np.array([call.delta for call in calls], dtype=np.float64), condition, variant,
+        prompt, digest=digest.hexdigest()[:16],
     )  # fmt: skip
-
-
-def digest_of(calls: Iterable[PairCall]) -> str:
-    """A short hash of what was asked and answered, whatever the sequence of the calls."""
-    found = hashlib.sha256()
-    for line in sorted(
-        f"{c.judge}|{c.prompt}|{c.condition}|{c.variant}|{c.task}|{c.delta}|{c.better}|{key_of(c)}|{c.verdict}"
-        for c in calls
-    ):
-        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()[:16]
 
 
 def key_of(call: PairCall) -> str:

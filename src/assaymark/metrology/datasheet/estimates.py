@@ -130,7 +130,7 @@ def widened(level: float, tasks: int) -> float:
 
 
 def share_interval(
-    counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
+    counts: Ints | Floats, weights: ArrayLike, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
     """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks (Clopper 1934,
     Korn 1998, Zou 2008)."""
@@ -216,40 +216,41 @@ class Recorder:
 
     def number(
         self, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
-        **more: Any,
+        *rest: Any, **more: Any,
     ) -> Measurement:  # fmt: skip
         """`assaymark.metrology.estimates.number` of this judge."""
         labels = {"judge": self.judge, **labels}
-        return number(Measurement, name, labels, value, count, method, level=self.level, inputs=self.inputs, **more)
+        more |= {"level": self.level, "inputs": self.inputs}
+        return number(Measurement, name, labels, value, count, method, *rest, **more)
 
     def missing(
-        self, name: str, labels: Mapping[str, str], state: str, *, n: int = 0, n_of: str = CALLS,
-        detail: Mapping[str, JSON] | None = None,
+        self, name: str, labels: Mapping[str, str], state: str, detail: Mapping[str, JSON] | None = None, n: int = 0,
+        n_of: str = CALLS,
     ) -> Measurement:  # fmt: skip
         """A measurement that has no value, and why."""
-        return self.number(name, labels, None, (n, n_of), "none", state=state, detail=detail)
+        return self.number(name, labels, None, (n, n_of), "none", state, detail)
 
     def calls(
-        self, name: str, labels: Mapping[str, str], counts: Ints, what: str, *, questions: int | None = None,
-        n_of: str = CALLS, detail: Mapping[str, JSON] | None = None,
+        self, name: str, labels: Mapping[str, str], counts: Ints, what: str, questions: int | None = None,
+        detail: Mapping[str, JSON] | None = None, n_of: str = CALLS,
     ) -> Measurement:  # fmt: skip
         """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
-            return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
+            return self.missing(name, labels, f"undefined: no {n_of}", detail, n_of=n_of)
         size = n if questions is None else min(questions, n)
-        low, high = wilson_ends(hits / n, size, level=self.level)
+        low, high = wilson_ends(hits / n, size, self.level)
         about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
-        return self.classes(name, labels, counts, (1.0, 0.0), what, information=size / n, n_of=n_of, detail=about)
+        return self.classes(name, labels, counts, (1.0, 0.0), what, about, size / n, n_of)
 
     def classes(
-        self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str, *,
-        information: float = 1.0, n_of: str = PAIRS, detail: Mapping[str, JSON] | None = None,
+        self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str,
+        detail: Mapping[str, JSON] | None = None, information: float = 1.0, n_of: str = PAIRS,
     ) -> Measurement:  # fmt: skip
         """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
         total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
-        found = share_interval(counts, scale, level=self.level, information=information)
+        found = share_interval(counts, scale, self.level, information)
         return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}",
                            ends=(found.low, found.high),
                            detail={**(detail or {}), "effective_n": found.effective})  # fmt: skip
@@ -293,11 +294,11 @@ def between_kappa(
         counts = found.tables
     inputs = "+".join(table.digest for table in tables)
     labels = {"a": judges[0], "b": judges[1]}
-    return kappa_measurement(counts, labels, TaskBootstrap(rng, level), inputs=inputs, content=content)
+    return kappa_measurement(counts, labels, TaskBootstrap(rng, level), inputs, content)
 
 
 def kappa_measurement(
-    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = "", content: bool = False
+    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, inputs: str = "", content: bool = False
 ) -> Measurement:
     """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
     usable = tables[:, :_USABLE, :_USABLE]
@@ -315,8 +316,10 @@ def kappa_measurement(
     base = "by content, orders averaged" if content else "by position, call by call"
     method = "none" if found.value is None else f"Cohen's kappa, unweighted, {base}, {found.method}"
     name = "between.kappa_content" if content else "between.kappa"
-    return number(Measurement, name, labels, found.value, (n, f"common {unit}s"), method, state=state, ends=found.ends,
-                  level=bootstrap.level, inputs=inputs, detail=detail)  # fmt: skip
+    return number(
+        Measurement, name, labels, found.value, (n, f"common {unit}s"), method, state, detail, found.ends,
+        bootstrap.level, inputs=inputs,
+    )  # fmt: skip
 
 
 def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
@@ -334,7 +337,7 @@ def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
     without = cohen_kappas((total - sums).T, size)
     if np.isnan(without).any():
         return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks", second)
-    found = jackknife_estimate(value, without, level=bootstrap.level)
+    found = jackknife_estimate(value, without, bootstrap.level)
     if found.low is None or found.high is None:
         return KappaInterval(value, None, "no interval: the tasks do not differ", second)
     ends = max(-1.0, found.low), min(1.0, found.high)
@@ -368,7 +371,7 @@ def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
     detail: dict[str, JSON] = {"trials": int(trials.size), "once_only": int((~repeated).sum())}
     if not repeated.any():
         state = "undefined: one trial, needs two"
-        return recorder.missing("repeat.stability", {}, state, n_of="questions", detail=detail)
+        return recorder.missing("repeat.stability", {}, state, detail, n_of="questions")
     same = np.round((counts * (counts - 1)).sum(axis=1)[repeated] / (size * (size - 1))[repeated], 12)
     # Both edges of the scale belong to it also where every question lies on one of them.
     levels = np.unique([0.0, 1.0, *same.tolist()])
@@ -387,7 +390,7 @@ def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
     detail["invalid"] = int((outcome == _USABLE).sum())
     return recorder.classes("repeat.stability", {}, by_task.reshape(-1, levels.size), levels,
                             "mean over questions of the share of trial pairs with the same outcome",
-                            n_of="questions", detail=detail)  # fmt: skip
+                            detail, n_of="questions")  # fmt: skip
 
 
 GRADED: Final = ("typo", "unit", "synonym")
@@ -422,21 +425,21 @@ def vacuum_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
     def named(name: str, labels: Mapping[str, str], rows: Ints, what: str, questions: int) -> Measurement:
         """Share of calls that named slot 1 or 2, worth no more than so many questions."""
         counts = table.by_task(rows, table.verdict[rows] < 2)
-        return recorder.calls(name, labels, counts, what, questions=questions, detail=verdicts_of(table.verdict[rows]))
+        return recorder.calls(name, labels, counts, what, questions, detail=verdicts_of(table.verdict[rows]))
 
-    rows = table.where(prompt=prompt, condition="vacuum")
+    rows = table.where(prompt, condition="vacuum")
     if not rows.size:
         yield recorder.missing("dark_current", arm, f"not measured: vacuum was not run under {prompt}")
     else:
         what = "vacuum calls that named a slot"
         yield named("dark_current", arm, rows, what, table.questions(rows))
         for variant in table.variants(rows):
-            chosen = table.where(prompt=prompt, condition="vacuum", variant=variant)
+            chosen = table.where(prompt, "vacuum", variant)
             yield named("dark_current", {**arm, "variant": variant}, chosen, what, table.questions(chosen))
-    graded = table.where(prompt=prompt, condition="graded_vacuum")
+    graded = table.where(prompt, condition="graded_vacuum")
     for variant in table.variants(graded) or GRADED:
         labels = {**arm, "variant": variant}
-        chosen = table.where(prompt=prompt, condition="graded_vacuum", variant=variant)
+        chosen = table.where(prompt, "graded_vacuum", variant)
         if chosen.size:
             # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
             pairs = int(np.unique(table.pair[chosen]).size)
@@ -453,14 +456,14 @@ def verdicts_of(verdict: Ints) -> dict[str, JSON]:
 def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
     """The decomposition of an arm, for texts that differ in wording and for texts that meet different requirements."""
     for condition in EQUAL:
-        rows = table.where(prompt=prompt, condition=condition)
+        rows = table.where(prompt, condition)
         trials = rows.size / max(1, table.questions(rows))
         counts = table.pairs(rows) if rows.size else None
-        yield from decomposition_measurements(counts, recorder, prompt=prompt, condition=condition, trials=trials)
+        yield from decomposition_measurements(counts, recorder, prompt, condition, trials=trials)
 
 
 def decomposition_measurements(
-    counts: VerdictCounts | None, recorder: Recorder, *, prompt: str, condition: str, judge: int = 0,
+    counts: VerdictCounts | None, recorder: Recorder, prompt: str, condition: str, judge: int = 0,
     trials: float = 1.0,
 ) -> Iterator[Measurement]:  # fmt: skip
     """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
@@ -480,7 +483,7 @@ def decomposition_measurements(
             detail["of_pairs"] = decomposition_of(total).raw_false_preference
         split = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
         questions = round(int(every.sum()) / trials)
-        yield recorder.calls(name, labels, split, what, questions=questions, detail=detail)
+        yield recorder.calls(name, labels, split, what, questions, detail)
     if not pairs.sum():
         for name in _OF_PAIRS:
             yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail={"one_order_pairs": incomplete})
@@ -495,23 +498,24 @@ def decomposition_measurements(
     for name, weights, what, kinds in (*parts, ("delta0.other", residual, other, (OTHER_PREFERENCE,))):
         detail = {"pairs": int(total[list(kinds)].sum()), "one_order_pairs": incomplete}
         detail["classes"] = dict(zip(CLASSES, total.tolist(), strict=True))
-        yield recorder.classes(name, labels, pairs, weights, what, information=1 / trials, detail=detail)
+        yield recorder.classes(name, labels, pairs, weights, what, detail, information=1 / trials)
     # The flip rate that other tools print, and which slot the positional pairs chose.
     positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
     detail = {"pairs": int(positional.sum()), "one_sided_pairs": int(total[ONE_SIDED]), "hides": _HIDES}
     decided = np.stack([positional, pairs[:, STABLE]], axis=1)
     if decided.sum():
-        yield recorder.classes("delta0.flip_rate", labels, decided, (1.0, 0.0),
-                               "positional over stable and positional pairs", information=1 / trials, detail=detail,
+        yield recorder.classes(
+            "delta0.flip_rate", labels, decided, (1.0, 0.0), "positional over stable and positional pairs", detail,
+            information=1 / trials,
         )  # fmt: skip
     else:
         state = "undefined: no pair was decided in both orders"
-        yield recorder.missing("delta0.flip_rate", labels, state, n_of=PAIRS, detail=detail)
+        yield recorder.missing("delta0.flip_rate", labels, state, detail, n_of=PAIRS)
     slots = pairs[:, [POSITIONAL_1, POSITIONAL_2]]
     if slots.sum():
         questions = max(1, round(int(slots.sum()) / trials))
         yield recorder.calls("delta0.slot_1_share", labels, slots, "positional pairs that chose slot 1",
-                             questions=questions, n_of="positional pairs")  # fmt: skip
+                             questions, n_of="positional pairs")  # fmt: skip
     else:
         state = "undefined: no positional pairs"
         yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
@@ -532,7 +536,7 @@ def truth_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Ite
     ``truth.accuracy`` is over calls, the others over pairs shown in both orders. Where the truth is a tie, no
     preference is right.
     """
-    rows = table.where(prompt=prompt, condition="different_subset")
+    rows = table.where(prompt, condition="different_subset")
     rows = rows[table.better[rows] >= 0]
     if not rows.size:
         return
@@ -541,7 +545,7 @@ def truth_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Ite
     right = np.where(tied, OUTCOME_OF[verdict] == 2, verdict == better)
     detail = {"tied_truths": int(tied.sum()), **verdicts_of(verdict)}
     yield recorder.calls("truth.accuracy", labels, table.by_task(rows, right), "calls that named the better content",
-                         questions=table.questions(rows), detail=detail)  # fmt: skip
+                         table.questions(rows), detail)  # fmt: skip
     trial = table.pair[rows] * (table.trial.max(initial=0) + 1) + table.trial[rows]
     _, unit = np.unique(trial, return_inverse=True)
     shown, hits = np.bincount(unit), np.bincount(unit, weights=right).astype(np.int64)
@@ -553,14 +557,14 @@ def truth_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Ite
     for place, (name, what) in zip((2, 1, 0), _TRUE.items(), strict=True):
         detail = {"pairs": int(by_task[:, place].sum()), "one_order_pairs": int((~both).sum())}
         if both.any():
-            yield recorder.classes(name, labels, by_task, np.eye(3)[place], what, information=1 / trials, detail=detail)
+            yield recorder.classes(name, labels, by_task, np.eye(3)[place], what, detail, information=1 / trials)
         else:
-            yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail=detail)
+            yield recorder.missing(name, labels, _ONE_ORDER, detail, n_of=PAIRS)
 
 
 def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Measurement:
     """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
-    rows = table.where(prompt=prompt, condition="filler")
+    rows = table.where(prompt, condition="filler")
     if not rows.size:
         return recorder.missing(
             "filler.preference", {"prompt": prompt}, f"not measured: filler was not run under {prompt}"
@@ -575,7 +579,7 @@ def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Mea
 
 def invalid_measurement(table: CallTable, recorder: Recorder, prompt: str, reasons: Mapping[str, int]) -> Measurement:
     """The share of calls of an arm whose reply could not be used, with the reasons."""
-    rows = table.where(prompt=prompt)
+    rows = table.where(prompt)
     counts = table.by_task(rows, table.verdict[rows] == VERDICTS.index("invalid"))
     return recorder.calls("pair.invalid_share", {"prompt": prompt}, counts,
                           "calls without a usable verdict, over all calls", questions=table.questions(rows),

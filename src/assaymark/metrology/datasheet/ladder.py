@@ -113,7 +113,7 @@ def detection_threshold(
     order = np.argsort(steps)
     steps, shares, calls = steps[order], shares[order], calls[order]
     checks.probability("detection_threshold", "target", target, inclusive=True)
-    values, codes = thresholds(isotonic(shares * calls, calls), steps, target=target)
+    values, codes = thresholds(isotonic(shares * calls, calls), steps, target)
     return Threshold(float(values), censored_of(int(codes)))
 
 
@@ -136,7 +136,7 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
     return fit
 
 
-def thresholds(fit: Floats, steps: Floats, *, target: float = 0.75) -> tuple[Floats, Ints]:
+def thresholds(fit: Floats, steps: Floats, target: float = 0.75) -> tuple[Floats, Ints]:
     """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target."""
     reached = fit >= target - _TOUCH
     ever = reached.any(axis=-1)
@@ -252,7 +252,7 @@ def criterion_measurements(table: CallTable, recorder: Recorder) -> Iterator[Mea
         yield recorder.missing("criterion.shift", {"condition": "same_subset"}, state)
         return
     for condition in _SHIFTED:
-        rows = table.where(prompt=STRICT, condition=condition)
+        rows = table.where(STRICT, condition)
         if condition == "ladder":
             for delta in table.steps(STRICT):
                 yield _shift(table, recorder, condition, delta)
@@ -263,7 +263,7 @@ def criterion_measurements(table: CallTable, recorder: Recorder) -> Iterator[Mea
 def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> Iterator[Measurement]:
     """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
     labels = {"prompt": prompt, "delta": step_label(delta)}
-    rows = table.where(prompt=prompt, condition="ladder", delta=delta)
+    rows = table.where(prompt, condition="ladder", delta=delta)
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided = verdict == table.better[rows], verdict < 2
     tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
@@ -273,7 +273,7 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
         ("wrong_rate", decided & ~right, "calls that chose the worse text"),
     ):
-        yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions=questions, detail=detail)
+        yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions, detail)
     chosen = rows[decided]
     if chosen.size:
         what, hits = (
@@ -281,14 +281,14 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
             table.by_task(chosen, right[decided]),
         )
         asked = table.questions(chosen)
-        yield recorder.calls("conditional_accuracy", labels, hits, what, questions=asked, detail=detail)
+        yield recorder.calls("conditional_accuracy", labels, hits, what, asked, detail)
     else:
         state = "undefined: no call had a preference"
-        yield recorder.missing("conditional_accuracy", labels, state, detail=detail)
+        yield recorder.missing("conditional_accuracy", labels, state, detail)
     missed = int((~right).sum())
     share: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
     what = "calls that gave a tie or abstained although one text is better (eq. 12)"
-    yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions=questions, detail=share)
+    yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions, detail=share)
     # d' of usable calls split by the slot of the better text; ties do not name slot 1.
     signal, usable, named = table.better[rows] == 0, verdict != VERDICTS.index("invalid"), verdict == 0
     columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
@@ -303,9 +303,10 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
         yield recorder.missing("d_prime", labels, state, detail=about)
         return
     ends, method = _d_prime_ends(sums, recorder, questions / rows.size)
-    yield recorder.number("d_prime", labels, float(d_primes(counts)), (usable.sum(), CALLS),
-                          f"z(hits) - z(false alarms), log-linear, {method}", ends=ends, unit="standard deviations",
-                          detail=about)  # fmt: skip
+    yield recorder.number(
+        "d_prime", labels, float(d_primes(counts)), (usable.sum(), CALLS),
+        f"z(hits) - z(false alarms), log-linear, {method}", "ok", about, ends, unit="standard deviations",
+    )  # fmt: skip
 
 
 def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple[tuple[float, float] | None, str]:
@@ -327,7 +328,7 @@ def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple
 
 def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[float]) -> Measurement:
     """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
-    labels, rows = {"prompt": prompt}, table.where(prompt=prompt, condition="ladder")
+    labels, rows = {"prompt": prompt}, table.where(prompt, condition="ladder")
     few = f"not measured: the ladder under {prompt} has the steps {', '.join(map(step_label, steps))} only"
     state = None
     if not steps:
@@ -373,15 +374,17 @@ def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[fl
         "censored": found.censored, "text": str(found), "low_text": words[0], "high_text": words[1],
         "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
     }  # fmt: skip
-    return recorder.number("threshold", labels, found.value, (rows.size, CALLS),
-                           f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", ends=ends,
-                           unit="requirements", detail=detail)  # fmt: skip
+    return recorder.number(
+        "threshold", labels, found.value, (rows.size, CALLS),
+        f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", "ok", detail, ends,
+        unit="requirements",
+    )  # fmt: skip
 
 
 def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | None) -> Measurement:
     """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
     labels = {"condition": condition, **({} if delta is None else {"delta": step_label(delta)})}
-    arms = [table.where(prompt=prompt, condition=condition, delta=delta) for prompt in (BASE, STRICT)]
+    arms = [table.where(prompt, condition, delta=delta) for prompt in (BASE, STRICT)]
     keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows] for rows in arms]
     common, base, strict = np.intersect1d(*keys, return_indices=True)
     left_out = {"only_one_arm": int(keys[0].size + keys[1].size - 2 * common.size)}
@@ -396,8 +399,7 @@ def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | 
     detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
     return recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0),
                             "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
-                            information=table.questions(base) / common.size, n_of="common calls", detail=detail,
-    )  # fmt: skip
+                            detail, information=table.questions(base) / common.size, n_of="common calls")  # fmt: skip
 
 
 _NONE = 1e-12
@@ -445,18 +447,20 @@ def pointwise_measurements(
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
 
     def missing(name: str, state: str, n_of: str = "tasks", detail: dict[str, JSON] | None = None) -> Measurement:
-        return recorder.missing(name, {"dimension": dimension}, state, n_of=n_of, detail=detail)
+        return recorder.missing(name, {"dimension": dimension}, state, detail, n_of=n_of)
 
     def mean(
         name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
     ) -> Measurement:
         """A mean over tasks or rationales with its cluster t."""
-        found = cluster_t(values, clusters, level=recorder.level)
+        found = cluster_t(values, clusters, recorder.level)
         method = found.method if found.low is not None else f"no interval: {found.method}"
         if n_of == "rationales":
             detail = {"tasks": found.clusters, **detail}
-        return recorder.number(name, {"dimension": dimension}, float(np.mean(values)), (values.size, n_of),
-                               f"{what}, {method}", ends=(found.low, found.high), unit=unit, detail=detail)  # fmt: skip
+        return recorder.number(
+            name, {"dimension": dimension}, float(np.mean(values)), (values.size, n_of), f"{what}, {method}", "ok",
+            detail, ends=(found.low, found.high), unit=unit,
+        )  # fmt: skip
 
     vacuum = missing("point.vacuum_score", "not measured: no rationales without content were scored", "rationales")
     if nothing.size:

@@ -323,8 +323,7 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Ite
         if known and sheet is not None:
             detail["manifest"] = sheet.manifest
         yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
-                     (0 if limits is None else len(limits.set), "limits"), METHOD, state=state, detail=detail,
-        )  # fmt: skip
+                     (0 if limits is None else len(limits.set), "limits"), METHOD, state, detail)  # fmt: skip
 
 
 def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
@@ -389,8 +388,8 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
     labels = {"judge": new.judge}
     found = [
         number(Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
-               f"new minus old, {one.method}", ends=one.ends, level=1 - alpha,
-               detail={"old": one.old, "new": one.new, "p": one.p, "p_holm": p})
+               f"new minus old, {one.method}", "ok",
+               {"old": one.old, "new": one.new, "p": one.p, "p_holm": p}, one.ends, 1 - alpha)
         for one, p in zip(shifts, adjusted, strict=True)
     ]  # fmt: skip
     detail: dict[str, JSON] = {
@@ -404,9 +403,10 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
         method = "any quantity shifted after Holm's adjustment"
         detail["verdict"] = "shifted" if moved else "same instrument"
         detail["widest"] = max(max(abs(one.ends[0]), abs(one.ends[1])) for one in shifts)
-    verdict = number(Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
-                     (len(shifts), "compared quantities"), method, state=f"not measured: not comparable, {reason}",
-                     detail=detail)  # fmt: skip
+    verdict = number(
+        Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
+        (len(shifts), "compared quantities"), method, f"not measured: not comparable, {reason}", detail,
+    )  # fmt: skip
     return *found, verdict
 
 

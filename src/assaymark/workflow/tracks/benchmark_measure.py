@@ -32,7 +32,7 @@ from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, MISSING, PIPELINE, S
 from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
-from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
+from assaymark.metrology.bootstrap import OverTime, sharpe_ratios
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.estimates import number
 from assaymark.metrology.measure_orders import (
@@ -472,7 +472,7 @@ def _labels(result: EpisodeResult) -> dict[str, str]:
 
 
 def _ratio(
-    name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
+    name: str, labels: Mapping[str, str], found: OverTime, level: float, detail: Mapping[str, float]
 ) -> Measurement:
     return measured(
         name, dict(labels), found.value, (found.n, "days"), found.method, ends=(found.low, found.high), level=level,

@@ -1,4 +1,4 @@
-"""What an agent of a season is shown on one day: the market, which all share, and its own book beside it."""
+"""What an agent of a season is shown and asked on one day, and what a season left in its tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from assaymark.agents.llm import fenced
+from assaymark.agents.llm import ABSENT, LLMAgent, Place, fenced, season_call, season_message
+from assaymark.engine import CallSpec, Ledger, Model, Reply
 from assaymark.engine.calls import Text
-from assaymark.judging.season.plans import ScoringPlan, applicable
+from assaymark.engine.prices import Prices
+from assaymark.engine.providers.http_agent import is_outside, patience
+from assaymark.engine.providers.registry import check_ready
+from assaymark.engine.rate_limits import provider_of
+from assaymark.errors import ModelError, StoppedError
+from assaymark.judging.season.plans import (
+    ScoringPlan,
+    applicable,
+)
 from assaymark.judging.season.record import ACTION, StepRecord
 from assaymark.market import Filing, Listing
 from assaymark.market.history import FIELDS, Day, shown_prices
 from assaymark.portfolio.broker import Book
 from assaymark.prompting import material_blocks, moment, row
+from assaymark.protocol import AgentSpec
 from assaymark.records import (
     Agent,
     Constraint,
@@ -30,9 +40,12 @@ from assaymark.records import (
     Instrument,
     Outcome,
     Portfolio,
+    Provenance,
     Series,
     canonical_json,
 )
+from assaymark.workflow.ask import purse_of, run_all
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
 from assaymark.workflow.tracks.season_lock import stored_season
@@ -420,3 +433,110 @@ def _grouped(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:
 def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
     ordered = sorted(rows, key=lambda one: one.day)
     return {name: tuple(ones) for name, ones in _grouped(ordered, "agent").items()}
+
+
+# --- The agents of a season on one day: each is asked once, and whatever came back, or did not, is a decision ---------
+
+
+_MARGIN_S: Final = 10.0
+_ADDRESSES: Final = ("http/", "https/")
+_LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One agent before one day, with the id of its context."""
+
+    spec: AgentSpec
+    context: Context
+    context_id: str
+
+
+Call = tuple[Asked, int, CallSpec]
+"""Whom, in which trial, and what."""
+
+
+def ask_agents(
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
+    models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
+) -> list[tuple[Decision, float | None]]:  # fmt: skip
+    """Ask every agent about one day, in as many replicates as the season has: the decisions, and their seconds.
+
+    The seconds are measured, and so no part of a decision.
+    """
+    calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
+    kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
+    # An agent outside has its own patience; cut off before it, it would be asked again.
+    outside = [patience(one.spec.args) + _MARGIN_S for one in asked if is_outside(one.spec.model)]
+    lane = {
+        "concurrency": min(season.engine.concurrency, _LANE),
+        "deadline_s": max([season.engine.deadline_s, *outside]),
+    }
+    # Why agents cannot be asked, by their names; those that have answered already need not be there.
+    absent: dict[str, str] = {}
+    looked_at = [one for one in calls if live or one[2].model.startswith(_ADDRESSES)]
+    pending = {*ledger.pending([call.key for _, _, call in looked_at])}
+    for one, _, call in looked_at:
+        if call.key in pending and one.spec.name not in absent and call.model in models:
+            try:
+                check_ready(models[call.model], call.args)
+            except ModelError as exc:
+                absent[one.spec.name] = str(exc).partition("; ")[0]
+    specs = [call for one, _, call in calls if one.spec.name not in absent]
+    engine = season.engine.model_copy(update=lane)
+    summary = run_all(ledger, specs, models, engine, what=f"asking on {day}", progress=progress, first=False)
+    if summary.interrupted:
+        raise StoppedError(f"stopped: {kept}")
+    failed = {one.key: one.reason for one in summary.failed}
+    replies = dict(ledger.replies([call.key for _, _, call in calls]))
+    purse, stopped = purse_of(models), {}
+    if live and summary.stopped and not (purse is not None and purse.stopped):
+        # providers that were not asked to the end: a live season goes on without them
+        stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
+    elif summary.stopped or summary.left:
+        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
+        raise ModelError(f"{why}; {kept}", retryable=True)
+    for one, _, call in calls:
+        why = stopped.get(provider_of(call.model), "")
+        if why and call.key not in replies:
+            absent[one.spec.name] = why
+    if len(absent) == len(asked):
+        why = "; ".join(dict.fromkeys(absent.values()))
+        raise ModelError(f"no agent could be asked on {day} ({why}); {kept}", retryable=True)
+    batched = ledger.batches.answered_in_batches(replies)
+    found = []
+    for one, trial, call in calls:
+        name, reply = one.spec.name, replies.get(call.key)
+        lost = reply is None and name in absent
+        if reply is None:
+            reply = Reply(text=absent.get(name) or failed.get(call.key, "no reply"), model=call.model, finish="failed")
+        batch = call.key in batched
+        cost = prices.cost_of(call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
+        found.append(_decided(season, day, (one, trial, call), reply, cost, absent=lost))
+    return found
+
+
+def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
+    """What an agent is asked about one day, once for each replicate."""
+    message = season_message(agent_sections(shared, asked.context))
+    return [
+        (asked, trial, season_call(asked.spec, asked.context, message, trial=trial))
+        for trial in range(1, season.replicates + 1)
+    ]
+
+
+def _decided(
+    season: Season, day: date, asked: Call, reply: Reply, cost: float | None, *, absent: bool
+) -> tuple[Decision, float | None]:
+    one, trial, call = asked
+    week = day.isocalendar()
+    place = Place(season.name, f"{week.year}-W{week.week:02d}", trial, one.context_id)
+    found = LLMAgent(one.spec).decide(one.context, place, reply, key=call.key, cost_usd=cost)
+    raw = None if absent else found.call.raw_object  # no such call was made
+    decision = replace(
+        found, record_id=f"{season.name}-{day}-{one.spec.name}{'' if trial == 1 else f'-r{trial}'}",
+        episode_id=f"{season.name}-{day}", replicate=trial, flags=(*found.flags, ABSENT) if absent else found.flags,
+        call=replace(found.call, seconds=None, timing_source="absent", raw_object=raw),
+        provenance=Provenance(source="assaymark season"),
+    )  # fmt: skip
+    return decision, found.call.seconds

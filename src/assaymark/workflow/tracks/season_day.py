@@ -50,10 +50,12 @@ from assaymark.workflow.tracks.season_books import (
     settle_baseline,
     valued,
 )
-from assaymark.workflow.tracks.season_calls import Asked, ask_agents, calls_of
 from assaymark.workflow.tracks.season_context import (
+    Asked,
     DayMaterial,
     agent_context,
+    ask_agents,
+    calls_of,
     context_json,
     day_material,
     limits_of,

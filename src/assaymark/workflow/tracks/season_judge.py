@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from assaymark.engine import Ledger, Model
+from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
+from assaymark.judging import asks_again, second_call
 from assaymark.judging.prompts import Read, ReplyState
 from assaymark.judging.season.calls import (
     HorizonLedger,
     HorizonTask,
+    PlannedHorizonCall,
     SeasonCall,
     grader_version,
     horizon_ledgers,
@@ -23,12 +25,16 @@ from assaymark.judging.season.calls import (
     next_call,
     outcome_calls,
     probe_calls,
+    read_guess,
 )
 from assaymark.judging.season.plans import (
+    MOST_CHARACTERS,
     MOST_NOTE_TOKENS,
     HorizonAnswer,
+    Reasoned,
     ScoringPlan,
     read_horizon_reply,
+    read_outcome_reply,
 )
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
 from assaymark.judging.season.scoring import (
@@ -36,20 +42,22 @@ from assaymark.judging.season.scoring import (
     GradedPart,
     HorizonGrades,
     OutcomeGrade,
+    horizon_round,
     horizon_score,
+    outcome_grade,
 )
 from assaymark.market.instruments import weekdays
 from assaymark.notebook import Told
+from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
-from assaymark.workflow.ask import again_line, hold_ledger
+from assaymark.workflow.ask import again_line, hold_ledger, purse_of, require_not_stopped, run_all, unusable_of
 from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
-from assaymark.workflow.tracks.season_calls import SeasonAsker
 from assaymark.workflow.tracks.season_context import material_of
 from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
 from assaymark.workflow.tracks.season_lock import stored_season
@@ -73,6 +81,121 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_lock import StoredSeason
 
 
+Probe = tuple[SeasonCall, str]
+"""A probe of the blinding, and the period that it shows; empty for a whole record."""
+
+WHAT: Final = "asking the judges"
+
+
+class SeasonAsker:
+    """Asks calls through the ledger, each of them once, and holds what became of them."""
+
+    def __init__(
+        self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice, progress: Progress
+    ) -> None:
+        self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
+        self.replies: dict[str, Reply] = {}
+        self.heard: set[str] = set()
+        self.silent: dict[str, str] = {}
+        """Models of which no call brought a reply, and why: they are not asked further in this run."""
+        self.seconds: dict[str, str] = {}
+        """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
+        self.made = 0
+
+    def ask(self, calls: Sequence[CallSpec], what: str = WHAT, unusable: Unusable | None = None) -> None:
+        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
+        asked = {call.key: call for call in calls}
+        self._ask(asked, what, unusable)
+        again = {
+            key: second_call(call)
+            for key, call in asked.items()
+            if key not in self.seconds and asks_again(self.replies[key], most=MOST_CHARACTERS)
+        }
+        self._ask({call.key: call for call in again.values()}, what)
+        for key, call in again.items():
+            self.seconds[key] = call.key
+            self.replies[key] = self.replies[call.key]
+
+    def _ask(self, asked: Mapping[str, CallSpec], what: str, unusable: Unusable | None = None) -> None:
+        self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
+        wanted = {key: call for key, call in asked.items() if key not in self.replies}
+        self._lose({key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}, wanted)
+        wanted = {key: call for key, call in wanted.items() if key not in self.replies}
+        if not wanted:
+            return
+        summary = run_all(
+            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress,
+            unusable=unusable, first=False,
+        )  # fmt: skip
+        self.made += summary.made
+        self.replies |= dict(self.ledger.replies(list(wanted)))
+        lost = {key: call for key, call in wanted.items() if key not in self.replies}
+        self.heard |= {call.model for key, call in wanted.items() if key not in lost}
+        if lost:
+            require_not_stopped(summary, self.folder)
+            kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+            purse = purse_of(self.models)
+            if purse is not None and purse.stopped is not None:
+                raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
+            failed = {one.key: one.reason for one in summary.failed}
+            unasked = [key for key in lost if key not in failed]
+            if unasked and not summary.stopped:
+                raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
+            self._lose({key: failed.get(key, "; ".join(summary.stopped)) for key in lost}, lost)
+            dumb = {key: call.model for key, call in lost.items() if call.model not in self.heard}
+            self.silent |= {model: self.replies[key].text for key, model in dumb.items()}
+
+    def _lose(self, reasons: Mapping[str, str], calls: Mapping[str, CallSpec]) -> None:
+        for key, reason in reasons.items():
+            self.replies[key] = Reply(text=reason, model=calls[key].model, finish="failed")
+
+    def grades(self, tasks: Sequence[HorizonTask]) -> tuple[HorizonGrades, ...]:
+        """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
+        found: dict[int, HorizonGrades] = {}
+        while len(found) < len(tasks):
+            due: list[PlannedHorizonCall] = []
+            for at, task in enumerate(tasks):
+                if at not in found:  # what is graded is not read again in every round
+                    asked, graded = horizon_round([task], self.replies.get)
+                    due += asked
+                    if graded:
+                        found[at] = graded[0]
+            unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
+            self.ask([one.call for one in due], unusable=unusable)
+        return tuple(  # a part has the key of its second call, where that is the one that counts
+            replace(
+                found[at],
+                parts=tuple(
+                    replace(part, call_key=self.seconds[part.call_key], first_key=part.call_key)
+                    if part.call_key in self.seconds
+                    else part
+                    for part in found[at].parts
+                ),
+            )
+            for at in range(len(tasks))
+        )
+
+    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[Reasoned[str]]]]:
+        """What the probes of the blinding brought."""
+        self.ask([planned.call for planned, _ in probes])
+        found = []
+        for planned, period in probes:
+            call = planned.call
+            read = read_guess(self.replies[call.key], planned)
+            second = replace(planned, call=second_call(call)) if call.key in self.seconds else planned
+            found.append(((second, period), read))
+        return found
+
+    def outcomes(self, planned: Sequence[Sequence[SeasonCall]]) -> list[OutcomeGrade | None]:
+        """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""
+        self.ask([one.call for calls in planned for one in calls])
+        found: list[OutcomeGrade | None] = []
+        for calls in planned:
+            reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
+            found.append(outcome_grade([one.part for one in calls], reads) if calls else None)
+        return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonPart:
     """A part of a season that is graded on its own; the fields are those of `SeasonGrade`."""
@@ -85,10 +208,6 @@ class SeasonPart:
     last: str
     horizon: Horizon
     ledger: HorizonLedger
-
-
-Probe = tuple[SeasonCall, str]
-"""A probe of the blinding, and the period that it shows; empty for a whole record."""
 
 
 def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:

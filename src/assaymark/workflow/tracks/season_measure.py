@@ -33,7 +33,7 @@ from assaymark.judging.season.table import (
     season_table,
     thrashing,
 )
-from assaymark.metrology.contrasts import daily_excess
+from assaymark.metrology.bootstrap import daily_excess
 from assaymark.metrology.estimates import number
 from assaymark.metrology.measure_panel import lacking_records
 from assaymark.metrology.scores import excess_replies, missing_shares
@@ -237,7 +237,7 @@ def _excess(
         state = "too few days" if len(days) < 10 else "the difference does not vary"
         return excess(None, method="", state=state, detail={"whole": whole})
     return excess(
-        found.mean, method=f"mean daily difference; {found.method}", ends=(found.low, found.high), level=level,
+        found.value, method=f"mean daily difference; {found.method}", ends=(found.low, found.high), level=level,
         unit="share a day", detail={"p": found.p, "whole": whole, "block": found.block},
     )  # fmt: skip
 

@@ -92,8 +92,15 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     problems += [Problem("agents", str(UnknownNameError("agent", name, there))) for name in names if name not in there]
     names = names or sorted({one.agent.id for one in wanted})
     chosen = tuple(one for one in wanted if one.agent.id in names)
-    for agent in names:
-        problems += _order_problems(agent, [one for one in chosen if one.agent.id == agent])
+    for agent in names:  # a record is a sequence of first decisions: two of one moment have no order
+        mine = [one for one in chosen if one.agent.id == agent]
+        first = [one for one in mine if one.replicate == 1]
+        if mine and not first:
+            problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
+        if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
+            more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
+            what = f"decided twice at one moment ({' and '.join(same[0])}{more}): a record needs an order"
+            problems.append(Problem(f"agents.{agent}", what))
     if problems:
         raise InputError(source, problems)
     read = IMPORTERS[market.format].track
@@ -165,20 +172,6 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
             return {}
         newest = {one.path.removesuffix(".gz"): one for one in sources if one.format == market.format}
         return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
-
-
-def _order_problems(agent: str, decisions: Sequence[Decision]) -> list[Problem]:
-    """A record is a sequence of first decisions: two of one moment have no order."""
-    first = [one for one in decisions if one.replicate == 1]
-    problems = []
-    if decisions and not first:
-        problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
-    if same := [(a.record_id, b.record_id) for a, b in pairwise(first) if a.decided_at == b.decided_at]:
-        one, other = same[0]
-        more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
-        what = f"decided twice at one moment ({one} and {other}{more}): a record needs an order"
-        problems.append(Problem(f"agents.{agent}", what))
-    return problems
 
 
 def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
