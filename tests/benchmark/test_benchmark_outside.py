@@ -25,8 +25,7 @@ from assaymark.benchmark import (
     turnover_between,
 )
 from assaymark.benchmark.questions import generate_questions, solve, write_questions
-from assaymark.engine import Ledger
-from assaymark.engine.prices import load_prices
+from assaymark.engine import Ledger, load_prices
 from assaymark.engine.providers.http_agent import MarketContext, PythonAgent, QuestionContext
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError

@@ -23,7 +23,7 @@ import full_runs
 import pytest
 from made_season import made_catalogue, made_season
 
-from assaymark.claims.messages import said
+from assaymark.claims import said
 from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measurement_id
 from assaymark.report import AssayRun, render_pages
 from assaymark.report.portbench import BenchRun, render_benchmark

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assaymark.claims.boards import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, decide_benchmark
+from assaymark.claims import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, Board, decide_benchmark
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement

@@ -10,9 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assaymark.claims import Rules, certificates, decide_claims, index, verify
-from assaymark.claims.human_anchor import PUT
-from assaymark.claims.verdicts import ask_people
+from assaymark.claims import certificates, decide_claims, index, verify
 from assaymark.metrology import Columns, Labels, analyse, score_table_of
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
@@ -217,10 +215,10 @@ def test_certificates_recompute_what_people_say(given) -> None:
 
 
 def test_holm_runs_over_all_claims_put_to_people() -> None:
-    _, measurements, study = decided(better=0.9)
+    verdicts, measurements, study = decided(better=0.9)
     known = index(measurements)
-    ask_people(study, known, Rules.of(study))
-    put = known.memo[PUT]
+    next(iter(certificates(verdicts.values(), known, study)))
+    put = known.memo["put to people"]
     assert {FIRST, ABOVE} <= set(put)
     assert put[FIRST] == max(put[ABOVE], put["above[dimension=aggregate,high=ash,low=cedar]"])
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.claims.messages import Catalogue, Said, catalogue, english, languages, said
+from assaymark.claims import Catalogue, Said, catalogue, english, languages, said
 from assaymark.errors import InputError, UnknownNameError
 
 PARTS = ("claim.scope.one", "claim.scope.other", "claim.says.within_gap", "claim.reason.points")

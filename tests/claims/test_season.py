@@ -7,10 +7,17 @@ from dataclasses import replace
 import pytest
 from season_measured import JUDGES, gate, measured, probe
 
-from assaymark.claims import SeasonGates, SeasonVerdict, SeasonVerdicts, decide_season
-from assaymark.claims.messages import catalogue, languages
-from assaymark.claims.messages import said as message
-from assaymark.claims.season_claims import CONSTANT, SINGLE
+from assaymark.claims import (
+    CONSTANT,
+    SINGLE,
+    SeasonGates,
+    SeasonVerdict,
+    SeasonVerdicts,
+    catalogue,
+    decide_season,
+    languages,
+)
+from assaymark.claims import said as message
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Measurement, StabilityFinding
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from season_worlds import World, measured, played
 
-from assaymark.claims import SeasonGates, decide_season, season_certificates, verify
-from assaymark.claims.messages import said
+from assaymark.claims import SeasonGates, decide_season, said, season_certificates, verify
 from assaymark.errors import InputError
 from assaymark.metrology import Labels
 from assaymark.records import Measurement, canonical_json

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from season_measured import JUDGES, gate, measured
 
-from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
-from assaymark.claims.messages import english
+from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season, english
 from assaymark.records import Measurement
 
 NAMES = ("alder", "birch", "cedar", "elm", "fir")

@@ -8,7 +8,6 @@ import pytest
 from analysis import LEVELS, STUDY, kappa, measured, panel, passed, probe, verdicts
 
 from assaymark.claims import Rules, governing_agreement, index, kind_of, pair_claim
-from assaymark.claims.levels import amended_for
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Claim
 
@@ -156,5 +155,5 @@ def test_a_claim_of_no_known_kind_is_an_error():
         id="best[x]", scope="pairwise-contrast", statement="", subjects=("a",), dimension="d", asserts_order=True
     )
     with pytest.raises(NotMeasurableError, match="no known kind"):
-        amended_for(other, ["gates.publish"])
+        kind_of(other)
     assert kind_of(pair_claim("d", "a", "b")) == "pair"

@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from engine_calls import Places, Scripted, call, calls, echo
 
-from assaymark.engine import Limits, Patience, run_calls
-from assaymark.engine.rate_limits import door_of
+from assaymark.engine import Limits, Patience, door_of, run_calls
 from assaymark.errors import ModelError
 
 NAME = "reference/echo"

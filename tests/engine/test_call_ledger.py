@@ -14,8 +14,7 @@ from engine_calls import RUBRIC, answer, call, calls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text, run_calls
-from assaymark.engine.calls import INLINE_BYTES
+from assaymark.engine import INLINE_BYTES, CallSpec, End, Ledger, Message, Reply, Text, run_calls
 from assaymark.engine.schema import seal
 from assaymark.errors import LedgerError
 

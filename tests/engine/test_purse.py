@@ -15,8 +15,21 @@ from engine_calls import Scripted, call, calls, echo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.engine import Attempt, CallSpec, Ledger, Message, Purse, Reply, Text, run_calls, run_worker
-from assaymark.engine.prices import ASSUMED_OUTPUT_TOKENS, Price, Prices, load_prices
+from assaymark.engine import (
+    Attempt,
+    CallSpec,
+    Ledger,
+    Message,
+    Price,
+    Prices,
+    Purse,
+    Reply,
+    Text,
+    load_prices,
+    run_calls,
+    run_worker,
+)
+from assaymark.engine.prices import ASSUMED_OUTPUT_TOKENS
 from assaymark.errors import InputError, ModelError, PlanError
 
 NAME = "reference/echo"
@@ -204,7 +217,7 @@ def test_a_bound_is_above_the_estimate():
 
 def priced(calls_of=125):
     """Prices, and prompts of 35 kB that each may take 0.35 USD by their bound and cost 0.008."""
-    from assaymark.engine.prices import prices_of_text
+    from assaymark.engine import prices_of_text
 
     entry = {"pattern": "acme/m", "input": 0.8, "output": 5.0, "as_of": "2026-01-01", "source": "a test"}
     prices = prices_of_text(json.dumps({"source": "a test", "entries": [entry]}))

@@ -14,8 +14,19 @@ import sqlalchemy as sa
 from batch_house import House
 from engine_calls import RUBRIC, Places, Scripted, answer, call, calls, echo
 
-from assaymark.engine import CallSpec, End, Ledger, Message, Patience, Reply, Text, run_batches, run_calls, run_worker
-from assaymark.engine.calls import INLINE_BYTES
+from assaymark.engine import (
+    INLINE_BYTES,
+    CallSpec,
+    End,
+    Ledger,
+    Message,
+    Patience,
+    Reply,
+    Text,
+    run_batches,
+    run_calls,
+    run_worker,
+)
 from assaymark.engine.database import _see_to_durability, is_url
 from assaymark.errors import LedgerError, ModelError
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from assaymark.claims.boards import BenchRules, Board, decide_benchmark
+from assaymark.claims import BenchRules, Board, decide_benchmark
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outline import html_of, read, words
 
-from assaymark.claims.boards import BenchRules, Board, Leaderboard, decide_benchmark
+from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
 from assaymark.report.blocks import Group, plain
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_section

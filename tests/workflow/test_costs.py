@@ -8,8 +8,7 @@ from made_records import OWN
 
 from assaymark import cli
 from assaymark.cli import main
-from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
-from assaymark.engine.prices import load_prices
+from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study

@@ -6,8 +6,7 @@ import logging
 import pytest
 from rich.console import Console
 
-from assaymark.engine import Reply
-from assaymark.engine.prices import load_prices
+from assaymark.engine import Reply, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.workflow import Piece, Shown, bars, silent
 from assaymark.workflow.ask import _cost_told

@@ -17,7 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 
 import validation_sentences
 
-from assaymark.claims.gate import GRAMMAR
 from assaymark.cli import main
 from assaymark.cli.commands import COMMANDS
 from assaymark.workflow.proofread import Document, form_of, proofread, read_decided
@@ -145,7 +144,12 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
         ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
         ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
         ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
-        ("alder is nice", "qualified", 2, GRAMMAR),
+        (
+            "alder is nice",
+            "qualified",
+            2,
+            "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score",
+        ),
         ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
         ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
         ("alder > alder", "qualified", 2, "names one agent twice"),

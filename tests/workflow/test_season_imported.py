@@ -10,7 +10,7 @@ import made_capitalbench as capitalbench
 import pytest
 from season_runs import begun, season_text, table_bytes
 
-from assaymark.claims.messages import catalogue
+from assaymark.claims import catalogue
 from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader

@@ -17,8 +17,7 @@ from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.agents import reference_agents
 from assaymark.cli import main
-from assaymark.engine import CallSpec, Model, Reply
-from assaymark.engine.prices import load_prices
+from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow.forecast import paid_models

@@ -13,10 +13,7 @@ import numpy as np
 import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
-from assaymark.claims import SeasonGates, decide_season
-from assaymark.claims.evidence import SILENT
-from assaymark.claims.messages import catalogue, english, languages
-from assaymark.claims.season_claims import MISSING, SINGLE, Season
+from assaymark.claims import MISSING, SILENT, SINGLE, Season, SeasonGates, catalogue, decide_season, english, languages
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band

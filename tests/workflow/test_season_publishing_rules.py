@@ -8,7 +8,7 @@ from typing import Union, get_args, get_origin
 import pytest
 from season_runs import season_text
 
-from assaymark.claims.messages import catalogue, languages
+from assaymark.claims import catalogue, languages
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
 from assaymark.workflow.tracks.season_plan import Season, parse_season

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
-from assaymark.claims import SeasonVerdicts
-from assaymark.claims.messages import catalogue, languages
+from assaymark.claims import SeasonVerdicts, catalogue, languages
 from assaymark.cli import models
 from assaymark.judging import Contestant, season_table
 from assaymark.report.season import SeasonRun

@@ -19,7 +19,7 @@ from agent_servers import free_port
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored, table_bytes, until, without
 
 from assaymark.agents.llm import season_message
-from assaymark.claims.messages import english
+from assaymark.claims import english
 from assaymark.cli import main, models
 from assaymark.engine.providers.http_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from outline import read
 from season_runs import IDS, market, season_text, stored
 
-from assaymark.claims.messages import english
+from assaymark.claims import english
 from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import canonical_json

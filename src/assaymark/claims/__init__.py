@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from assaymark.claims.boards import (
+    DISSOCIATION,
+    DRAWDOWN,
+    SHARPE_CONTRAST,
+    BenchRules,
+    Board,
+    Leaderboard,
+    decide_benchmark,
+)
 from assaymark.claims.candidates import (
     ClaimKind,
     candidate_claims,
@@ -13,40 +22,60 @@ from assaymark.claims.candidates import (
     within_claim,
 )
 from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
-from assaymark.claims.evidence import Index, SeasonGates, index
+from assaymark.claims.evidence import SILENT, Index, SeasonGates, index
 from assaymark.claims.levels import Rules, agreement_status, publication_level
+from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
 from assaymark.claims.panel import Agreement, governing_agreement
-from assaymark.claims.season_claims import Place, SeasonVerdict, SeasonVerdicts
+from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE, Place, Season, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims, decide_season, summary_of
 from assaymark.claims.verify import season_certificates, verify
 from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [
+    "CONSTANT",
+    "DISSOCIATION",
+    "DRAWDOWN",
+    "ENGLISH",
+    "MISSING",
+    "SHARPE_CONTRAST",
+    "SILENT",
+    "SINGLE",
     "Agreement",
+    "BenchRules",
+    "Board",
+    "Catalogue",
     "ClaimKind",
     "Index",
+    "Leaderboard",
     "Place",
     "Rules",
+    "Said",
+    "Season",
     "SeasonGates",
     "SeasonVerdict",
     "SeasonVerdicts",
     "Verification",
     "agreement_status",
     "candidate_claims",
+    "catalogue",
     "cell_b_outcome",
     "cell_words",
     "certificate",
     "certificate_name",
     "certificates",
     "decide",
+    "decide_benchmark",
     "decide_claims",
     "decide_season",
+    "english",
     "first_claim",
     "governing_agreement",
     "index",
     "kind_of",
+    "languages",
     "pair_claim",
     "publication_level",
+    "said",
     "season_certificates",
     "summary_of",
     "suppressed_phrase",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from assaymark import __version__
 from assaymark.claims.candidates import kind_of
@@ -32,58 +32,85 @@ from assaymark.records import (
 
 FORMAT: Final = "assaymark certificate 3"
 
-SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "agreement": ("kappa.mean_pairwise", "kappa.other_ddof", "cell.kappa", "cell.agreement"),
-    "design": ("panel.families", "order.autocorrelation", "missing.share", "agent.flagged_texts"),
-    "levels": ("score.effect",),
-    "contrasts": ("contrast",),
-    "drops": ("lofo.effect", "lofo.contrast"),
-    "biases": ("recusal.contrast", "length.contrast", "judges.contrast", "dimension.distinct"),
-    "probe": ("probe.contrast",),
-    "cells": ("cell.gate", "cell.halo", "cell.drop"),
-    "style": ("terse.share", "length_matched.contrast"),
-    "instruments": ("datasheet.gate",),
-    "people": ("human.sample", "human.agreement", "human.labels", "human.contrast"),
-}
-"""Which measurements each part of a certificate holds."""
-
 _KAPPA: Final = ("pairs", "tables", "clusters", "half_even", "coefficient", "sums", "ratings")
 _TEST: Final = ("p", "se", "df", "clusters")
 _POOLED: Final = ("variance", "mean_variance", "prior_df", "rho", "effective")
 OTHER_TESTS: Final = ("p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip")
 """p-values of a contrast under the tests of the fragility table, by their place in its detail."""
 _NEAR: Final = ("p_equivalence", "p_equivalence_at")
+_PAIR: Final = ("dimension high low",)
+_FORMATS: Final = ("dimension", "dimension format")
+_SAMPLE: Final = ("graders", "drawn", "graded")
+_LABELLED: Final = ("agents", "of", "pi", "judged", "people")
 
-PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "kappa.mean_pairwise": _KAPPA,
-    "kappa.other_ddof": ("ddof", "coefficient"),
-    "cell.kappa": _KAPPA,
-    "cell.agreement": ("unanimous", "leave_one_out", "each", "drops", "p", "coefficient"),
-    "panel.families": ("unknown", "own", "in_parts", "missing"),
-    "order.autocorrelation": ("lags", "flagged", "flag", "order"),
-    "contrast": (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap", "equivalence_interval", "others",
-                 "p_specific"),
-    "lofo.contrast": (*_TEST, *_POOLED, "p_adjusted"),
-    "recusal.contrast": (*_TEST, *_NEAR, "families", "free"),
-    "length.contrast": (*_TEST, *_NEAR, "word", "covariates", "gap", "slope",
-                        "slope_p", "raw", "overlap", "slopes", "gaps"),
-    "judges.contrast": ("p", "se", "df"),
-    "dimension.distinct": ("p", "p_holm", "distinct"),
-    "probe.contrast": ("judge", "family", "p", "cluster_sums"),
-    "cell.gate": ("outcome", "p", "p_holm", "primary", "cluster_sums"),
-    "cell.halo": ("family", "triggered"),
-    "cell.drop": ("outcome", "p", "p_holm"),
-    "missing.share": ("left_out", "records", "lacking", "p_more"),
-    "agent.flagged_texts": ("count",),
-    "terse.share": ("below", "tokens"),
-    "length_matched.contrast": ("p", "p_holm"),
-    "datasheet.gate": ("failed",),
-    "human.sample": ("graders", "drawn", "graded"),
-    "human.agreement": ("pairs", "tables", "sums", "coefficient"),
-    "human.labels": ("agents", "of", "pi", "judged", "people"),
-    "human.contrast": ("p", "se", "df", "judges", "needed", "rest", "p_graders"),
+
+class Kept(NamedTuple):
+    """What a certificate keeps of a measurement.
+
+    Its section; the sets of labels that it can have; the parts of its detail, and those of them without which nothing
+    could be decided where it has a value; how a difference calls it; and what is said where it is taken as given.
+    """
+
+    section: str
+    labels: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
+    called: str = ""
+    given: str = ""
+
+
+KEPT: Final[Mapping[str, Kept]] = {
+    "kappa.mean_pairwise": Kept("agreement", _FORMATS, _KAPPA, (), "kappa"),
+    "kappa.other_ddof": Kept("agreement", _FORMATS, ("ddof", "coefficient"), (), "kappa under the other ddof",
+                             "kappas under the other ddof are"),
+    "cell.kappa": Kept("agreement", ("cell dimension",), _KAPPA, (), "kappa"),
+    "cell.agreement": Kept("agreement", ("cell",), ("unanimous", "leave_one_out", "each", "drops", "p", "coefficient"),
+                           ("unanimous", "leave_one_out"), "agreement"),
+    "panel.families": Kept("design", ("",), ("unknown", "own", "in_parts", "missing"), ("own",),
+                           "number of judge families"),
+    "order.autocorrelation": Kept("design", ("dimension",), ("lags", "flagged", "flag", "order"), (),
+                                  "autocorrelation"),
+    "missing.share": Kept("design", ("judge",), ("left_out", "records", "lacking", "p_more"),
+                          ("records", "lacking", "p_more")),
+    "agent.flagged_texts": Kept("design", ("agent",), ("count",), ("count",)),
+    "score.effect": Kept("levels", ("dimension agent",), (), (), "level", "levels of agents are"),
+    "contrast": Kept("contrasts", _PAIR, (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap",
+                                          "equivalence_interval", "others", "p_specific"), ("p", "clusters")),
+    "lofo.effect": Kept("drops", ("dimension dropped agent",), (), (), "level"),
+    "lofo.contrast": Kept("drops", ("dimension high low dropped",), (*_TEST, *_POOLED, "p_adjusted"), ("p",),
+                          "contrast"),
+    "recusal.contrast": Kept("biases", _PAIR, (*_TEST, *_NEAR, "families", "free"), ("p", "clusters"),
+                             "contrast with judges standing aside"),
+    "length.contrast": Kept("biases", _PAIR, (*_TEST, *_NEAR, "word", "covariates", "gap", "slope", "slope_p", "raw",
+                                              "overlap", "slopes", "gaps"), ("p", "clusters"),
+                            "contrast at equal length"),
+    "judges.contrast": Kept("biases", _PAIR, ("p", "se", "df"), ("p",), "contrast over other judges"),
+    "dimension.distinct": Kept("biases", ("dimension",), ("p", "p_holm", "distinct"), (),
+                               "correlation with the overall impression"),
+    "probe.contrast": Kept("probe", _PAIR, ("judge", "family", "p", "cluster_sums"), (), "probe"),
+    "cell.gate": Kept("cells", ("cell",), ("outcome", "p", "p_holm", "primary", "cluster_sums"), (), "gate"),
+    "cell.halo": Kept("cells", ("cell",), ("family", "triggered"), (), "halo", "intervals of halos are"),
+    "cell.drop": Kept("cells", ("cell dropped",), ("outcome", "p", "p_holm"), (), "gate",
+                      "p-values and intervals of control cells without each judge family are"),
+    "terse.share": Kept("style", ("agent",), ("below", "tokens"), (), "terse share"),
+    "length_matched.contrast": Kept("style", _PAIR, ("p", "p_holm"), (), "contrast in the rerun at equal length",
+                                    "reruns at equal length are"),
+    "datasheet.gate": Kept("instruments", ("judge",), ("failed",), (), "",
+                           "what the datasheets of the judges show is"),
+    "human.sample": Kept("people", ("dimension",), _SAMPLE, _SAMPLE,
+                         "share of the drawn cycles that people graded"),
+    "human.agreement": Kept("people", ("dimension",), ("pairs", "tables", "sums", "coefficient"), (),
+                            "agreement of the graders"),
+    "human.labels": Kept("people", ("dimension",), _LABELLED, _LABELLED),
+    "human.contrast": Kept("people", _PAIR, ("p", "se", "df", "judges", "needed", "rest", "p_graders"), ("p", "rest"),
+                           "difference that people see"),
 }  # fmt: skip
-"""What a certificate keeps of each measurement's detail."""
+
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    section: tuple(name for name, one in KEPT.items() if one.section == section)
+    for section in dict.fromkeys(one.section for one in KEPT.values())
+}
+"""Which measurements each part of a certificate holds."""
 
 PLACES: Final[Mapping[str, str]] = {
     "agreement_status": "agreement_status",
@@ -123,7 +150,13 @@ def _certificate(
     rules = Rules.of(study, preregistered=verdict.preregistered)
     ask_people(study, known, rules)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
-    kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
+    leader, on_all = verdict.claim.subjects[0], verdict.claim.dimension == AGGREGATE and known.tested(AGGREGATE)
+    if kind_of(verdict.claim) in ("pair", "within") and on_all:
+        # What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair.
+        led = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
+        for row in led if all(row.high == leader and row.testable for row in led) else ():
+            drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
+            kept |= {item.id: (item, True) for item in drops if item is not None and item.id not in kept}
     # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
     claim, kind, scales = verdict.claim, kind_of(verdict.claim), dict[str, JSON]()
     tests = [] if kind in ("within", "cell") else sorted(rejecting(known, rules).intersection(OTHER_TESTS))
@@ -184,21 +217,8 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
 
     names = ("terse.share", "length_matched.contrast", *sorted(on_dimension), *always, "panel.families")
     kept = rests | {item.id for name in names for item in known.named(name) if looked_at(item)}
-    if "places" not in known.memo:  # where each measurement stands among all
-        known.memo["places"] = {name: at for at, name in enumerate(known.by_id)}
-    return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=known.memo["places"].__getitem__)]
-
-
-def _other_drops(claim: Claim, known: Index) -> Iterator[Measurement]:
-    """What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair."""
-    if kind_of(claim) not in ("pair", "within") or claim.dimension != AGGREGATE or not known.tested(AGGREGATE):
-        return
-    leader = claim.subjects[0]
-    mine = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
-    if all(row.high == leader and row.testable for row in mine):
-        for row in mine:
-            drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
-            yield from (item for item in drops if item is not None)
+    places = known.once("places", lambda: {name: at for at, name in enumerate(known.by_id)})
+    return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=places.__getitem__)]
 
 
 def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], *, apart: bool) -> Mapping[str, JSON]:
@@ -213,7 +233,7 @@ def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], 
     if item.name not in _NO_INTERVAL:
         ends = {"low": item.low, "high": item.high, "level": item.level}
         entry |= {part: value for part, value in ends.items() if value is not None}
-    parts = ("p",) if apart else PARTS.get(item.name, ())
+    parts = ("p",) if apart else (KEPT[item.name].parts if item.name in KEPT else ())
     entry |= {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
     made[item.id, apart] = entry
     return entry
@@ -223,25 +243,25 @@ def _stated_rows(
     known: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
-    if ("columns", scale) not in known.memo:
-        # What certificates say of every pair on one scale, with as many digits as comparisons look at
-        def short(p: float | None) -> float | None:
-            return None if p is None else float(f"{p:.12g}")
 
+    def short(p: float | None) -> float | None:
+        return None if p is None else float(f"{p:.12g}")
+
+    def whole() -> dict[str, list[Any]]:
+        # What certificates say of every pair on one scale, with as many digits as comparisons look at
         pairs = list(combinations(known.agents, 2))
-        known.memo["columns", scale] = {
+        numbers = ("floor", "length", "others", "equivalence")
+        return {
             "pair": pairs,
             "order": [">" if row.high == one else "<" for (one, _), row in zip(pairs, rows, strict=True)],
             "near": [{margin: short(p) for margin, p in row.near.items()} for row in rows],
             "untested": [not row.testable for row in rows],
             "interested": [not row.disinterested for row in rows],
-            **{
-                name: [short(getattr(row, name)) for row in rows]
-                for name in ("floor", "length", "others", "equivalence")
-            },
+            **{name: [short(getattr(row, name)) for row in rows] for name in numbers},
             **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in dict.fromkeys(("p", *tests))},
         }
-    every: Mapping[str, list[Any]] = known.memo["columns", scale]
+
+    every = known.once(("columns", scale), whole)
     mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
     names = ["floor", "length", *(["others"] if rules.any_judges else [])]
     near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
@@ -342,7 +362,8 @@ def shown_apart(stated: Any, found: Any) -> tuple[str, str]:
 
 def about_difference(item: Measurement) -> str:
     """How a difference calls the number that it is about."""
-    name = _NAMES.get(item.name, item.name)
+    name = "kappa on bands" if item.name == "season.kappa" else item.name
+    name = (KEPT[item.name].called if item.name in KEPT else "") or name
     if item.name.startswith(("kappa.", "cell.kappa")):
         name = name.replace("kappa", coefficient_words(item))
     parts = [name]
@@ -356,33 +377,6 @@ def about_difference(item: Measurement) -> str:
     ):
         parts += [words.format_map(item.labels)] if label in item.labels else []
     return " ".join(parts)
-
-
-_NAMES: Final[Mapping[str, str]] = {
-    "kappa.mean_pairwise": "kappa",
-    "season.kappa": "kappa on bands",
-    "kappa.other_ddof": "kappa under the other ddof",
-    "cell.kappa": "kappa",
-    "cell.agreement": "agreement",
-    "panel.families": "number of judge families",
-    "order.autocorrelation": "autocorrelation",
-    "human.sample": "share of the drawn cycles that people graded",
-    "human.agreement": "agreement of the graders",
-    "human.contrast": "difference that people see",
-    "score.effect": "level",
-    "lofo.effect": "level",
-    "lofo.contrast": "contrast",
-    "recusal.contrast": "contrast with judges standing aside",
-    "length.contrast": "contrast at equal length",
-    "judges.contrast": "contrast over other judges",
-    "dimension.distinct": "correlation with the overall impression",
-    "probe.contrast": "probe",
-    "cell.gate": "gate",
-    "cell.halo": "halo",
-    "cell.drop": "gate",
-    "terse.share": "terse share",
-    "length_matched.contrast": "contrast in the rerun at equal length",
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,16 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
     score = run.names.find_score(scored) if scored else AGGREGATE
     if score is None:
         raise UnknownNameError("score", scored, ("the overall score", *known))
-    agents = [_agent(found[name], run) for name in ("a", "b") if name in found.re.groupindex]
+    agents = list[str]()
+    for name in (found[part] for part in ("a", "b") if part in found.re.groupindex):
+        plain = " ".join(name.strip(" '\"").split())
+        near = [one for one in run.names.agents if one == plain]
+        near = near or [one for one in run.names.agents if one.casefold() == plain.casefold()]
+        if not near and (alias := run.names.by_key.get(name_key(plain))):
+            near = [alias]
+        if not near:
+            raise UnknownNameError("agent", plain, run.names.agents)
+        agents.append(near[0])
     if len(set(agents)) < len(agents):
         raise InputError("--claim", [Problem("", f"names one agent twice ({agents[0]})")])
     if len(agents) == 1:
@@ -48,17 +57,6 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
         return Relation("level", (agents[0],), (agents[1],)), run.score(score)
     high, low = agents if sign == ">" else agents[::-1]
     return Relation("above", (high,), (low,)), run.score(score)
-
-
-def _agent(name: str, run: Decided) -> str:
-    plain = " ".join(name.strip(" '\"").split())
-    exact = [one for one in run.names.agents if one == plain]
-    near = exact or [one for one in run.names.agents if one.casefold() == plain.casefold()]
-    if not near and (alias := run.names.by_key.get(name_key(plain))):
-        near = [alias]
-    if not near:
-        raise UnknownNameError("agent", plain, run.names.agents)
-    return near[0]
 
 
 @dataclass(frozen=True, slots=True)

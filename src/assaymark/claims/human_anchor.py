@@ -94,7 +94,15 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
     there = [item for item in items if item is not None]
     family = {**known.memo.get(PUT, {}), fields.claim.id: p}
     p_holm = float(holm(list(family.values()))[list(family).index(fields.claim.id)])
-    states = [_state(item, p_holm, rules) for item in there]
+    states: list[AnchorState] = []
+    for item in there:
+        # What people say of one pair, the judges' own contrast on these cycles being what they are held against
+        judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
+        state: AnchorState = "undecided"
+        if judged is not None and float(judged) > 0:
+            found = anchor_status(record, float(judged), min(1.0, p_holm), alpha=rules.alpha)
+            state = "not-tested" if found == "not tested" else found
+        states.append(state)
     state = min(states, key=_ORDER.index)
     who = f"the {len(graders)} human graders of this study" if len(graders) > 1 else "the human grader of this study"
     n = min(item.n for item in there)
@@ -138,16 +146,6 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
         "publish": rules.publish,
     }
     return Finding("human_anchor", "confirms", None, (), conditions, ids, values)
-
-
-def _state(item: Measurement, p_holm: float, rules: Rules) -> AnchorState:
-    """What people say of one pair, the judges' own contrast on these cycles being what they are held against."""
-    judged = item.detail.get("judges")
-    if judged is None or not float(judged) > 0:
-        return "undecided"
-    record: Mapping[str, float | None] = {"estimate": item.value, "high": item.high}
-    found = anchor_status(record, float(judged), min(1.0, p_holm), alpha=rules.alpha)
-    return "not-tested" if found == "not tested" else found
 
 
 LIFTED: Final[Mapping[str, frozenset[str]]] = {

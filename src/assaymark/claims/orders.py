@@ -113,7 +113,7 @@ class Orders:
 
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
-    return known.once(("orders", rules.order), lambda: _with_stability(_decided(known, rules), known, rules))
+    return known.once(("orders", rules.order), lambda: _orders(known, rules))
 
 
 def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
@@ -178,11 +178,13 @@ _Run = tuple[Mapping[str, Floats], Mapping[str, Bools], Mapping[str, str | None]
 on the aggregate and on the dimensions."""
 
 
-def _decided(known: Index, rules: Rules) -> Orders:
+def _orders(known: Index, rules: Rules) -> Orders:
     rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
     decide = _by_source if rules.source else _by_procedure
     runs: dict[Pass, _Run] = {which: decide(known.agents, rows, rules, which) for which in _PASSES}
     close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
+    # Where no judge is asked nothing can be left out.
+    untouched = StabilityFinding(state="not-measurable" if rules.judged else "stable")
     pairs = {
         (scale, frozenset((row.high, row.low))): Standing(
             row,
@@ -190,7 +192,7 @@ def _decided(known: Index, rules: Rules) -> Orders:
             float(runs["gated"][0][scale][k]),
             float(runs["headline"][0][scale][k]),
             published=frozenset(which for which, (_, published, *_) in runs.items() if published[scale][k]),
-            stability=StabilityFinding(state="not-measurable"),
+            stability=untouched,
             within=scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
             p_within=float(close[k]) if scale == AGGREGATE else 1.0,
         )
@@ -200,7 +202,28 @@ def _decided(known: Index, rules: Rules) -> Orders:
     leaders: dict[tuple[str, str], str | None] = {
         (scale, which): run[2][scale] for which, run in runs.items() for scale in rows
     }
-    return Orders(known.agents, pairs, leaders, *runs["gated"][3:])
+    whole = Orders(known.agents, pairs, leaders, *runs["gated"][3:])
+    if not rules.judged:
+        return whole
+    # What leaving out each judge family does to every pair that some run publishes
+    leading = {(scale, agent) for (scale, _), agent in leaders.items()}
+    for key, one in list(pairs.items()):
+        if one.published or any((key[0], agent) in leading for agent in key[1]):
+            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
+    for which in ("gated", "plain"):
+        leader = leaders.get((AGGREGATE, which))
+        if leader is None:
+            continue
+        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
+        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
+        # A leader's pairs need no correction among themselves, as long as all of them survive.
+        if all(state.state == "stable" for state in alone.values()):
+            pairs |= {
+                key: replace(pairs[key], stability=state)
+                for key, state in alone.items()
+                if which == "gated" or "gated" not in pairs[key].published  # its leader leads none
+            }
+    return whole
 
 
 def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
@@ -256,32 +279,6 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
 
     first = {scale: next((one for one in agents if leads(one, scale)), None) for scale in rows}
     return adjusted, published, first, alpha, alpha
-
-
-def _with_stability(found: Orders, known: Index, rules: Rules) -> Orders:
-    """The same with what leaving out each judge family does to every pair that some run publishes."""
-    pairs = dict(found.pairs)
-    if not rules.judged:
-        kept = StabilityFinding(state="stable")
-        return replace(found, pairs={key: replace(one, stability=kept) for key, one in pairs.items()})
-    leading = {(scale, agent) for (scale, _), agent in found.leaders.items()}
-    for key, one in found.pairs.items():
-        if one.published or any((key[0], agent) in leading for agent in key[1]):
-            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
-    for which in ("gated", "plain"):
-        leader = found.leaders.get((AGGREGATE, which))
-        if leader is None:
-            continue
-        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
-        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
-        # A leader's pairs need no correction among themselves, as long as all of them survive.
-        if all(state.state == "stable" for state in alone.values()):
-            pairs |= {
-                key: replace(pairs[key], stability=state)
-                for key, state in alone.items()
-                if which == "gated" or "gated" not in pairs[key].published  # its leader leads none
-            }
-    return replace(found, pairs=pairs)
 
 
 def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjusted: bool) -> StabilityFinding:

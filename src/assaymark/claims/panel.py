@@ -140,47 +140,43 @@ class Agreement:
 
 def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
     """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
-    return known.once(("agreement", dimension, rules), lambda: _governing(dimension, known, rules))
 
-
-def _governing(dimension: str, known: Index, rules: Rules) -> Agreement:
-    gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
-    if not gated:
-        return Agreement("halt", None, f"Agreement on {about} was not measured.", ())
-    values = {item.id: _gate_value(item, known, rules) for item in gated}
-    item = min(gated, key=lambda item: (values[item.id], item.id))
-    value = None if values[item.id] == float("-inf") else values[item.id]
-    status = agreement_status(value, publish=rules.publish, halt=rules.halt)
-    within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
-    if value is None or item.value is None:
-        reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
-    else:
-        interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-        rule = {
-            "publish": f"at or above the cut-off {number(rules.publish)}",
-            "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
-            "halt": f"below {number(rules.halt)}: no ranking",
-        }[status]
-        # Three decimals where two would lift it over a cut-off that it misses.
-        lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
-        kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
-        reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
-    return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
-
-
-def _gate_value(item: Measurement, known: Index, rules: Rules) -> float:
-    """The number that is held against the cut-offs; an undefined kappa is below all of them."""
-    if item.value is None:
-        return float("-inf")
-    if rules.kappa == "other-ddof":
-        other = known.get("kappa.other_ddof", **item.labels)
-        if other is not None and other.value is None and other.state.startswith("undefined"):
+    def held(item: Measurement) -> float:
+        # The number that is held against the cut-offs; an undefined kappa is below all of them.
+        other = known.get("kappa.other_ddof", **item.labels) if rules.kappa == "other-ddof" else None
+        if item.value is None or (other is not None and other.value is None and other.state.startswith("undefined")):
             return float("-inf")
+        if rules.kappa == "lower":
+            return float("-inf") if item.low is None else item.low
+        if rules.kappa == "half-even" and item.detail.get("half_even") is not None:
+            return float(item.detail["half_even"])
         return item.value if other is None or other.value is None else other.value
-    if rules.kappa == "lower":
-        return float("-inf") if item.low is None else item.low
-    half_even = item.detail.get("half_even")
-    return float(half_even) if rules.kappa == "half-even" and half_even is not None else item.value
+
+    def governing() -> Agreement:
+        gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
+        if not gated:
+            return Agreement("halt", None, f"Agreement on {about} was not measured.", ())
+        values = {item.id: held(item) for item in gated}
+        item = min(gated, key=lambda item: (values[item.id], item.id))
+        value = None if values[item.id] == float("-inf") else values[item.id]
+        status = agreement_status(value, publish=rules.publish, halt=rules.halt)
+        within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
+        if value is None or item.value is None:
+            reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
+        else:
+            interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+            rule = {
+                "publish": f"at or above the cut-off {number(rules.publish)}",
+                "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
+                "halt": f"below {number(rules.halt)}: no ranking",
+            }[status]
+            # Three decimals where two would lift it over a cut-off that it misses.
+            lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
+            kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
+            reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
+        return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
+
+    return known.once(("agreement", dimension, rules), governing)
 
 
 # The claim about a control cell: agreement inside the cell, its outcome under drops, and the halo.

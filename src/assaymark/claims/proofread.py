@@ -153,7 +153,9 @@ class Decided:
         else:
             rule = self._first if relation.kind == "first" else self._last
             each = [rule(agent, score, stance) for agent in agents]
-        return _worst(each)
+        mark = min((one.mark for one in each), key=WORST.index, default="x")
+        worst = next((one for one in each if one.mark == mark), Ruling("x"))
+        return replace(worst, by=_each(v for one in each for v in one.by) if mark in "x/" else worst.by)
 
     def _supported(self, *verdicts: Verdict) -> Ruling:
         marks = [MARKS[one.publication_level] for one in verdicts]
@@ -267,7 +269,11 @@ class Decided:
         """The supported sentence that is nearest to a relation, and its conditions; empty if there is none."""
         for where in dict.fromkeys((score, self.main)):
             if found := self._nearest(relation, where):
-                joined = said(found[0]) if len(found) == 1 else self._several(found, where)
+                if len(found) == 1:
+                    return said(found[0]), conditions_of(found)
+                highs, lows = (list(dict.fromkeys(one.claim.subjects[at] for one in found)) for at in (0, 1))
+                verb = "scores" if len(highs) == 1 else "score"
+                joined = f"{listing(highs)} {verb} above {listing(lows)} on {self.words(where)}."
                 return joined, conditions_of(found)
         named = sorted({*relation.left, *relation.right})
         if len(named) > 1 and self._find("above", score, *named[:2]):
@@ -290,12 +296,6 @@ class Decided:
         below = [found for one in others if (found := self.above(agent, one, score))]
         above = [found for one in others if (found := self.above(one, agent, score))]
         return above or below if relation.kind == "last" else below or above
-
-    def _several(self, found: Sequence[Verdict], score: str) -> str:
-        highs = list(dict.fromkeys(one.claim.subjects[0] for one in found))
-        lows = list(dict.fromkeys(one.claim.subjects[1] for one in found))
-        verb = "scores" if len(highs) == 1 else "score"
-        return f"{listing(highs)} {verb} above {listing(lows)} on {self.words(score)}."
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
         """The difference of a supported order; of a first rank the smallest."""
@@ -335,12 +335,6 @@ def why_not(verdict: Verdict) -> str:
         at = -1
     text = prose(reasons[at] if reasons else "no reason is recorded", 300).partition(". ")[0]
     return (text[:1].lower() + text[1:] if text[1:2].islower() else text).rstrip(".")
-
-
-def _worst(rulings: Sequence[Ruling]) -> Ruling:
-    mark = min((one.mark for one in rulings), key=WORST.index, default="x")
-    worst = next((one for one in rulings if one.mark == mark), Ruling("x"))
-    return replace(worst, by=_each(v for one in rulings for v in one.by) if mark in "x/" else worst.by)
 
 
 def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:

@@ -11,14 +11,13 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from assaymark.claims.certificates import FORMAT, OTHER_TESTS, PARTS, PLACES, SECTIONS
+from assaymark.claims.certificates import FORMAT, KEPT, OTHER_TESTS, PLACES, SECTIONS
 from assaymark.claims.levels import Rules, Test
 from assaymark.claims.orders import Row
 from assaymark.errors import InputError, Problem
 from assaymark.records import (
     AGGREGATE,
     JSON,
-    Claim,
     Measurement,
     Scope,
     Verdict,
@@ -159,40 +158,7 @@ _KINDS: Final[Mapping[str, Any]] = {
 }
 
 _DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
-_PAIR: Final = frozenset({"dimension", "high", "low"})
-_LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
-    "kappa.mean_pairwise": (frozenset({"dimension"}), frozenset({"dimension", "format"})),
-    "kappa.other_ddof": (frozenset({"dimension"}), frozenset({"dimension", "format"})),
-    "cell.kappa": (frozenset({"cell", "dimension"}),),
-    "panel.families": (frozenset(),),
-    **dict.fromkeys(("order.autocorrelation", "dimension.distinct"), (frozenset({"dimension"}),)),
-    **dict.fromkeys(("contrast", "probe.contrast", "length_matched.contrast"), (_PAIR,)),
-    **dict.fromkeys(("recusal.contrast", "length.contrast", "judges.contrast"), (_PAIR,)),
-    "lofo.contrast": (_PAIR | {"dropped"},),
-    "score.effect": (frozenset({"dimension", "agent"}),),
-    "lofo.effect": (frozenset({"dimension", "dropped", "agent"}),),
-    **dict.fromkeys(("cell.gate", "cell.halo", "cell.agreement"), (frozenset({"cell"}),)),
-    "cell.drop": (frozenset({"cell", "dropped"}),),
-    "terse.share": (frozenset({"agent"}),),
-    **dict.fromkeys(("datasheet.gate", "missing.share"), (frozenset({"judge"}),)),
-    "agent.flagged_texts": (frozenset({"agent"}),),
-    **dict.fromkeys(("human.sample", "human.agreement", "human.labels"), (frozenset({"dimension"}),)),
-    "human.contrast": (_PAIR,),
-}
 _DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
-_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("contrast", "recusal.contrast", "length.contrast"), ("p", "clusters")),
-    **dict.fromkeys(("lofo.contrast", "judges.contrast"), ("p",)),
-    "cell.agreement": ("unanimous", "leave_one_out"),
-    "panel.families": ("own",),
-    "missing.share": ("records", "lacking", "p_more"),
-    "agent.flagged_texts": ("count",),
-    "human.sample": ("graders", "drawn", "graded"),
-    "human.labels": ("agents", "of", "pi", "judged", "people"),
-    "human.contrast": ("p", "rest"),
-}
-"""Parts without which nothing could be decided on a measurement that has a value."""
-
 _FIXED: Final = ("value", "low", "high", "level", "n", "state")
 _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
 _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
@@ -223,7 +189,8 @@ def read_certificate(certificate: Mapping[str, JSON]) -> tuple[Certificate, tupl
         raise InputError(SOURCE, problems) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*_wrong_claim(found.verdict.claim, found.rules, certificate["rules"])]
+    problems = [*_wrong(found, certificate["rules"])]
+    named = not any(one.where.startswith(("claim.", "study.")) for one in problems)
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(found, section)):
@@ -232,7 +199,7 @@ def read_certificate(certificate: Mapping[str, JSON]) -> tuple[Certificate, tupl
             measurements += [] if item is None else [item]
     ids = Counter(item.id for item in measurements)
     problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
-    problems += [*_wrong_study(found)] or [*_wrong_pairs(found, measurements)]
+    problems += _wrong_pairs(found, measurements) if named else ()
     if problems:
         raise InputError(SOURCE, problems)
     return found, tuple(measurements)
@@ -250,9 +217,10 @@ def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     return raw | {"verdict": verdict} | stated
 
 
-def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-    """A claim of another kind than its subjects can bear, numbers that no plan can have, and rules that are not a
-    plan's but entries of the fragility table."""
+def _wrong(found: Certificate, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    """A claim of another kind than its subjects can bear or about others, numbers that no plan can have, rules that are
+    not a plan's but entries of the fragility table, and names that are there twice."""
+    claim, rules = found.verdict.claim, found.rules
     head, count = claim.id.partition("[")[0], len(set(claim.subjects))
     wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
     if wanted is None:
@@ -263,21 +231,16 @@ def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iter
     for name in ("alpha", "cell_alpha", "share"):
         if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
             yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
-    if not (rules.margin > 0 and math.isfinite(rules.margin)):
-        yield Problem("rules.margin", f"must be above 0 (got {rules.margin!r})")
-    if not (rules.span > 0 and math.isfinite(rules.span)):
-        yield Problem("rules.span", f"must be above 0 (got {rules.span!r})")
+    for name in ("margin", "span"):
+        if not 0 < getattr(rules, name) < math.inf:
+            yield Problem(f"rules.{name}", f"must be above 0 (got {getattr(rules, name)!r})")
     known = Rules.__dataclass_fields__
     for name in ("kappa", "test", "source"):
         if getattr(rules, name) != known[name].default:
             yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
     for name in sorted(set(stated) ^ set(known)):
         yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
-
-
-def _wrong_study(found: Certificate) -> Iterator[Problem]:
-    """Names that are there twice, and a claim about others."""
-    study, claim = found.study, found.verdict.claim
+    study = found.study
     for name in ("agents", "dimensions", "families"):
         names = getattr(study, name)
         if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
@@ -323,15 +286,24 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {stated!r:.80})")]
     labels = {key: value for key, _, value in (pair.partition("=") for pair in match[2].split(",") if pair)}
     detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
-    parts = PARTS.get(name, ())
+    parts = KEPT[name].parts
     problems = [Problem(f"{where}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
-    needed = _NEEDED.get(name, ()) if "value" in entry or name == "length.contrast" else ()
+    needed = KEPT[name].needed if "value" in entry or name == "length.contrast" else ()
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
     problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
     for key, kind in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
         if key in detail:
-            problems += _wrong_detail(key, kind, detail[key], f"{where}.{key}")
+            place = f"{where}.{key}"
+            try:
+                kind.validate_json(canonical_json(detail[key]), strict=True)
+            except ValidationError as exc:
+                found = [(".".join(filter(None, (place, p.where))), p.what) for p in problems_of(exc)]
+            else:
+                tables = detail[key].items() if key == "tables" else ()
+                found = [(f"{place}.{one}", "must be a square of counts") for one, cells in tables
+                         if not cells or any(len(row) != len(cells) for row in cells)]  # fmt: skip
+            problems += [Problem(*one) for one in found]
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
@@ -341,7 +313,7 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         item = parse(Measurement, canonical_json(raw), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
-    wanted = _LABELS[name]
+    wanted = [frozenset(one.split()) for one in KEPT[name].labels]
     if frozenset(item.labels) not in wanted:
         listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
         got = ", ".join(sorted(item.labels)) or "none"
@@ -351,14 +323,3 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     if (item.value is None) == (item.state == "ok"):
         problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
-
-
-def _wrong_detail(key: str, kind: TypeAdapter[Any], value: JSON, where: str) -> list[Problem]:
-    try:
-        kind.validate_json(canonical_json(value), strict=True)
-    except ValidationError as exc:
-        return [Problem(".".join(part for part in (where, p.where) if part), p.what) for p in problems_of(exc)]
-    if key != "tables":
-        return []
-    square = {name: bool(cells) and all(len(row) == len(cells) for row in cells) for name, cells in value.items()}
-    return [Problem(f"{where}.{name}", "must be a square of counts") for name, fine in square.items() if not fine]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from scipy import special
 
-from assaymark.claims.certificates import OTHER_TESTS, Findings, same, shown_apart
+from assaymark.claims.certificates import KEPT, OTHER_TESTS, Findings, same, shown_apart
 from assaymark.claims.certificates import about_difference as about
 from assaymark.claims.levels import Rules, coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
@@ -36,14 +36,6 @@ _DROPS: Final[Mapping[str, tuple[str, str]]] = {
     "contrast": ("lofo.contrast", "contrasts"),
     "score.effect": ("lofo.effect", "levels"),
     "cell.gate": ("cell.drop", "gates of control cells"),
-}
-_GIVEN: Final[Mapping[str, str]] = {
-    "kappa.other_ddof": "kappas under the other ddof are",
-    "cell.halo": "intervals of halos are",
-    "cell.drop": "p-values and intervals of control cells without each judge family are",
-    "score.effect": "levels of agents are",
-    "length_matched.contrast": "reruns at equal length are",
-    "datasheet.gate": "what the datasheets of the judges show is",
 }
 
 
@@ -126,8 +118,8 @@ class Recomputation:
         """The measurement as its own table gives it."""
         if item.level is not None:
             self.found.compare(f"level of the interval of the {about(item)}", item.level, self.study.level)
-        if item.name in _GIVEN:
-            self.found.given(_GIVEN[item.name])
+        if KEPT[item.name].given:
+            self.found.given(KEPT[item.name].given)
         again = self._by_name.get(item.name)
         return item if again is None else again(item)
 

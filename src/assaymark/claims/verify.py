@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
-from assaymark.claims.certificates import PARTS, SECTIONS, Findings, Verification, about, compare_verdicts, stated_in
+from assaymark.claims.certificates import KEPT, SECTIONS, Findings, Verification, about, compare_verdicts, stated_in
 from assaymark.claims.evidence import (
     COMPOSITE,
     EFFICIENCY,
@@ -53,8 +53,8 @@ _ORDERS: Final = (
     "order.autocorrelation", "datasheet.gate", *SECTIONS["people"],
 )  # fmt: skip
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{name: PARTS.get(name, ()) for name in _ORDERS},
-    "contrast": (*PARTS["contrast"], "totals_gap", "noise_floor", "unresolved"),
+    **{name: KEPT[name].parts for name in _ORDERS},
+    "contrast": (*KEPT["contrast"].parts, "totals_gap", "noise_floor", "unresolved"),
     TOTAL: ("low", "high", "judges", "band", "state", "graded", "margin", "reach"),
     COMPOSITE: (),
     OUTCOME: (),

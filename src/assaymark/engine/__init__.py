@@ -8,11 +8,11 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
-    from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
+    from assaymark.engine.calls import INLINE_BYTES, CallSpec, Finish, Message, Model, Reply, Role, Text
     from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
     from assaymark.engine.ledger import Ledger
-    from assaymark.engine.prices import Purse
-    from assaymark.engine.rate_limits import Limits, Patience, provider_of
+    from assaymark.engine.prices import Price, Prices, Purse, load_prices, prices_of_text
+    from assaymark.engine.rate_limits import Limits, Patience, door_of, provider_of
     from assaymark.engine.runner import (
         FIRST,
         Failure,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FIRST",
+    "INLINE_BYTES",
     "Attempt",
     "BatchSummary",
     "CallSpec",
@@ -42,6 +43,8 @@ __all__ = [
     "Model",
     "Outcome",
     "Patience",
+    "Price",
+    "Prices",
     "Progress",
     "Purse",
     "Reply",
@@ -53,8 +56,11 @@ __all__ = [
     "Watch",
     "beside",
     "cancel_batches",
+    "door_of",
     "first_line",
+    "load_prices",
     "map_chunks",
+    "prices_of_text",
     "provider_of",
     "run_batches",
     "run_calls",

@@ -55,7 +55,16 @@ def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
         raise LedgerError(f"object {sha256}: unknown codec {codec!r} (known: raw, zstd)")
     if not isinstance(data, bytes):
         raise _damaged(sha256, f"it is stored as {type(data).__name__}")
-    plain = _decompressed(sha256, size, data) if codec == "zstd" else data
+    plain = data
+    if codec == "zstd":
+        try:
+            # A damaged frame header may announce any size, and the decompressor would reserve it.
+            announced = zstandard.frame_content_size(data)
+            if announced != size:
+                raise _damaged(sha256, f"its frame announces {announced} bytes where {size} were stored")
+            plain = _ZSTD.decompressor.decompress(data)
+        except zstandard.ZstdError as exc:
+            raise _damaged(sha256, f"it does not unpack ({exc})") from exc
     found = hashlib.sha256(plain).hexdigest()
     if found != sha256 or len(plain) != size:
         raise _damaged(sha256, f"it holds {len(plain)} bytes with the sha256 {found} where {size} were stored")
@@ -85,31 +94,25 @@ class ObjectFiles:
             self.folder.mkdir(exist_ok=True)
             sync_folder(self.folder.parent)
         for item in items:
-            self._write(item)
+            handle, name = tempfile.mkstemp(dir=self.folder, prefix="writing-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(item.data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(name).replace(self.folder / item.sha256)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
         if items:
             sync_folder(self.folder)
 
     def read(self, sha256: str) -> bytes:
         """The packed bytes of one object."""
         try:
-            return self._path(sha256).read_bytes()
+            return (self.folder / sha256).read_bytes()
         except OSError as exc:
-            raise _damaged(sha256, f"its file {self._path(sha256)} cannot be read ({exc.strerror})") from exc
-
-    def _path(self, sha256: str) -> Path:
-        return self.folder / sha256
-
-    def _write(self, item: Packed) -> None:
-        handle, name = tempfile.mkstemp(dir=self.folder, prefix="writing-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(item.data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self._path(item.sha256))
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            raise _damaged(sha256, f"its file {self.folder / sha256} cannot be read ({exc.strerror})") from exc
 
 
 class _Zstd(threading.local):
@@ -121,17 +124,6 @@ class _Zstd(threading.local):
 
 
 _ZSTD = _Zstd()
-
-
-def _decompressed(sha256: str, size: int, data: bytes) -> bytes:
-    try:
-        # A damaged frame header may announce any size, and the decompressor would reserve it.
-        announced = zstandard.frame_content_size(data)
-        if announced != size:
-            raise _damaged(sha256, f"its frame announces {announced} bytes where {size} were stored")
-        return _ZSTD.decompressor.decompress(data)
-    except zstandard.ZstdError as exc:
-        raise _damaged(sha256, f"it does not unpack ({exc})") from exc
 
 
 def _damaged(sha256: str, how: str) -> LedgerError:

@@ -259,7 +259,21 @@ def in_processes(tasks: Sequence[Task], *, workers: int, deadline_s: float, atte
                     hands.append(_Hand(deadline_s))
                     free.append(hands[-1])
                 free.pop().give(turns.waiting.popleft())
-            for hand, task, ended in _ready(hands):
+            # Wait until some process has answered, died, or used up its time. A string says why there is no answer.
+            busy = [(hand, hand.task) for hand in hands if hand.task is not None]
+            left = min(hand.until for hand, _ in busy) - time.monotonic()
+            ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
+            now = time.monotonic()
+            over: list[tuple[_Hand, Task, Ended | str]] = []
+            for hand, task in busy:
+                if hand.pipe in ready:
+                    if (heard := hand.take()) is not None:
+                        over.append((hand, task, heard))
+                    else:
+                        hand.start_s, hand.until = 0.0, now + hand.deadline_s
+                elif hand.until <= now:
+                    over.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
+            for hand, task, ended in over:
                 hand.task = None
                 if isinstance(ended, str):
                     hands.remove(hand)
@@ -366,25 +380,6 @@ def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def _ready(hands: Sequence[_Hand]) -> list[tuple[_Hand, Task, Ended | str]]:
-    """Wait until some process has answered, died, or used up its time. A string says why there is no answer."""
-    busy = [(hand, hand.task) for hand in hands if hand.task is not None]
-    left = min(hand.until for hand, _ in busy) - time.monotonic()
-    ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
-    now = time.monotonic()
-    found: list[tuple[_Hand, Task, Ended | str]] = []
-    for hand, task in busy:
-        if hand.pipe in ready:
-            ended = hand.take()
-            if ended is not None:
-                found.append((hand, task, ended))
-            else:
-                hand.start_s, hand.until = 0.0, now + hand.deadline_s
-        elif hand.until <= now:
-            found.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
-    return found
 
 
 def _serve(pipe: Connection) -> None:
@@ -657,11 +652,15 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
         ready, _ = ray.wait(list(flying), num_returns=1, timeout=_LOOK_S)
         for one in ready:
             task, _ = flying.pop(one)
-            ended = _ray_result(ray, one, task)
-            if isinstance(ended, str):
-                turns.lost(task, ended)
-            else:
-                yield ended
+            try:
+                yield ray.get(one, timeout=_FETCH_S)
+            except ray.exceptions.RayTaskError as exc:
+                # `answer` lets nothing out, so the node could not even call it.
+                said = " ".join(str(exc.cause if exc.cause is not None else exc).split())
+                what = f"a node cannot run it ({said[:_SAID]}); install assaymark on every node"
+                yield Defect(task.index, what, str(exc))
+            except ray.exceptions.RayError as exc:
+                turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()
         for one, (task, until) in list(flying.items()):
             if until <= now:
@@ -669,16 +668,3 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
                 with suppress(ray.exceptions.RayError):
                     ray.cancel(one, force=True)
                 turns.lost(task, f"it was not finished within {deadline_s:g} s")
-
-
-def _ray_result(ray: Any, one: Any, task: Task) -> Ended | str:
-    """How a task ended, or how it was lost."""
-    try:
-        ended: Ended = ray.get(one, timeout=_FETCH_S)
-    except ray.exceptions.RayTaskError as exc:
-        # `answer` lets nothing out, so the node could not even call it.
-        said = " ".join(str(exc.cause if exc.cause is not None else exc).split())
-        return Defect(task.index, f"a node cannot run it ({said[:_SAID]}); install assaymark on every node", str(exc))
-    except ray.exceptions.RayError as exc:
-        return f"its worker or node was lost ({type(exc).__name__})"
-    return ended

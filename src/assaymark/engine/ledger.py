@@ -160,20 +160,16 @@ def _there(connection: sa.Connection, wanted: Mapping[sa.Table, object] | tuple[
 def _summed(connection: sa.Connection, table: sa.Table, before: _Sum, last: int | None = None) -> _Sum:
     """The sums of a table: those over its rows up to ``before``, and the rows that come then."""
     count, at, plain, weighted = before
-    for at, digest in _digests(connection, table, before.last, last):
-        count, plain, weighted = count + 1, plain + digest, weighted + at * digest
-    return _Sum(count, at, plain, weighted)
-
-
-def _digests(connection: sa.Connection, table: sa.Table, after: int, last: int | None) -> Iterator[tuple[int, int]]:
-    """Number and digest of each row in this stretch. Contents are left out: they are named by their own sha256."""
+    # Contents are left out: they are named by their own sha256.
     changing = _CHANGING.get(table, ())
     kept = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(kept)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
     # From the driver itself: rows of Core cost more than their digests.
     driver: Any = connection.connection.driver_connection
-    for row in driver.execute(wanted, (after, 2**63 - 1 if last is None else last)):
-        yield row[0], int.from_bytes(hashlib.sha256(ascii(row).encode()).digest())
+    for row in driver.execute(wanted, (before.last, 2**63 - 1 if last is None else last)):
+        at, digest = row[0], int.from_bytes(hashlib.sha256(ascii(row).encode()).digest())
+        count, plain, weighted = count + 1, plain + digest, weighted + at * digest
+    return _Sum(count, at, plain, weighted)
 
 
 def _changed(connection: sa.Connection, table: sa.Table, sealed: _Sum) -> list[str]:

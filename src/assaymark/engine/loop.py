@@ -78,21 +78,21 @@ def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]
     # wakes the loop, which may be waiting. Its own add_signal_handler goes over all signals each time, and whoever
     # asks a few calls a day for a year would wait for that
     in_loop = loop.call_soon_threadsafe
+
+    def end() -> None:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=GRACE_S))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
     try:
         with on_signals(partial(in_loop, interrupt)):
             outside(partial(loop.run_until_complete, main), partial(in_loop, loop.stop))
     finally:
-        outside(partial(_end, loop))
-
-
-def _end(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left, timeout=GRACE_S))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
+        outside(end)
 
 
 # Large replies are read and kept only a few at a time, from their first megabyte until they are on the disk.
@@ -192,8 +192,19 @@ class Attempts:
         except asyncio.CancelledError:
             task.cancel()
             raise
-        if done:
-            result = _result(task, call, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        error = None if not done or task.cancelled() else task.exception()
+        if done and task.cancelled():
+            result = Trouble("failed", ModelError("the model cancelled its own attempt", retryable=True))
+        elif isinstance(error, ModelError):
+            refused = error.refused == "content"
+            result = refusal_of(error, call.model) if refused else Trouble("failed", error)
+        elif error is not None:
+            what = ModelError(f"{type(error).__name__}: {error}", retryable=False)
+            result = Trouble("defect", what, defect=error)
+        elif done:
+            reply = task.result()
+            result = replace(reply, seconds=seconds) if reply.seconds is None else reply
         if not isinstance(result, Reply):
             place.leave()
         return result
@@ -207,15 +218,3 @@ async def _complete(model: Model, call: CallSpec, place: Place) -> Reply:
     if not isinstance(reply.raw, str | None):
         raise TypeError(f"model {call.model!r} must return its raw response as text (got {type(reply.raw).__name__})")
     return reply
-
-
-def _result(task: asyncio.Task[Reply], call: CallSpec, seconds: float) -> Reply | Trouble:
-    if task.cancelled():
-        return Trouble("failed", ModelError("the model cancelled its own attempt", retryable=True))
-    error = task.exception()
-    if error is None:
-        reply = task.result()
-        return replace(reply, seconds=seconds) if reply.seconds is None else reply
-    if isinstance(error, ModelError):
-        return refusal_of(error, call.model) if error.refused == "content" else Trouble("failed", error)
-    return Trouble("defect", ModelError(f"{type(error).__name__}: {error}", retryable=False), defect=error)

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
@@ -516,142 +517,86 @@ class Due:
 
 
 class Work:
-    """Calls to be asked, and what becomes of them: in this class, of a ledger that the run holds alone.
+    """Calls to be asked, and what becomes of them. Without ``calls`` they are what is planned and has no reply.
 
-    Methods that read or write the ledger are called in its thread. ``sizes`` is how many calls each lane has, at most:
-    each model, or each model behind each door where that is known. `renew` is called every ``renew_every_s`` seconds.
+    Where workers share the ledger, each call is held by a lease of ``lease_s`` seconds while it is asked. Methods that
+    read or write the ledger are called in its thread. ``sizes`` is how many calls each lane has, at most: each model,
+    or each model behind each door where that is known. `renew` is called every ``renew_every_s`` seconds.
     """
 
-    renew_every_s: float | None = None
-
-    def __init__(self, ledger: Ledger, sizes: Mapping[str, int]) -> None:
-        self._ledger, self.sizes = ledger, sizes
+    def __init__(
+        self, ledger: Ledger, sizes: Mapping[str, int], lease_s: float, calls: Mapping[str, CallSpec] | None = None
+    ) -> None:
+        self._ledger, self.sizes, self._lease_s, self._calls = ledger, sizes, lease_s, calls
+        self.leases, self.worker, self.lost = ledger.leases, uuid4().hex, 0
+        self.since = 0.0 if self.leases is None else self.leases.now()
+        self.renew_every_s = None if self.leases is None else lease_s / 3
         self._texts: dict[str, Text] = {}
+        self._todo: dict[str, list[str]] = {}
+        self._later: dict[str, list[str]] = {}
+        for key, call in (calls or {}).items():
+            self._todo.setdefault(_lane(call), []).append(key)
+        for keys in self._todo.values() if self.leases else ():
+            keys.reverse()  # taken from the end
+        planned = sizes if self.leases is None and calls is None else ()
+        self._planned = {model: iter(ledger.pending_of(model)) for model in planned}
 
     def at_hand(self, lane: str) -> list[Due]:
         """The calls of a lane that need not be fetched."""
-        del lane
-        return []
+        if self._calls is None or self.leases is not None:
+            return []
+        return [Due(key, self._calls[key]) for key in self._todo.pop(lane)]
 
     def more(self, lane: str, n: int) -> list[Due] | None:
         """Some more calls of a lane, about ``n``. Empty: others hold them, look again; None: nothing is left."""
+        if self.leases is None:
+            claims = [Claim(key, 0) for key in islice(self._planned.get(lane, ()), n)]
+            return self._dues(claims) if claims else None
+        if self._calls is None:
+            if claims := self._claim(n, model=lane):
+                return self._dues(claims)
+            return [] if self.leases.any_left(lane, self.since, worker=self.worker) else None
+        todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
+        while todo:
+            keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
+            taken = {claim.key: claim.fence for claim in self._claim(len(keys), keys=keys)}
+            later += [key for key in keys if key not in taken]
+            if taken:
+                return [Due(key, self._calls[key], taken[key]) for key in keys if key in taken]
+        open_ = self.leases.open_keys(later, self.since)
+        todo += [key for key in reversed(later) if key in open_]
+        later.clear()
+        return [] if todo else None
 
     def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
         """Write down how attempts ended and which begin."""
+        if self.leases is not None:
+            return self.leases.commit([Claim(due.key, due.fence or 0) for due in begins], ends)
         begun = self._ledger.commit([due.key for due in begins], ends)
         return Committed(list(begun), sum(end.reply is not None for end in ends))
 
     def renew(self) -> None:
         """Keep what is held."""
+        if self.leases is not None:
+            self.leases.renew(self.worker, self._lease_s)
 
-    def put_back(self, dues: Collection[Due]) -> None:
-        """These are not asked after all: others may."""
+    def put_back(self, dues: Collection[Due] | None = None) -> None:
+        """These are not asked after all, or nothing that is still held: others may."""
+        if self.leases is not None:
+            self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
 
-    def close(self) -> None:
-        """Let go of everything that is still held."""
-
-    def _load(self, keys: Sequence[str]) -> list[CallSpec]:
+    def _dues(self, claims: Sequence[Claim]) -> list[Due]:
         """Planned calls; the texts that many of them show are remembered."""
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
-        return self._ledger.load(keys, self._texts)
-
-
-class Listed(Work):
-    """Calls that are at hand, in the order given."""
-
-    def __init__(self, ledger: Ledger, calls: Mapping[str, CallSpec]) -> None:
-        super().__init__(ledger, sizes_of(calls.values()))
-        self._dues: dict[str, list[Due]] = {}
-        for key, call in calls.items():
-            self._dues.setdefault(_lane(call), []).append(Due(key, call))
-
-    def at_hand(self, lane: str) -> list[Due]:
-        """All of them."""
-        return self._dues.pop(lane)
-
-
-class Planned(Work):
-    """Planned calls without a reply, in the order of their keys, read from the ledger bit by bit."""
-
-    def __init__(self, ledger: Ledger, sizes: Mapping[str, int]) -> None:
-        super().__init__(ledger, sizes)
-        self._keys = {model: iter(ledger.pending_of(model)) for model in sizes}
-
-    def more(self, lane: str, n: int) -> list[Due] | None:
-        """See `Work`."""
-        for keys in groups(self._keys[lane], n):
-            return [Due(key, call) for key, call in zip(keys, self._load(keys), strict=True)]
-        return None
-
-
-class Shared(Work):
-    """Calls of a ledger that others work on too: each is held by a lease of ``lease_s`` seconds while it is asked."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        leases: Leases,
-        lease_s: float,
-        *,
-        sizes: Mapping[str, int],
-        calls: Mapping[str, CallSpec] | None = None,
-    ) -> None:
-        super().__init__(ledger, sizes)
-        self._leases, self._lease_s, self._calls = leases, lease_s, calls
-        self.worker = uuid4().hex
-        self.since = leases.now()
-        self.lost = 0
-        self.renew_every_s = lease_s / 3
-        self._todo: dict[str, list[str]] = {}
-        self._later: dict[str, list[str]] = {}
-        for key, call in (calls or {}).items():
-            self._todo.setdefault(_lane(call), []).append(key)
-        for keys in self._todo.values():
-            keys.reverse()  # taken from the end
-
-    def more(self, lane: str, n: int) -> list[Due] | None:
-        """See `Work`."""
-        if self._calls is not None:
-            return self._listed(lane, n, self._calls)
-        claims = self._claim(n, model=lane)
-        if claims:
-            calls = self._load([claim.key for claim in claims])
-            return [Due(claim.key, call, claim.fence) for claim, call in zip(claims, calls, strict=True)]
-        return [] if self._leases.any_left(lane, self.since, worker=self.worker) else None
-
-    def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
-        """See `Work`."""
-        return self._leases.commit([Claim(due.key, due.fence or 0) for due in begins], ends)
-
-    def renew(self) -> None:
-        """See `Work`."""
-        self._leases.renew(self.worker, self._lease_s)
-
-    def put_back(self, dues: Collection[Due]) -> None:
-        """See `Work`."""
-        self._leases.release(self.worker, [due.key for due in dues])
-
-    def close(self) -> None:
-        """See `Work`."""
-        self._leases.release(self.worker)
-
-    def _listed(self, lane: str, n: int, calls: Mapping[str, CallSpec]) -> list[Due] | None:
-        todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
-        while todo:
-            keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
-            claims = self._claim(len(keys), keys=keys)
-            taken = {claim.key: claim.fence for claim in claims}
-            later += [key for key in keys if key not in taken]
-            if taken:
-                return [Due(key, calls[key], taken[key]) for key in keys if key in taken]
-        open_ = self._leases.open_keys(later, self.since)
-        todo += [key for key in reversed(later) if key in open_]
-        later.clear()
-        return [] if todo else None
+        calls = self._ledger.load([claim.key for claim in claims], self._texts)
+        held = self.leases is not None
+        return [Due(one.key, call, one.fence if held else None) for one, call in zip(claims, calls, strict=True)]
 
     def _claim(self, n: int, *, keys: Sequence[str] | None = None, model: str | None = None) -> list[Claim]:
-        claims, lost = self._leases.claim(self.worker, n, self._lease_s, keys=keys, model=model, since=self.since)
+        if self.leases is None:
+            return []
+        claims, lost = self.leases.claim(self.worker, n, self._lease_s, keys=keys, model=model, since=self.since)
         self.lost += lost
         return claims
 

@@ -22,10 +22,7 @@ from assaymark.engine.rate_limits import (
     Due,
     Gate,
     Limits,
-    Listed,
     Patience,
-    Planned,
-    Shared,
     Work,
     asked_wait_s,
     at_least,
@@ -193,7 +190,6 @@ class Run:
         manner: Manner,
         planned: int,
         already: int,
-        *,
         progress: Progress | None,
         purse: Purse | None = None,
         told: Told | None = None,
@@ -222,6 +218,16 @@ class Run:
             lines.append(self._purse.stopped)
         return tuple(line for line in lines if line is not None)
 
+    def through(self, models: Mapping[str, Model], priced: Iterable[CallSpec]) -> None:
+        """Ask every call there is, if the prices of these are known where there is a budget."""
+        if not self.work.sizes:
+            return
+        if self._purse is not None:
+            self._purse.check(priced)
+            self._purse.begin(self._ledger)
+        on_own_loop(self.ask(models), self.interrupt)
+        self.take_as_refusals()
+
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Ask every call there is; returns when each has ended, or after a drain."""
         with ThreadPoolExecutor(1, "ledger") as thread:
@@ -238,7 +244,7 @@ class Run:
             finally:
                 renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
-                    await _in(thread, self.work.close)
+                    await _in(thread, self.work.put_back)
         if self._defect is not None:
             raise self._defect
 
@@ -396,7 +402,7 @@ class Run:
     def summary(self, orphaned: int, open_: int) -> RunSummary:
         """What it did. ``open_``: of its calls, how many have no reply now, where others answer some too."""
         elsewhere = 0
-        if isinstance(self.work, Shared):
+        if self.work.leases is not None:
             orphaned = self.work.lost
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
@@ -542,23 +548,12 @@ def run_calls(
                 raise UnknownNameError("model", name, list(models))
             pending = {key: asked[key] for key in ledger.pending(asked)}
             _check_no_batches(ledger, pending)
-        orphaned = _mark_lost(ledger)
+        orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan(pending.values())
-        if purse is not None and pending:
-            purse.check(pending.values())
-            purse.begin(ledger)
-        work: Work
-        if ledger.leases is None:
-            work = Listed(ledger, pending)
-        else:
-            work = Shared(ledger, ledger.leases, lease_s, sizes=sizes_of(pending.values()), calls=pending)
-        already = len(asked) - len(pending)
-        run = Run(ledger, work, manner, len(asked), already, progress=progress, purse=purse, told=told, watch=watch)
-        if pending:
-            on_own_loop(run.ask(models), run.interrupt)
-            run.take_as_refusals()
-        open_ = len(ledger.pending(pending)) if ledger.leases else 0
-    return run.summary(orphaned, open_)
+        work, already = Work(ledger, sizes_of(pending.values()), lease_s, pending), len(asked) - len(pending)
+        run = Run(ledger, work, manner, len(asked), already, progress, purse, told, watch)
+        run.through(models, pending.values())
+        return run.summary(orphaned, len(ledger.pending(pending)) if ledger.leases else 0)
 
 
 def run_worker(
@@ -587,22 +582,11 @@ def run_worker(
         with _looking_over(ledger):
             sizes = _sizes(ledger, models)
             _check_no_batches(ledger, None)
-        orphaned = _mark_lost(ledger)
-        work: Work
-        if ledger.leases is None:
-            work = Planned(ledger, sizes)
-        else:
-            work = Shared(ledger, ledger.leases, lease_s, sizes=sizes)
-        planned = sum(sizes.values())
-        if purse is not None and planned:
-            purse.check(ledger.load([key for model in sizes for key in ledger.pending_of(model)[:1]], {}))
-            purse.begin(ledger)
-        run = Run(ledger, work, manner, planned, 0, progress=progress, purse=purse, told=told)
-        if planned:
-            on_own_loop(run.ask(models), run.interrupt)
-            run.take_as_refusals()
-        open_ = sum(_sizes(ledger, models).values()) if ledger.leases else 0
-    return run.summary(orphaned, open_)
+        orphaned = 0 if ledger.leases else len(ledger.mark_lost())
+        run = Run(ledger, Work(ledger, sizes, lease_s), manner, sum(sizes.values()), 0, progress, purse, told)
+        some = [] if purse is None else [key for model in sizes for key in ledger.pending_of(model)[:1]]
+        run.through(models, ledger.load(some, {}))
+        return run.summary(orphaned, sum(_sizes(ledger, models).values()) if ledger.leases else 0)
 
 
 @contextmanager
@@ -619,11 +603,6 @@ def _looking_over(ledger: Ledger) -> Iterator[None]:
         yield
         sound.result()
     ledger.looked_over = True
-
-
-def _mark_lost(ledger: Ledger) -> int:
-    """Mark what an earlier run left open; where workers share a ledger, it may be under way."""
-    return 0 if ledger.leases else len(ledger.mark_lost())
 
 
 def _check_no_batches(ledger: Ledger, keys: Collection[str] | None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
-from assaymark.claims.messages import said
+from assaymark.claims import said
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, SeasonTable, judge_score, load_scoring, season_table
 from assaymark.judging.season.plans import SubComponent
 from assaymark.judging.season.record import AuditLine

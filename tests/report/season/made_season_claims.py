@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
-from assaymark.claims import Place, SeasonVerdict, SeasonVerdicts
-from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, said
+from assaymark.claims import ENGLISH, Catalogue, Place, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
 from assaymark.judging import SeasonTable
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
 from assaymark.report.season import SeasonAgent

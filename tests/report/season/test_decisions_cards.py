@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from made_season import made_catalogue, made_season
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.claims.messages import languages
+from assaymark.claims import languages
 from assaymark.portfolio.broker import Reason
 from assaymark.records import RationaleKind
 from assaymark.report.blocks import Group

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_season import made_catalogue, made_season
 
-from assaymark.claims.messages import languages
+from assaymark.claims import languages
 from assaymark.records import EvidenceState
 from assaymark.report.blocks import inline, plain
 from assaymark.report.season import SeasonClaimLine, SeasonRun

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_season import made_catalogue
 
-from assaymark.claims.messages import languages
+from assaymark.claims import languages
 from assaymark.portfolio import Mismatch
 from assaymark.portfolio.broker import MismatchKind, Where
 from assaymark.report.season.decisions import mismatch_words

@@ -11,7 +11,7 @@ import pytest
 from made_season import HOSTILE, hostile_season, made_catalogue, made_season
 from outline import html_of
 
-from assaymark.claims.messages import catalogue
+from assaymark.claims import catalogue
 from assaymark.report.season import SeasonRun, site_pages
 from assaymark.text import clean
 

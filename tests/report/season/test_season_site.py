@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from outline import html_of, read, words
 
 import assaymark.workflow
-from assaymark.claims.messages import Catalogue, catalogue, said
+from assaymark.claims import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging.season import record as horizon_blinding

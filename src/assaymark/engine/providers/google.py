@@ -7,7 +7,7 @@ import math
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
@@ -286,7 +286,12 @@ class GoogleBatches(RemoteBatches):
             download = self.client(MOST_RESULT_BYTES).sdk.aio.files.download
             await download(file=self.remote_of(name), destination=kept)
             kept.seek(0)
-            async for page in self.pages(_chunks(kept)):
+
+            async def chunks() -> AsyncIterator[bytes]:
+                while chunk := kept.read(_CHUNK):
+                    yield chunk
+
+            async for page in self.pages(chunks()):
                 yield page
 
     def _answer(self, record: dict[str, Any]) -> Reply:
@@ -298,8 +303,3 @@ class GoogleBatches(RemoteBatches):
             known = _STATUS_OF_CODES.get(code, code) if isinstance(code, int) else 500
             raise self.refused(known if 400 <= known < 600 else 500, error)
         raise ModelError("google: a result has neither a response nor an error", retryable=True)
-
-
-async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while chunk := file.read(_CHUNK):
-        yield chunk
