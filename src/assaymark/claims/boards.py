@@ -267,8 +267,11 @@ def turned_by(item: Measurement, other: str, margin: float | None = None) -> tup
 # Which claims about models on a benchmark the scores support
 
 DRAWDOWN = "bench.drawdown"
+"""Measurement: the maximum drawdown of a model in a window."""
 SHARPE_CONTRAST = "bench.sharpe.contrast"
+"""Measurement: the Sharpe ratio of a model minus that of equal weight."""
 DISSOCIATION = "bench.dissociation"
+"""Measurement: the rank correlation of models on the questions and in the pipeline."""
 PIPELINE = "pipeline"
 
 FORMULAS: Final = {

@@ -103,8 +103,11 @@ class SeasonVerdicts:
 
 
 SINGLE = "not defined: one judge"
+"""The state of a season's kappa where one judge scored alone."""
 CONSTANT = "not defined: two judges gave one band throughout"
+"""Its state where nothing varies."""
 MISSING = "not defined: no period was graded by all judges"
+"""Its state where no period has the grades of all."""
 RETURN = "return"
 """What comparisons with a baseline are about."""
 
