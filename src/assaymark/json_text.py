@@ -67,7 +67,7 @@ def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any
                 where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
                 raise InputError(name, [Problem(where, json_problem(exc, text))]) from None
     holds = first.values() if isinstance(first, dict) else ([],)
-    if len(written) == 1 and any(isinstance(one, dict | list) for one in holds):
+    if len(written) == 1 and any(isinstance(hold, dict | list) for hold in holds):
         return first, None
     try:
         found = _STRICT.decode(f"[{','.join(written)}]")
@@ -112,15 +112,15 @@ def records_of(name: str, tree: Any, said: list[str]) -> list[dict[str, Any]]:
     if not isinstance(tree, dict):
         raise InputError(name, [f"must be a list of objects (got {dumps(tree):.40})"])
     values = list(tree.values())
-    lists = [one for one in values if isinstance(one, list)]
+    lists = [value for value in values if isinstance(value, list)]
     if values and len(lists) == len(values) and not any(isinstance(one, dict) for held in lists for one in held[:1]):
-        if len({len(one) for one in values}) > 1:
+        if len({len(value) for value in values}) > 1:
             sizes = ", ".join(f"{key} {len(one)}" for key, one in tree.items())
             raise InputError(name, [f"columns are lists of one length (got {sizes})"])
         return [dict(zip(tree, row, strict=True)) for row in zip(*values, strict=True)]
-    if all(isinstance(one, dict) and list(one) == [str(k) for k in range(len(one))] for one in values):
+    if all(isinstance(value, dict) and list(value) == [str(k) for k in range(len(value))] for value in values):
         keys = list(values[0]) if values else []
-        if keys and all(list(one) == keys for one in values):  # as pandas writes a frame
+        if keys and all(list(value) == keys for value in values):  # as pandas writes a frame
             return [{key: one[k] for key, one in tree.items()} for k in keys]
     found = dict(_lists(tree, "", _DEEPEST))
     if not found:
@@ -153,7 +153,7 @@ def columns_of(
     if len(keys) > WIDEST:
         raise ValueError(f"the objects have {len(keys)} different keys (allowed {WIDEST}); one row an object is needed")
     for key in keys:
-        name, values = path + key, [None if one is None else one.get(key) for one in records]
+        name, values = path + key, [None if record is None else record.get(key) for record in records]
         if name in into:
             raise ValueError(f"column {name!r} stands twice: as a key and as a path into an object; rename the key")
         kinds = set(map(type, values))

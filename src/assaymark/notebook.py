@@ -302,8 +302,8 @@ class ShownDecision(Shown):
             "Agent": clean(self.agent.id, 60),
             "Cycle": clean(self.cycle, 80),
             "Derivation": self.derivation.kind,
-            "Orders": clean("; ".join(f"{one.kind} {one.instrument}" for one in self.actions), 200) or "none",
-            "Reasons": clean(" ".join(one.text for one in self.rationales), 200),
+            "Orders": clean("; ".join(f"{action.kind} {action.instrument}" for action in self.actions), 200) or "none",
+            "Reasons": clean(" ".join(rationale.text for rationale in self.rationales), 200),
         }
 
     def __repr__(self: Any) -> str:

@@ -216,7 +216,7 @@ def _within(kind: Any, part: int | str) -> Any:
     """The type of an entry."""
     if isinstance(part, str) and part in (fields := _fields(kind)):
         return fields[part]
-    inner = [one for one in get_args(kind) if one is not Ellipsis]
+    inner = [arg for arg in get_args(kind) if arg is not Ellipsis]
     if not inner:
         return None
     return inner[0] if isinstance(part, int) else inner[-1]

@@ -154,7 +154,7 @@ def _of_text(given: Any) -> Any:
         raw = {}
     named = raw.get("dimension")
     rows = [one for one in named if isinstance(one, dict)] if isinstance(named, list) else []
-    weights = {one.get("name"): one["weight"] for one in rows if "weight" in one}
+    weights = {row.get("name"): row["weight"] for row in rows if "weight" in row}
     said = {"name": raw.get("version"), "scale": raw.get("scale"), "weights": weights or None}
     return {**{key: value for key, value in said.items() if value is not None}, **given} if raw else given
 

@@ -439,7 +439,7 @@ class Dater:
         ModelError
             The prompt holds no material that it can read.
         """
-        prompt = "\n\n".join(part.text for one in call.messages if one.role == "user" for part in one.parts)
+        prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
             cutoff = read_material(sections(prompt)).cutoff
         except InputError as exc:

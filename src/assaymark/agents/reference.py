@@ -275,7 +275,7 @@ def compose_equal_weight(seen: Observation, opening: str) -> Draft:
     text = paragraph(
         opening,
         f"Equal shares of {percent(float(wanted[0]))} each.",
-        f"Orders: {listing([spoken(one) for one in orders])}." if orders else "No order is needed.",
+        f"Orders: {listing([spoken(order) for order in orders])}." if orders else "No order is needed.",
         f"Roughest: {rough.id}, volatility {percent(rough.volatility, 2)}.",
     )
     return Draft(orders, text, 0.55)
@@ -311,7 +311,7 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
         )
     text = paragraph(
         opening,
-        f"Calm decides the size: {listing([spoken(one) for one in orders])}." if orders else "The sizes are right.",
+        f"Calm decides the size: {listing([spoken(order) for order in orders])}." if orders else "The sizes are right.",
         book,
         f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.",
         risk,
@@ -329,7 +329,7 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
     wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
     orders = orders_towards(seen, wanted)
     calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
-    said = listing([spoken(one) for one in orders])
+    said = listing([spoken(order) for order in orders])
     weights, cap = seen.after(orders).weights, percent(seen.limit("max_weight", 1.0))
     held = [f"{name} {percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
     text = paragraph(
@@ -360,7 +360,7 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     after = seen.after(orders)
     held, weights = _held(seen, after), after.weights
     if orders:
-        headline = f"The book moves in small steps: {listing([spoken(one) for one in orders])}."
+        headline = f"The book moves in small steps: {listing([spoken(order) for order in orders])}."
     else:
         headline = "The book is close to where it should be, and trading would only cost fees, so nothing is traded."
     holdings = [
@@ -431,7 +431,7 @@ def composer(way: Direction) -> Composer:
         ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
         first, last = ordered[0], ordered[-1]
         confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
-        said = listing([spoken(one) for one in orders])
+        said = listing([spoken(order) for order in orders])
         extreme = f"Even the {way.even} of them, {first.id}, is {move(first.quarter)}."
         if way.sign * first.quarter > 0:
             busy = f"on {plain(first.busy)} times its mean volume"
@@ -448,9 +448,9 @@ def composer(way: Direction) -> Composer:
             f"{last.id} {way.last}, {move(last.quarter)} over 15 minutes.",
             f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
             *(
-                f"{one.instrument} {'is added to' if one.kind == 'buy' else 'is reduced'} because it is "
-                f"{move(seen.asset(one.instrument).hour)} over the hour."
-                for one in orders
+                f"{order.instrument} {'is added to' if order.kind == 'buy' else 'is reduced'} because it is "
+                f"{move(seen.asset(order.instrument).hour)} over the hour."
+                for order in orders
             ),
             limit,
             f"{way.danger}: volatility of {first.id} is {percent(first.volatility, 2)} over the hour.",
@@ -532,13 +532,13 @@ class ReferenceAgent:
         rule = self.name if self.name != MIXED else _MIXTURE[_drawn(f"{call.seed}|{prompt}") % 2]
         orders, text, confidence = COMPOSERS[rule](seen, opening)
         if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
-            said = [f"{one.kind} {one.instrument}" for one in orders]
+            said = [f"{order.kind} {order.instrument}" for order in orders]
             text = paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed.")
         if daily:
             text = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
             # Bars without a volume say nothing about volume.
             text = text if volume else _VOLUME.sub("", text)
-        named = [{"instrument": one.instrument, "side": one.kind, "quantity": one.quantity} for one in orders]
+        named = [{"instrument": order.instrument, "side": order.kind, "quantity": order.quantity} for order in orders]
         reply = json.dumps({"orders": named, "rationale": text, "confidence": confidence})
         return Reply(text=reply, model=self.name, fingerprint=f"{self.name}@{VERSION}")
 

@@ -523,7 +523,7 @@ class EpisodeState:
 
         def under(signals: Sequence[Signal]) -> Truths:
             return self.world.truths(
-                self._known.day, buys=np.array([one == "buy" for one in signals]), held=self._position.weights,
+                self._known.day, buys=np.array([signal == "buy" for signal in signals]), held=self._position.weights,
                 profile=self.profile, drift_limit=self.rules.drift_limit, convention=self.rules.convention,
             )  # fmt: skip
 

@@ -103,7 +103,7 @@ def window_named(name: str, windows: tuple[Window, ...]) -> Window:
     for one in windows:
         if one.name == name:
             return one
-    raise UnknownNameError("window", name, [one.name for one in windows])
+    raise UnknownNameError("window", name, [window.name for window in windows])
 
 
 def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace: Pace) -> np.ndarray:
@@ -141,7 +141,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
     """So many instruments by a fixed rule, or exactly the named ones, in the order of the store."""
     listings, problems = history.listings, []
     if isinstance(instruments, int):
-        tradable = [one for one in listings if not is_index(one)]
+        tradable = [listing for listing in listings if not is_index(listing)]
         # The first `count` of all, dealt from the classes in turn, and within a class from its kinds in turn.
         decks: dict[str, list[Listing]] = {}
         for kind in CLASSES:
@@ -150,12 +150,12 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
                 if CLASS_NAMES[one.asset_class] == kind:
                     subs[one.sub].append(one)
             # sorted is stable: of two listed on one day the first in the store comes first
-            ordered = [sorted(members, key=lambda one: one.listed) for members in subs.values()]
+            ordered = [sorted(members, key=lambda member: member.listed) for members in subs.values()]
             decks[kind] = [one for turn in zip_longest(*ordered) for one in turn if one is not None]
         turns = (one for turn in zip_longest(*decks.values()) for one in turn if one is not None)
         chosen = [one for one, _ in zip(turns, range(instruments), strict=False)]
     else:
-        known = {one.id: one for one in listings}
+        known = {listing.id: listing for listing in listings}
         for name in instruments:
             if name not in known:
                 raise UnknownNameError("instrument", name, tuple(known))
@@ -173,7 +173,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
     if problems:
         raise InputError(f"universe ({history.source or 'history'})", problems)
     wanted = {one.id for one in chosen}
-    kept = [one for one in listings if one.id in wanted]
+    kept = [listing for listing in listings if listing.id in wanted]
     names = tuple(CLASS_NAMES[one.asset_class] for one in kept)
     codes = np.array([CLASSES.index(name) for name in names])
     codes.setflags(write=False)

@@ -109,9 +109,9 @@ class BenchPlan(Frozen):
                 f"inference.alpha is 1 - level; give one of the two (got {self.inference.alpha} and {self.level})"
             )
         for what, names in (
-            ("models", [one.name for one in self.models]),
-            ("judges", [one.name for one in self.judges]),
-            ("pipeline.profiles", [str(one) for one in self.pipeline.profiles]),
+            ("models", [model.name for model in self.models]),
+            ("judges", [judge.name for judge in self.judges]),
+            ("pipeline.profiles", [str(profile) for profile in self.pipeline.profiles]),
             ("pipeline.windows", list(self.pipeline.windows)),
         ):
             twice = sorted({name for name in names if names.count(name) > 1})

@@ -288,7 +288,7 @@ def _sheet(part: str) -> Sheet:
     def value(cell: str) -> float:
         return 0.0 if cell == ABSENT else float(cell)
 
-    tables = {one.label: [cells(line) for line in one.content.split("\n")] for one in sections(part)}
+    tables = {section.label: [cells(line) for line in section.content.split("\n")] for section in sections(part)}
     head, rows = tables["assets"][0], tables["assets"][1:]
     numbers = {}
     for name in _COLUMNS:

@@ -68,9 +68,9 @@ class Found:
 
     def add_rows(self, rows: Iterable[JSON], column: str, known: Mapping[str, str]) -> None:
         """Keep the values of rows such as ``{"ticker": ..., "view": ...}``; other rows are passed over."""
-        for one in rows:
-            if isinstance(one, dict) and isinstance(one.get(TICKER), str) and column in one:
-                self.add(one[TICKER], one[column], known)
+        for given in rows:
+            if isinstance(given, dict) and isinstance(given.get(TICKER), str) and column in given:
+                self.add(given[TICKER], given[column], known)
 
     def __bool__(self) -> bool:
         return bool(self.values or self.unknown)
@@ -157,7 +157,10 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[s
 
 def named(tickers: list[str]) -> str:
     """A few tickers for a reason, the rest counted."""
-    few = ", ".join(one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
+    few = ", ".join(
+        ticker if ticker.isascii() and ticker.isprintable() and len(ticker) < 20 else shown(ticker)
+        for ticker in tickers[:3]
+    )
     return few + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
@@ -425,7 +428,7 @@ def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, s
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
     """The market of a decision date as members of a `MarketContext`: one text for every stage, profile and agent."""
     at = datetime.combine(known.day, _OUTSIDE_CLOSE)
-    places = {one.id: one for one in listings}
+    places = {listing.id: listing for listing in listings}
     times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())
     series = tuple(
         Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
@@ -598,7 +601,7 @@ def weights_call(
         *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
     ]
     shares = {name: weight for name, weight in zip(tickers, held.tolist(), strict=True) if weight > 0}
-    nav, closes = position.nav * FIRST_NAV, {one.ticker: one.close for one in known.lines}
+    nav, closes = position.nav * FIRST_NAV, {line.ticker: line.close for line in known.lines}
     # in units at the last close; what has no close on the day is in the weights alone
     units = {name: weight * nav / closes[name] for name, weight in shares.items() if name in closes}
     cash = nav * max(1.0 - sum(shares.values()), 0.0)

@@ -108,7 +108,7 @@ class _Family:
         fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
         said: list[Condition] = []
         if level != "no-claim":
-            said = [condition for one in fields.findings for condition in one.conditions] + late
+            said = [condition for finding in fields.findings for condition in finding.conditions] + late
             small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
             said += [SMALL_GAP] if small else []
             fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
@@ -124,9 +124,9 @@ class _Family:
         models = tuple(levels)
         unscored = {model: item.state for model, item in self.levels[board].items() if model not in levels}
         claimed = [
-            (one.claim.subjects[0], one.claim.subjects[1])
-            for one in verdicts
-            if kind_of(one.claim) == "pair" and one.publication_level != "no-claim"
+            (verdict.claim.subjects[0], verdict.claim.subjects[1])
+            for verdict in verdicts
+            if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim"
         ]
         tiers, ranks = tiers_and_ranks(models, claimed)
         found = Leaderboard(board, models, levels, tiers, ranks, unscored=unscored)
@@ -357,7 +357,7 @@ class _Facts:
         """
         early = self.rules.preregistered
         said = [Condition(id="other-convention", text=f"By {self.rules.other} {words}")] if turned else []
-        said += [condition for one in findings for condition in one.conditions]
+        said += [condition for finding in findings for condition in finding.conditions]
         said += [] if early else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
         status: StabilityStatus = withheld or ("rule-dependent" if turned else "stable")
         findings = findings if withheld is None else [Finding("score", "not-supported", "no-claim")]

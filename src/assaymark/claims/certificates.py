@@ -283,7 +283,7 @@ def _stated_rows(
         "p": {test: others(test) for test in dict.fromkeys(("p", *tests))},
         **{name: values for name, values in columns.items() if any(value is not None for value in values)},
         **(
-            {"near": {margin: [one.get(margin, 1.0) for one in others("near")] for margin in margins}}
+            {"near": {margin: [other.get(margin, 1.0) for other in others("near")] for margin in margins}}
             if margins
             else {}
         ),
@@ -390,10 +390,13 @@ class Verification:
 
 def compare_verdicts(stated: Verdict, again: Verdict, found: Findings) -> None:
     """Two verdicts on one claim, field by field."""
-    pairs = [(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name))
-             for one in fields(Claim)]  # fmt: skip
-    pairs += [(_CALLED.get(one.name, one.name.replace("_", " ")), getattr(stated, one.name), getattr(again, one.name))
-              for one in fields(Verdict) if one.name != "claim"]  # fmt: skip
+    pairs = [(f"{field.name} of the claim", getattr(stated.claim, field.name), getattr(again.claim, field.name))
+             for field in fields(Claim)]  # fmt: skip
+    pairs += [
+        (_CALLED.get(field.name, field.name.replace("_", " ")), getattr(stated, field.name), getattr(again, field.name))
+        for field in fields(Verdict)
+        if field.name != "claim"
+    ]
     for what, mine, other in pairs:
         if isinstance(other, Mapping):
             for name in dict.fromkeys([*mine, *other]):

@@ -23,12 +23,12 @@ _FIRST_CLAIM: Final = re.compile(r"(?P<a>.{1,200}?)\s+(?:ranks\s+)?first", re.S)
 def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
     """The relation and the score of a claim in `GRAMMAR`, or of the id of a claim in ``verdicts.json``."""
     text = " ".join(text.split())
-    for one in run.verdicts:
-        head = one.claim.id.partition("[")[0]
-        if text == one.claim.id and head in ("above", "first", "within"):
+    for verdict in run.verdicts:
+        head = verdict.claim.id.partition("[")[0]
+        if text == verdict.claim.id and head in ("above", "first", "within"):
             kind: Literal["above", "first", "level"] = {"above": "above", "first": "first", "within": "level"}[head]  # type: ignore[assignment]
-            subjects = one.claim.subjects
-            return Relation(kind, subjects[:1], subjects[1:]), one.claim.dimension
+            subjects = verdict.claim.subjects
+            return Relation(kind, subjects[:1], subjects[1:]), verdict.claim.dimension
     head, on, where = text.rpartition(" on ")
     body, scored = (head, where) if on else (text, "")
     known = [one.replace("_", " ") for one in run.names.scores]
@@ -41,8 +41,8 @@ def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
     agents = list[str]()
     for name in (found[part] for part in ("a", "b") if part in found.re.groupindex):
         plain = " ".join(name.strip(" '\"").split())
-        near = [one for one in run.names.agents if one == plain]
-        near = near or [one for one in run.names.agents if one.casefold() == plain.casefold()]
+        near = [agent for agent in run.names.agents if agent == plain]
+        near = near or [agent for agent in run.names.agents if agent.casefold() == plain.casefold()]
         if not near and (alias := run.names.by_key.get(name_key(plain))):
             near = [alias]
         if not near:
@@ -73,9 +73,9 @@ class Gated:
 
 def gate_claim(text: str, run: Decided, at_least: Level = "headline") -> Gated:
     """Whether a run supports a claim at a level; an unsupported claim is named without its direction."""
-    named = next((one for one in run.verdicts if text.strip() == one.claim.id), None) or run.by_statement.get(
-        statement_key(text)
-    )
+    named = next(
+        (verdict for verdict in run.verdicts if text.strip() == verdict.claim.id), None
+    ) or run.by_statement.get(statement_key(text))
     if named is not None and not named.claim.id.startswith(("above[", "first[", "within[")):
         reached = named.publication_level
         if reached == "no-claim":

@@ -164,8 +164,8 @@ def lifted(finding: Finding) -> bool:
 def kept(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings whose conditions still have to be said, once people have confirmed the order."""
     return tuple(
-        dataclasses.replace(one, conditions=tuple(c for c in one.conditions if c.id in ("overlap", "specific")))
-        if lifted(one)
-        else one
-        for one in findings
+        dataclasses.replace(finding, conditions=tuple(c for c in finding.conditions if c.id in ("overlap", "specific")))
+        if lifted(finding)
+        else finding
+        for finding in findings
     )

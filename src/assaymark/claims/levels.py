@@ -32,19 +32,22 @@ class Instruments:
 
 def instruments_of(measurements: Iterable[Measurement], on_failure: OnFailure | None) -> Instruments:
     """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
-    gates = sorted((one for one in measurements if one.name == "datasheet.gate"), key=lambda one: one.id)
+    gates = sorted(
+        (measurement for measurement in measurements if measurement.name == "datasheet.gate"),
+        key=lambda measurement: measurement.id,
+    )
     if on_failure is None or not gates:
         return Instruments()
     failing = {
-        one.labels["judge"]: "; ".join(one.detail.get("failed", ())) or one.state
-        for one in gates
-        if one.value is None or one.value > 0
+        gate.labels["judge"]: "; ".join(gate.detail.get("failed", ())) or gate.state
+        for gate in gates
+        if gate.value is None or gate.value > 0
     }
     reason = "Every judge keeps the limits of its datasheet."
     if failing:
         said = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
         reason = f"Judged as an instrument, {'; '.join(said)}."
-    return Instruments(tuple(failing), on_failure, reason, tuple(one.id for one in gates))
+    return Instruments(tuple(failing), on_failure, reason, tuple(gate.id for gate in gates))
 
 
 Test = Literal["p", "p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip"]

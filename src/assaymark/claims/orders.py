@@ -246,7 +246,7 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
     first: dict[str, str | None] = {}
     for scale in tested:
         wins = Counter(row.high for row, yes in zip(rows[scale], published[scale].tolist(), strict=True) if yes)
-        first[scale] = next((one for one in agents if len(agents) > 1 and wins[one] == len(agents) - 1), None)
+        first[scale] = next((agent for agent in agents if len(agents) > 1 and wins[agent] == len(agents) - 1), None)
     if AGGREGATE in rows:
         first[AGGREGATE] = None if leader is None else agents[leader]
     if single is not None:

@@ -195,7 +195,7 @@ def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Ev
     state = cell_state(claim, known)
     item = known.get("cell.agreement", cell=state.cell)
     ids = () if item is None else (item.id,)
-    rests = (*state.measurements, *(one.id for one in state.drops.values()), *ids)
+    rests = (*state.measurements, *(drop.id for drop in state.drops.values()), *ids)
     found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
     if item is None or item.value is None:
         why = "" if item is None else f" ({item.state})"
@@ -273,16 +273,16 @@ class Fields:
 
     def state(self, name: str) -> str:
         """What a bias test found, in one word."""
-        return next((one.state for one in self.findings if one.field == name), "not-applicable")
+        return next((finding.state for finding in self.findings if finding.field == name), "not-applicable")
 
     def without(self, name: str) -> Fields:
         """The same without what one bias test found."""
-        return replace(self, findings=tuple(one for one in self.findings if one.field != name))
+        return replace(self, findings=tuple(finding for finding in self.findings if finding.field != name))
 
     @property
     def lifts(self) -> bool:
         """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
-        return any(one.field == "human_anchor" and bool(one.values.get("lifts")) for one in self.findings)
+        return any(finding.field == "human_anchor" and bool(finding.values.get("lifts")) for finding in self.findings)
 
     def caps(self) -> tuple[Cap, ...]:
         """Every field that limits the level, lowest first, and whether people's grades lift it."""
@@ -298,11 +298,11 @@ class Fields:
             found.append(("stability", "qualified"))
         if adversarial not in ("passed", "not judged"):
             found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
-        found += [(one.field, one.cap) for one in self.findings if one.cap is not None]
+        found += [(finding.field, finding.cap) for finding in self.findings if finding.cap is not None]
         found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
         found += [] if self.preregistered else [("preregistration", "qualified")]
         found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
-        free = {one.field for one in self.findings if lifted(one)} if self.lifts else set()
+        free = {finding.field for finding in self.findings if lifted(finding)} if self.lifts else set()
         free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
         return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
 
@@ -341,7 +341,7 @@ class Fields:
         anchor = self.state("human_anchor")
         states["human_anchor"] = "not-tested" if anchor == "not-applicable" else anchor
         looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
-        looked_at += [self.instruments.measurements, *(one.measurements for one in self.findings)]
+        looked_at += [self.instruments.measurements, *(finding.measurements for finding in self.findings)]
         limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
                   if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
         binding = [] if level == "headline" else [name for name, most in limits if most == level]
@@ -356,7 +356,7 @@ class Fields:
             binding=tuple(dict.fromkeys(binding)),
             measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
             plan_hash=plan_hash,
-            condition=" ".join(one.text for one in conditions) or None,
+            condition=" ".join(condition.text for condition in conditions) or None,
             fragility=fragility,
             amended=tuple(amended),
             conditions=tuple(conditions),

@@ -66,7 +66,12 @@ class Finding:
 
 def conditions_of(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
     """The conditions of several verdicts, each once."""
-    found = (condition for one in verdicts if one.publication_level == "qualified" for condition in one.conditions)
+    found = (
+        condition
+        for verdict in verdicts
+        if verdict.publication_level == "qualified"
+        for condition in verdict.conditions
+    )
     return tuple(dict.fromkeys(one.text for one in found))
 
 
@@ -83,7 +88,7 @@ class Decided:
 
     @cached_property
     def _pairs(self) -> Mapping[tuple[str, str, frozenset[str]], Verdict]:
-        heads = ((one.claim.id.partition("[")[0], one) for one in self.verdicts)
+        heads = ((verdict.claim.id.partition("[")[0], verdict) for verdict in self.verdicts)
         return {
             (head, one.claim.dimension, frozenset(one.claim.subjects)): one
             for head, one in heads
@@ -94,15 +99,16 @@ class Decided:
     def by_statement(self) -> Mapping[str, Verdict]:
         """Verdicts by their own words: all that are supported, and those about no order of two agents."""
         return {
-            statement_key(one.claim.statement): one
-            for one in self.verdicts
-            if one.publication_level != "no-claim" or not one.claim.id.startswith(("above[", "first[", "within["))
+            statement_key(verdict.claim.statement): verdict
+            for verdict in self.verdicts
+            if verdict.publication_level != "no-claim"
+            or not verdict.claim.id.startswith(("above[", "first[", "within["))
         }
 
     @cached_property
     def stated_conditions(self) -> frozenset[str]:
         """The sentences of all conditions: they speak of agents, and are no claims."""
-        texts = (condition.text for one in self.verdicts for condition in one.conditions)
+        texts = (condition.text for verdict in self.verdicts for condition in verdict.conditions)
         return frozenset(statement_key(part) for text in texts for part in re.split(r"(?<=[.!?])\s", text))
 
     def _find(self, head: str, score: str, *agents: str) -> Verdict | None:
@@ -117,7 +123,9 @@ class Decided:
     @cached_property
     def main(self) -> str:
         """The score that is meant where none is named."""
-        scores = [one.claim.dimension for one in self.verdicts if one.claim.id.startswith(("first[", "above["))]
+        scores = [
+            verdict.claim.dimension for verdict in self.verdicts if verdict.claim.id.startswith(("first[", "above["))
+        ]
         return AGGREGATE if AGGREGATE in scores or not scores else scores[0]
 
     def score(self, name: str) -> str:
@@ -126,8 +134,8 @@ class Decided:
 
     def words(self, score: str) -> str:
         """How a sentence calls a score: a board of a benchmark as its statements do."""
-        for one in self.verdicts:
-            claim = one.claim
+        for verdict in self.verdicts:
+            claim = verdict.claim
             if claim.scope == "benchmark" and claim.dimension == score and claim.id.startswith("above["):
                 return claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".") or measure_words(
                     score
@@ -158,7 +166,7 @@ class Decided:
         return replace(worst, by=_each(v for one in each for v in one.by) if mark in "x/" else worst.by)
 
     def _supported(self, *verdicts: Verdict) -> Ruling:
-        marks = [MARKS[one.publication_level] for one in verdicts]
+        marks = [MARKS[verdict.publication_level] for verdict in verdicts]
         return Ruling(min(marks, key=WORST.index), "", verdicts)
 
     def _against(self, verdict: Verdict) -> Ruling:
@@ -199,8 +207,8 @@ class Decided:
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
         mine = self._find("first", score, agent)
         others = [one for one in self.names.agents if one != agent]
-        ahead = [found for one in others if (found := self.above(one, agent, score))]
-        leads = [found for one in others if (found := self.above(agent, one, score))]
+        ahead = [found for other in others if (found := self.above(other, agent, score))]
+        leads = [found for other in others if (found := self.above(agent, other, score))]
         first = mine is not None and mine.publication_level != "no-claim"
         by = (mine,) if mine is not None and first else tuple(leads)
         holds = first or (mine is None and bool(others) and len(leads) == len(others))
@@ -216,7 +224,11 @@ class Decided:
             return self._supported(*by)
         if ahead:
             winner = next(
-                (v for one in others if (v := self._find("first", score, one)) and v.publication_level != "no-claim"),
+                (
+                    v
+                    for other in others
+                    if (v := self._find("first", score, other)) and v.publication_level != "no-claim"
+                ),
                 None,
             )
             return self._against(winner or ahead[0])
@@ -224,8 +236,8 @@ class Decided:
 
     def _last(self, agent: str, score: str, stance: str) -> Ruling:
         others = [one for one in self.names.agents if one != agent]
-        above = [found for one in others if (found := self.above(one, agent, score))]
-        below = [found for one in others if (found := self.above(agent, one, score))]
+        above = [found for other in others if (found := self.above(other, agent, score))]
+        below = [found for other in others if (found := self.above(agent, other, score))]
         holds = bool(others) and len(above) == len(others)
         if stance != "asserted":
             if holds:
@@ -286,20 +298,20 @@ class Decided:
             pairs = list(product(agents, relation.right) if relation.right else combinations(agents, 2))
             orders = [self.above(*pair, score) or self.above(*pair[::-1], score) for pair in pairs]
             if all(orders):
-                return [one for one in orders if one is not None][:1] if len(pairs) > 1 else [orders[0]]  # type: ignore[list-item]
+                return [order for order in orders if order is not None][:1] if len(pairs) > 1 else [orders[0]]  # type: ignore[list-item]
             within = self._find("within", score, *pairs[0]) if len(pairs) == 1 else None
             return [within] if within is not None and within.publication_level != "no-claim" else []
         agent, others = agents[0], [one for one in self.names.agents if one != agents[0]]
         first = self._find("first", score, agent)
         if first is not None and first.publication_level != "no-claim":
             return [first]
-        below = [found for one in others if (found := self.above(agent, one, score))]
-        above = [found for one in others if (found := self.above(one, agent, score))]
+        below = [found for other in others if (found := self.above(agent, other, score))]
+        above = [found for other in others if (found := self.above(other, agent, score))]
         return above or below if relation.kind == "last" else below or above
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
         """The difference of a supported order; of a first rank the smallest."""
-        others = relation.right or tuple(one for one in self.names.agents if one not in relation.left)
+        others = relation.right or tuple(agent for agent in self.names.agents if agent not in relation.left)
         pairs = list(product(relation.left, others))
         found = [
             item
@@ -328,7 +340,11 @@ def said(verdict: Verdict) -> str:
 
 def why_not(verdict: Verdict) -> str:
     """The reason that a claim is not supported, without its direction: the one of the field that decided its level."""
-    reasons = [one for one in verdict.reasons if one and one != NOT_PREREGISTERED and not one.startswith("Amended")]
+    reasons = [
+        reason
+        for reason in verdict.reasons
+        if reason and reason != NOT_PREREGISTERED and not reason.startswith("Amended")
+    ]
     agreed = bool(reasons) and reasons[0].startswith("The judges agree") and "agreement" not in verdict.binding
     at = int(agreed and verdict.agreement_status != "halt" and len(reasons) > 1)
     if at and "stability" not in verdict.binding:
@@ -339,7 +355,7 @@ def why_not(verdict: Verdict) -> str:
 
 def _each(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
     """Each verdict once: they cannot be hashed."""
-    return tuple({one.claim.id: one for one in verdicts}.values())
+    return tuple({verdict.claim.id: verdict for verdict in verdicts}.values())
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -402,9 +418,9 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if relation.stance != "asserted":
         return mark, why
     tests = [
-        one
-        for one in run.verdicts
-        if one.claim.dimension == score and set(one.claim.subjects) == {*relation.left, *relation.right}
+        verdict
+        for verdict in run.verdicts
+        if verdict.claim.dimension == score and set(verdict.claim.subjects) == {*relation.left, *relation.right}
     ]
     test = next((one for one in tests if one.claim.id.startswith(("above[", "first["))), None)
     if (

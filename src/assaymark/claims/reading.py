@@ -210,7 +210,7 @@ def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
     five = certificate.get("tuple")
     stated = dict(five) if isinstance(five, Mapping) else {}
-    verdict = {name: raw.pop(name) for name in (one.name for one in fields(Verdict)) if name in raw}
+    verdict = {name: raw.pop(name) for name in (field.name for field in fields(Verdict)) if name in raw}
     verdict |= {name: stated.pop(place) for name, place in PLACES.items() if place in stated}
     if "rests_on" in certificate:
         verdict["measurements"] = certificate["rests_on"]
@@ -313,7 +313,7 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         item = parse(Measurement, canonical_json(raw), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
-    wanted = [frozenset(one.split()) for one in KEPT[name].labels]
+    wanted = [frozenset(label.split()) for label in KEPT[name].labels]
     if frozenset(item.labels) not in wanted:
         listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
         got = ", ".join(sorted(item.labels)) or "none"

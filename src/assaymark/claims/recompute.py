@@ -90,8 +90,14 @@ class Recomputation:
 
     def __init__(self, study: StatedStudy, rules: Rules, measurements: Sequence[Measurement], found: Findings) -> None:
         self.study, self.rules, self.measurements, self.found = study, rules, measurements, found
-        self.complete = not any(one.detail.get("missing") for one in measurements if one.name == "panel.families")
-        ordered = (one.detail.get("order") for one in measurements if one.name == "order.autocorrelation")
+        self.complete = not any(
+            measurement.detail.get("missing") for measurement in measurements if measurement.name == "panel.families"
+        )
+        ordered = (
+            measurement.detail.get("order")
+            for measurement in measurements
+            if measurement.name == "order.autocorrelation"
+        )
         self.consecutive = "consecutive" in ordered
         self._by_name: Mapping[str, Callable[[Measurement], Measurement]] = {
             "kappa.mean_pairwise": self.kappa,
@@ -436,15 +442,15 @@ class Recomputation:
         kappas = self._pairs(item)
         if not kappas and item.value is None:
             return item
-        known = [one for one in kappas.values() if one is not None]
+        known = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(known)) if known and len(known) == len(kappas) else None
         return _with_value(item, self.found.compare(about(item), item.value, value))
 
     def _people(self, item: Measurement) -> Measurement:
         """What people see of a pair, from the labelled records and the judges' sums on the other cycles."""
         found, what = self.found, about(item)
-        labels = next((one for one in self.measurements if one.name == "human.labels"
-                       and one.labels["dimension"] == item.labels["dimension"]), None)  # fmt: skip
+        labels = next((measurement for measurement in self.measurements if measurement.name == "human.labels"
+                       and measurement.labels["dimension"] == item.labels["dimension"]), None)  # fmt: skip
         rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
         if labels is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
             found.given(f"the {what} is")
@@ -489,7 +495,7 @@ class Recomputation:
         adjusted: dict[str, float] = {}
         for members in families.values():
             # What was not tested holds its place in the family with 1.
-            stated = [None if one.value is None else one.detail.get("p") for one in members]
+            stated = [None if member.value is None else member.detail.get("p") for member in members]
             p = [1.0 if one is None else float(one) for one in stated]
             adjusted |= dict(zip([item.id for item in members], holm(p).tolist(), strict=True))
         return [self._cell(item, adjusted.get(item.id, 1.0)) for item in items]

@@ -125,9 +125,13 @@ class Season:
 
     def __init__(self, measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> None:
         self.gates, self.plan_hash = gates, plan_hash
-        self.totals = {one.labels["agent"]: one for one in measurements if one.name == TOTAL}
+        self.totals = {
+            measurement.labels["agent"]: measurement for measurement in measurements if measurement.name == TOTAL
+        }
         graded = sorted(name for name, one in self.totals.items() if one.value is not None)
-        dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
+        dropped = sorted(
+            {measurement.labels["dropped"] for measurement in measurements if measurement.name == "lofo.contrast"}
+        )
         self.known = index(measurements, agents=graded, families=dropped)
         for pair in combinations(self.known.agents, 2):
             self.known.contrast(AGGREGATE, *pair)
@@ -153,7 +157,7 @@ class Season:
     def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
         """Of some agents those whose replicates are all identical."""
         items = (one for one in self.known.named(NOISE) if one.state == IDENTICAL and one.n_of == "replicates")
-        return tuple(sorted({one.labels["of"] for one in items}.intersection(agents)))
+        return tuple(sorted({item.labels["of"] for item in items}.intersection(agents)))
 
     def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Of some agents those for whom a quantity was looked for and has no value."""
@@ -185,12 +189,12 @@ class Season:
             reasons.append(said("claim.reason.datasheets.kept"))
         else:
             sheets = sorted(self.known.named("datasheet.gate"), key=lambda one: one.id)
-            broken = [one for one in sheets if one.value]
+            broken = [sheet for sheet in sheets if sheet.value]
             status = "construct-sensitive" if broken else "not tested"
             for one in broken:
                 limits = "; ".join(map(str, one.detail.get("failed", ())))
                 reasons.append(said("claim.reason.datasheets.failed", judge=one.labels["judge"], limits=limits))
-            absent = (one for one in sheets if one.value is None)
+            absent = (sheet for sheet in sheets if sheet.value is None)
             reasons += [said("claim.reason.datasheets.absent", judge=one.labels["judge"]) for one in absent]
             conditions.append(("judge-limits", said("claim.condition.datasheets", judges=instruments.failing)))
         seeing = [one for one in self.known.named(PROBE) if one.detail.get("state") == ABOVE_CHANCE]
@@ -437,17 +441,17 @@ def _dropped_said(pair: Standing) -> Said:
 
 def _bias_reasons(fields: Fields) -> Iterator[Said]:
     """What a bias test found, also where another field already stops the claim; never with the size of a gap."""
-    for one in fields.findings:
-        if one.state == "rests-on-own-family":
-            yield said("claim.reason.own_family.rests", p=_p(one.values["p"]), needed=one.values["needed"])
-        elif one.state == "turns-without-own-family":
+    for finding in fields.findings:
+        if finding.state == "rests-on-own-family":
+            yield said("claim.reason.own_family.rests", p=_p(finding.values["p"]), needed=finding.values["needed"])
+        elif finding.state == "turns-without-own-family":
             yield said("claim.reason.own_family.turns")
-        elif one.state == "no-disinterested-judge":
+        elif finding.state == "no-disinterested-judge":
             yield said("claim.condition.own_family", n=len(fields.evidence.pairs))
-        elif one.field == "human_anchor" and one.reasons:
-            yield _people_said(one)
-        elif _may_be_length(one) and (fields.claim.asserts_order or fields.evidence.published):
-            yield _length_said(one, fields, sized=False)
+        elif finding.field == "human_anchor" and finding.reasons:
+            yield _people_said(finding)
+        elif _may_be_length(finding) and (fields.claim.asserts_order or fields.evidence.published):
+            yield _length_said(finding, fields, sized=False)
 
 
 def _people_said(one: Finding) -> Said:
@@ -478,27 +482,27 @@ def _people_said(one: Finding) -> Said:
 
 def _conditions(season: Season, fields: Fields) -> Iterator[tuple[str, Said]]:
     """What has to be said with a supported claim, in a fixed order."""
-    for one in fields.findings:
-        free = fields.lifts and lifted(one)
-        if free and one.cap == "no-claim":
-            yield from (("own-family", text) for text in _bias_reasons(replace(fields, findings=(one,))))
-        elif one.state == "no-disinterested-judge" and not free:
+    for finding in fields.findings:
+        free = fields.lifts and lifted(finding)
+        if free and finding.cap == "no-claim":
+            yield from (("own-family", text) for text in _bias_reasons(replace(fields, findings=(finding,))))
+        elif finding.state == "no-disinterested-judge" and not free:
             yield "own-family", said("claim.condition.own_family", n=len(fields.evidence.pairs))
-        elif one.field == "length":
-            if _may_be_length(one) and not free:
-                yield "length", _length_said(one, fields, sized=True)
-            if any(condition.id == "overlap" for condition in one.conditions):
+        elif finding.field == "length":
+            if _may_be_length(finding) and not free:
+                yield "length", _length_said(finding, fields, sized=True)
+            if any(condition.id == "overlap" for condition in finding.conditions):
                 yield "overlap", said("claim.condition.overlap")
-        elif one.field == "human_anchor" and one.conditions:
-            yield "people", _people_said(one)
-        elif one.field == "other_judges" and one.cap is not None:
+        elif finding.field == "human_anchor" and finding.conditions:
+            yield "people", _people_said(finding)
+        elif finding.field == "other_judges" and finding.cap is not None:
             yield "other-judges", said("claim.condition.other_judges")
-        elif one.field == "clusters":
-            name = one.conditions[0].id
-            numbers = {"periods" if key == "n" else key: value for key, value in one.values.items()}
+        elif finding.field == "clusters":
+            name = finding.conditions[0].id
+            numbers = {"periods" if key == "n" else key: value for key, value in finding.values.items()}
             yield name, said(f"claim.condition.{name.replace('-', '_')}", **numbers)
-        elif one.field == "score":
-            yield one.values["said"]
+        elif finding.field == "score":
+            yield finding.values["said"]
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
         yield "small-gap", said("claim.condition.small_gap", margin=season.gates.margin)
 
@@ -571,7 +575,7 @@ def band_verdicts(season: Season) -> list[SeasonVerdict]:
         own = (reason,) if judges > 1 else ()
         conditions = [
             *(narrow if fields.level == "qualified" else ()),
-            *(one.values["said"] for one in fields.findings),
+            *(finding.values["said"] for finding in fields.findings),
         ]
         reasons = (*shared, *own) if season.closed and agreed else (*own, *shared)
         found.append(
@@ -630,7 +634,7 @@ def return_verdicts(season: Season) -> list[SeasonVerdict]:
         }
         statement = said(f"claim.says.{form}", baseline=baseline, **who)
         withheld = statement if who else said(f"claim.withheld.{form}", baseline=baseline)
-        conditions = [one.values["said"] for one in findings]
+        conditions = [finding.values["said"] for finding in findings]
         return season.verdict("beats", fields, statement, withheld, (reason,), conditions, fragility)
 
     found = []

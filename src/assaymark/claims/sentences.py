@@ -181,7 +181,7 @@ class Names:
     @cached_property
     def common(self) -> Agents:
         """Agents whose names are common words, and that have no alias: they are not looked for."""
-        return tuple(one for one in self.agents if name_key(one) in COMMON and one not in self.aliases.values())
+        return tuple(agent for agent in self.agents if name_key(agent) in COMMON and agent not in self.aliases.values())
 
     @cached_property
     def by_key(self) -> Mapping[str, str]:
@@ -318,7 +318,7 @@ class _Reader:
         p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
         return Reading(
             tuple(dict.fromkeys(self.relations)),
-            tuple(one for one in dict.fromkeys(scores) if one != AGGREGATE) or (AGGREGATE,),
+            tuple(score for score in dict.fromkeys(scores) if score != AGGREGATE) or (AGGREGATE,),
             gap=gap, share=share, p=float(p["p"]) if p else None,
             significant=bool(_SIGNIFICANT.search(text)) and not self.open,
             outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",

@@ -458,9 +458,9 @@ def flagged_of(evidence: Evidence, known: Index) -> Finding:
     items = [one for one in named if one.value and one.labels["agent"] in evidence.compared]
     if not items:
         return Finding("flagged_texts", "none")
-    counts = listing([f"{one.detail['count']} of {one.n} of {one.labels['agent']}" for one in items])
+    counts = listing([f"{item.detail['count']} of {item.n} of {item.labels['agent']}" for item in items])
     text = f"Texts address the judge or imitate its prompt ({counts}); they were scored like any other."
-    ids = tuple(one.id for one in items)
+    ids = tuple(item.id for item in items)
     return Finding("flagged_texts", "flagged", None, (), _condition("flagged-texts", text), ids)
 
 
@@ -497,4 +497,4 @@ def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]
 def _items(kind: str, dimension: str, pairs: Sequence[Standing], known: Index) -> list[Measurement]:
     """The contrasts of one kind of some pairs, as far as they were measured."""
     labels = ({"dimension": dimension, "high": pair.row.high, "low": pair.row.low} for pair in pairs)
-    return [item for one in labels if (item := known.get(f"{kind}.contrast", **one)) is not None]
+    return [item for label in labels if (item := known.get(f"{kind}.contrast", **label)) is not None]

@@ -86,9 +86,12 @@ def decide(
     touched, late, reasons = amended_for(claim, amended), [NOT_PREREGISTERED], [fields.agreement.reason]
     reasons += [fields.evidence.reason_at(fields.level), *fields.adversarial.reasons]
     reasons += [fields.instruments.reason] if fields.instruments.reason else []
-    for one in fields.findings:
+    for finding in fields.findings:
         # What a bias says is a reason also where another field already stops the claim.
-        reasons += [*one.reasons, *(() if one.cap is None else (condition.text for condition in one.conditions))]
+        reasons += [
+            *finding.reasons,
+            *(() if finding.cap is None else (condition.text for condition in finding.conditions)),
+        ]
     reasons += [] if fields.preregistered else late
     reasons += [f"Amended after the lock: {listing(touched)}."] if touched else []
     return fields.verdict(
@@ -114,7 +117,7 @@ def ask_people(study: Study, known: Index, rules: Rules) -> None:
     """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
     if known.named("human.contrast") and PUT not in known.memo:
         orders = (one for one in claims_of(study.claims, known, rules, ()) if one.asserts_order)
-        put_to_people((_fields(one, known, rules, *_rests(one, known, rules)) for one in orders), known)
+        put_to_people((_fields(order, known, rules, *_rests(order, known, rules)) for order in orders), known)
 
 
 def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
@@ -138,7 +141,7 @@ def rejecting(known: Index, rules: Rules) -> frozenset[str]:
         return known.tests
     measured = known.once("tests", known.measured_tests)
     details = (item.measurement.detail for item in known.contrasts.values())
-    most = known.once("most clusters", lambda: max((int(one.get("clusters", 0)) for one in details), default=0))
+    most = known.once("most clusters", lambda: max((int(detail.get("clusters", 0)) for detail in details), default=0))
     pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
     return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
 
@@ -160,9 +163,9 @@ def summary_of(
     claimed: dict[str, list[tuple[str, str]]] = {}
     within: dict[str, list[tuple[str, ...]]] = {}
     ranked: dict[str, list[str]] = {}
-    for one in verdicts:
-        claim, head, scale = one.claim, one.claim.id.partition("[")[0], one.claim.dimension
-        supported = one.publication_level != "no-claim"
+    for verdict in verdicts:
+        claim, head, scale = verdict.claim, verdict.claim.id.partition("[")[0], verdict.claim.dimension
+        supported = verdict.publication_level != "no-claim"
         if head in ("first", "above"):
             names = ranked.setdefault(scale, [agent for agent in agents if agent not in unranked.get(scale, ())])
             others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
@@ -255,7 +258,9 @@ def _conditions(fields: Fields) -> Iterator[Condition]:
             yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
     for cap in fields.caps():
         if cap.lifted and cap.level == "no-claim":
-            why = " ".join(text for one in fields.findings if one.field == cap.field for text in one.reasons)
+            why = " ".join(
+                text for finding in fields.findings if finding.field == cap.field for text in finding.reasons
+            )
             yield Condition(id="own-family", text=why)
     for one in kept(fields.findings) if fields.lifts else fields.findings:
         yield from one.conditions
@@ -267,9 +272,9 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = Season(measurements, gates, plan_hash)
     orders, agents, places = order_verdicts(season), season.known.agents, list[Place]()
-    first = [one for one in orders if one.kind == "first"]
-    rest = [one for one in orders if one.kind != "first"]
-    pairs = [one.verdict for one in orders if one.kind == "above"]
+    first = [order for order in orders if order.kind == "first"]
+    rest = [order for order in orders if order.kind != "first"]
+    pairs = [order.verdict for order in orders if order.kind == "above"]
     levels = {frozenset(one.claim.subjects): one.publication_level for one in pairs}
     claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
     tiers, ranks = tiers_and_ranks(agents, claimed)

@@ -98,15 +98,17 @@ def season_certificates(
     """The certificate of each verdict of a season, as plain JSON: `assaymark.claims.verify` decides it again from
     it."""
     kept = [
-        one for one in measurements if one.name in _PARTS and not (one.name in _ONLY_ABSENT and one.value is not None)
+        measurement
+        for measurement in measurements
+        if measurement.name in _PARTS and not (measurement.name in _ONLY_ABSENT and measurement.value is not None)
     ]
-    rules = {one.name: getattr(gates, one.name) for one in fields(gates)}
+    rules = {field.name: getattr(gates, field.name) for field in fields(gates)}
     rules["hindsight"] = [_said_json(one) for one in gates.hindsight]
-    for one in verdicts:
-        claim = one.verdict.claim
+    for verdict in verdicts:
+        claim = verdict.verdict.claim
         yield {
-            **stated_in(one.verdict, SEASON),
-            "kind": one.kind,
+            **stated_in(verdict.verdict, SEASON),
+            "kind": verdict.kind,
             "rules": dict(rules),
             "level": level,
             "judges": dict(judges),
@@ -154,7 +156,7 @@ def _said_of(raw: Any) -> Said:
 
 def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
     """The decision rules as a plan locks them."""
-    known = {one.name: one for one in fields(SeasonGates)}
+    known = {field.name: field for field in fields(SeasonGates)}
     problems = [
         Problem(f"rules.{name}", "is missing" if name in known else "is no rule") for name in sorted({*raw} ^ {*known})
     ]

@@ -97,7 +97,8 @@ def label(
         desk = LabelDesk(found)
         with listen(desk, HOST, port) as server:
             addresses = {
-                one: f"http://{HOST}:{server.server_address[1]}{desk.path(one)}" for one in found.sheets.graders
+                grader: f"http://{HOST}:{server.server_address[1]}{desk.path(grader)}"
+                for grader in found.sheets.graders
             }
             said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
             _say(tools, json, found, {"addresses": addresses}, said)

@@ -246,11 +246,11 @@ def resolve_aliases(args: Sequence[str], params: Sequence[Parameter]) -> Iterato
     """
     options: dict[str, Any] = {}
     arguments = []
-    for one in params:
-        if one.param_type_name == "option":
-            options |= dict.fromkeys((*one.opts, *one.secondary_opts), one)
+    for param in params:
+        if param.param_type_name == "option":
+            options |= dict.fromkeys((*param.opts, *param.secondary_opts), param)
         else:
-            arguments.append(one)
+            arguments.append(param)
     named: set[str] = set()
     if len(arguments) == 1:
         metavar = (arguments[0].metavar or "").lower()

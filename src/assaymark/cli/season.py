@@ -177,7 +177,7 @@ def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[...
     folder = RunFolder(season)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
-    days = [str(one) for one in done.days]
+    days = [str(day) for day in done.days]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
     say_paid(tools, json, folder, who, value, done.lines)
     if done.overdue:

@@ -351,7 +351,7 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     found = verbs.verify_run(RunFolder(run))
     value = {
         "same": found.same,
-        "differences": [{"file": one.where, "what": one.what} for one in found.differences],
+        "differences": [{"file": difference.where, "what": difference.what} for difference in found.differences],
         "notes": found.notes,
     }
     say(tools, json, value, found.lines)

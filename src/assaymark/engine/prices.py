@@ -374,7 +374,7 @@ class Purse:
         return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
 
     def _held(self, calls: Iterable[Most], least: int = _REPLIES_TO_LEARN) -> float:
-        return math.fsum(self._expected(one, least) for one in calls)
+        return math.fsum(self._expected(call, least) for call in calls)
 
     def _expected(self, most: Most, least: int = _REPLIES_TO_LEARN) -> float:
         seen = self._seen.get(most.manner)

@@ -75,7 +75,7 @@ class Audit:
 
     def mismatches(self, record: str) -> tuple[Mismatch, ...]:
         """What does not fit at one decision."""
-        return tuple(one for one in self.reconciliation.mismatches if one.step == record)
+        return tuple(mismatch for mismatch in self.reconciliation.mismatches if mismatch.step == record)
 
 
 def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
@@ -134,17 +134,27 @@ def import_aitrader(
         for step in steps:
             held, opens = before.positions, prices.opens(step.at)
             context = Context(
-                completeness="partial", cutoff=step.track.utc(step.at),
-                cutoff_source=f"the step's stamp, taken as {step.track.zone} time", prompt="",
-                facts=prices.facts(step.at), instruments=instruments,
-                series=prices.series(step.at, [*held, *(one.instrument for one in step.actions if one.instrument)]),
+                completeness="partial",
+                cutoff=step.track.utc(step.at),
+                cutoff_source=f"the step's stamp, taken as {step.track.zone} time",
+                prompt="",
+                facts=prices.facts(step.at),
+                instruments=instruments,
+                series=prices.series(
+                    step.at, [*held, *(action.instrument for action in step.actions if action.instrument)]
+                ),
                 portfolio=Portfolio(
-                    currency=step.track.currency, cash=before.cash, positions=held,
+                    currency=step.track.currency,
+                    cash=before.cash,
+                    positions=held,
                     nav=before.cash + sum(units * opens[symbol] for symbol, units in held.items() if symbol in opens),
                 ),
-                missing=("the prompt", "what tools returned",
-                         *(f"the price of {symbol}" for symbol in sorted(set(held) - set(opens)))),
-            )  # fmt: skip
+                missing=(
+                    "the prompt",
+                    "what tools returned",
+                    *(f"the price of {symbol}" for symbol in sorted(set(held) - set(opens))),
+                ),
+            )
             name = content_id(context)
             contexts[name] = context
             where = replace(provenance, path=f"{step.line.track}/{step.line.model}")
@@ -165,7 +175,9 @@ def import_aitrader(
                     source=f"recomputed from positions and the opens of {step.track.prices}")
             for step, start, end, horizon, value in worth
         ]  # fmt: skip
-    tally.unresolved(decisions, {one.record_id for one in outcomes if one.horizon == NEXT}, "outcome at a next step")
+    tally.unresolved(
+        decisions, {outcome.record_id for outcome in outcomes if outcome.horizon == NEXT}, "outcome at a next step"
+    )
     kinds = Counter(one.kind for audit in audits for one in audit.reconciliation.mismatches)
     tally.counts.update({f"mismatches of kind {kind}": n for kind, n in sorted(kinds.items())})
     notes = ["high, low and close of a step's own bar are left out of its context: they came after the decision"]
@@ -184,7 +196,7 @@ def _decision(step: Step, number: int, context_id: str, found: Sequence[Mismatch
     rationales, marks = texts_of(step.line.rationale)
     flags = [*marks, *dict.fromkeys(f"{_CHECKS[one.kind]}-mismatch" for one in found)]
     decided, book, call = step.track.utc(step.at), step.book, CallFacts()
-    written = [datetime.fromisoformat(one) for one in step.line.timestamps]
+    written = [datetime.fromisoformat(timestamp) for timestamp in step.line.timestamps]
     # the clock's zone is not known: a day is more than any zone can make up for
     if written and written[0].replace(tzinfo=UTC) - decided > timedelta(days=1):
         flags.append(REPLAYED)
@@ -257,8 +269,8 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
             books += valued(agent, day, held, stated=day not in made or made[day][-1].book is not None)
         found = _audit_of(run, prices).reconciliation
         for kind in RELIABILITY:
-            said = [(one.step, str(one).removeprefix(f"{one.step}: ")) for one in found.mismatches
-                    if _CHECKS[one.kind] == kind]  # fmt: skip
+            said = [(mismatch.step, str(mismatch).removeprefix(f"{mismatch.step}: ")) for mismatch in found.mismatches
+                    if _CHECKS[mismatch.kind] == kind]  # fmt: skip
             if found.checks[kind]:
                 checks.append(RecordedCheck(agent, kind, found.checks[kind], found.passed[kind], tuple(said)))
     return RecordedTrack(

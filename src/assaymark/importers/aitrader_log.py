@@ -347,9 +347,9 @@ class Step:
     def fills(self) -> tuple[StatedFill, ...]:
         """The logged actions that moved anything: the venue logs an action once it is done."""
         return tuple(
-            StatedFill(one.instrument, _SIGNS[one.kind] * one.quantity, one.price)
-            for one in self.actions
-            if one.kind in _SIGNS and one.quantity
+            StatedFill(action.instrument, _SIGNS[action.kind] * action.quantity, action.price)
+            for action in self.actions
+            if action.kind in _SIGNS and action.quantity
         )
 
 
@@ -383,7 +383,9 @@ class Log:
                     else:
                         made = read_prices(track, *found, tally)
                 except InputError as exc:
-                    tally.problems += [Problem(joined(exc.source, one.where), one.what) for one in exc.problems]
+                    tally.problems += [
+                        Problem(joined(exc.source, problem.where), problem.what) for problem in exc.problems
+                    ]
                 if made is not None and made.steps:
                     self.prices[line.track] = made
                 else:
@@ -444,7 +446,7 @@ def _faults(step: Step, prices: Prices) -> Iterator[tuple[str, str]]:
             times.append(datetime.fromisoformat(text))
         except ValueError:
             yield f"timestamps.{number}", f"must be a time such as 2025-11-17T06:44:32 (got {text[:40]!r})"
-    if any(one.tzinfo is not None for one in times):
+    if any(time.tzinfo is not None for time in times):
         yield "timestamps", "have a zone, which this log's never had; say what changed in an issue"
     elif times != sorted(times):
         yield "timestamps", "go backwards"

@@ -422,7 +422,7 @@ def _decision(record: Record[Any], shape: str, of: Round, provenance: Provenance
         said = submission.metadata.portfolio_v3
         stages |= {
             "weights_by": "arena", "confidence_by": "arena", "confidence_rule": said.confidence_derivation,
-            "candidates": [one.model_dump() for one in said.candidate_assessments],
+            "candidates": [assessment.model_dump() for assessment in said.candidate_assessments],
             "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
                       "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
         }  # fmt: skip

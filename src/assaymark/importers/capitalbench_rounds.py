@@ -600,14 +600,21 @@ class _Reader:
                 options = as_shape(_Options, yaml_tree(text)).options
             if options is None:
                 return {}
-            named = {one.id: (one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)
-                     for one in options}  # fmt: skip
+            named = {
+                option.id: (option.id, option.id.replace("_", " "), option.symbol, option.tiingo_symbol, option.name)
+                for option in options
+            }
             self._universes[text] = {
-                one.id: Instrument(id=one.id, symbol=one.symbol, name=one.name, asset_class=one.asset_class,
-                                   group=one.option_group,
-                                   aliases=tuple(alias for alias in dict.fromkeys(named[one.id]) if alias))
-                for one in options
-            }  # fmt: skip
+                option.id: Instrument(
+                    id=option.id,
+                    symbol=option.symbol,
+                    name=option.name,
+                    asset_class=option.asset_class,
+                    group=option.option_group,
+                    aliases=tuple(alias for alias in dict.fromkeys(named[option.id]) if alias),
+                )
+                for option in options
+            }
             if len(self._universes[text]) < len(options):
                 self.tally.problem(place, "an option id stands twice")
         return self._universes[text]

@@ -60,7 +60,7 @@ def import_human(
             continue
         if (trajectory, judge, trial) in found:
             row.problem("trajectory", f"{judge!r} graded {trajectory!r:.80} twice in trial {trial}")
-        graded = sum(one in scores for one in dimensions)
+        graded = sum(dimension in scores for dimension in dimensions)
         whole = graded == len(dimensions)
         found[trajectory, judge, trial] = Judgment(
             trajectory=trajectory, judge=judge, family=FAMILY, rubric=rubric, trial=trial,

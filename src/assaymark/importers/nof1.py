@@ -201,10 +201,12 @@ def import_nof1(
     cycles = rounds_of([(call.said.model_id, call.asked) for call in calls], ROUND)
     decisions = [_decision(call, *cycles[call.said.model_id, call.asked], provenance) for call in calls]
     outcomes = list(_outcomes(calls, decisions, trades, tally))
-    tally.unresolved(decisions, {one.record_id for one in outcomes if one.horizon == NEXT}, "outcome at a next step")
+    tally.unresolved(
+        decisions, {outcome.record_id for outcome in outcomes if outcome.horizon == NEXT}, "outcome at a next step"
+    )
     rule = f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC"
     notes = [f"{rule}: first decisions of a round are one question, second ones another; clusters are days"]
-    if failed := sum(_INVALID in one.flags for one in decisions):
+    if failed := sum(_INVALID in decision.flags for decision in decisions):
         notes.append(f"{failed} replies that the arena could not read: kept without orders, flagged {_INVALID}")
     contexts = {content_id(call.context): call.context for call in calls}
     return tally.imported("nof1", decisions, contexts, outcomes, len(listed) - len(calls), notes)

@@ -187,7 +187,7 @@ def week_of(day: date) -> str:
 
 def replayed(decisions: Iterable[Decision], what: str) -> list[str]:
     """The note on decisions that were written more than a day after their ``what``, if there are any."""
-    late = sum(REPLAYED in one.flags for one in decisions)
+    late = sum(REPLAYED in decision.flags for decision in decisions)
     kept = f"decisions were written more than a day after their {what}: kept, flagged {REPLAYED}"
     return [f"{late} {kept}; the models may have known what came next"] if late else []
 

@@ -188,7 +188,7 @@ class Cells:
                 continue
             if pairs and role in ("agent", "score", "dimension"):
                 continue
-            held = [self.plain[one] for one in names if one in self.plain and self.plain[one] not in spoken]
+            held = [self.plain[name] for name in names if name in self.plain and self.plain[name] not in spoken]
             if not held:
                 held = [self.plain[one] for one in LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][:1]
             if len(held) > 1 and role in ("length", "text", "order"):
@@ -215,7 +215,7 @@ class Cells:
             self.problems.refuse()
             return wanted.human
         taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
-        return tuple(one for one in names if one.lower().startswith(HUMAN) and one not in taken)
+        return tuple(name for name in names if name.lower().startswith(HUMAN) and name not in taken)
 
     def free(self) -> list[str]:
         """Columns that no role has."""
@@ -327,8 +327,8 @@ class Cells:
             text = pc.utf8_lower(pc.utf8_trim_whitespace(self.rows.column(name).cast(pa.string())))
             passed, failed = (pc.fill_null(pc.is_in(text, pa.array(words)), False).to_numpy(zero_copy_only=False)
                               for words in (_PASS, _FAIL))  # fmt: skip
-            self.filled.append(f"{name}: {listed([one for one in labels if one in _PASS])} is 1 and "
-                               f"{listed([one for one in labels if one in _FAIL])} is 0")  # fmt: skip
+            self.filled.append(f"{name}: {listed([label for label in labels if label in _PASS])} is 1 and "
+                               f"{listed([label for label in labels if label in _FAIL])} is 0")  # fmt: skip
             return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
         column, numbers = self.rows.column(name), ~np.isnan(values)
         if not numbers.any() and 1 < len(labels) <= 5:

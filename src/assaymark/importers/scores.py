@@ -186,14 +186,16 @@ class _Reading(Cells):
         columns = sorted(self.wanted.judges or [one for one in self.free() if maker_of(one) or is_person(one)])
         self.problems.refuse()
         others = [one for one in self.free() if one not in columns and (self.is_number(one) or self.is_label(one))]
-        self.passed_over = [one for one in others if maker_of(one) or is_person(one)]
-        others = [one for one in others if self.is_number(one)]
+        self.passed_over = [other for other in others if maker_of(other) or is_person(other)]
+        others = [other for other in others if self.is_number(other)]
         if others and not self.wanted.judges:
-            found = ", ".join(f"{one} in column {self.rows.column_names.index(one) + 1}" for one in others[:LISTED])
+            found = ", ".join(
+                f"{other} in column {self.rows.column_names.index(other) + 1}" for other in others[:LISTED]
+            )
             what = f"numbers that are no known judge's: {found}; name the judges, as in --judges {','.join(columns)}"
             raise UnnamedError(self.problems.source, [Problem("header", what)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
-        scores = np.concatenate([self.scores(one) for one in columns])
+        scores = np.concatenate([self.scores(column) for column in columns])
         dimensions, dimension = self._criteria()
         given = ~np.isnan(scores)  # an empty cell is no row: nobody can tell whether that judge was asked
         if none := n - int(given.reshape(k, n).any(axis=0).sum()):
@@ -311,7 +313,7 @@ class _Reading(Cells):
         taken = {part for column in self.roles.values() for part in column.split("+")} | self.used | set(self.human)
         unused = tuple(name for name in self.rows.column_names if name not in taken)
         low, high = scale
-        roles = sorted(self.roles.items(), key=lambda one: one[0] == "score")  # the scale stands behind the scores
+        roles = sorted(self.roles.items(), key=lambda item: item[0] == "score")  # the scale stands behind the scores
         named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
         if shape == "one column a criterion":
             named.append(f"scores = {listed(found.dimensions)}")
@@ -357,7 +359,7 @@ class _Reading(Cells):
         parts |= {name: scores[found.judge == k].ravel() for k, name in enumerate(found.judges)}
         scales = {name: one for name, values in parts.items() if (one := _told(values)) is not None}
         whole = _told(scores.ravel())
-        guess = whole or next((one for one in SCALES if one[0] <= low and high <= one[1]), (low, high))
+        guess = whole or next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), (low, high))
         # parts that can hardly be on the scale of the whole: each fills a smaller one from end to end
         others = {
             name: one for name, one in scales.items()

@@ -259,7 +259,7 @@ def _results(tree: Any) -> list[Any]:
 def _promptfoo(tree: Any, _: str) -> Made:
     """A system is a provider, with its prompt where there are several; assertions are judges, by metric or type."""
     results = _results(tree)
-    prompts = {one.get("promptIdx", (one.get("prompt") or {}).get("label")) for one in results}
+    prompts = {result.get("promptIdx", (result.get("prompt") or {}).get("label")) for result in results}
     tests: dict[str, int] = {}
     rows = []
     for place, one in enumerate(results):

@@ -184,7 +184,7 @@ def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, 
     both = [pair for pair in _SLOTS if set(pair) <= set(plain)]
     # our fields that the header has under one of their usual spellings, or the map
     spelt = {field for field, names in SPELLINGS.items() if set(names) & set(plain)}
-    two = spelt | {one for one in ORDERS if getattr(mapping, one)} >= ORDERS
+    two = spelt | {order for order in ORDERS if getattr(mapping, order)} >= ORDERS
     for field in (*SPELLINGS, "order", "text_1", "text_2"):
         spelled = SPELLINGS.get(field, ())
         if named := getattr(mapping, field):

@@ -296,7 +296,7 @@ def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
     if rubric is None or rubric.scale == (1, 5):
         return template
     text = template.text.replace("from 1 to 5", "from {} to {}".format(*rubric.scale))
-    if any(len(one.at) <= rubric.scale[1] - rubric.scale[0] for one in rubric.dimensions):
+    if any(len(dimension.at) <= rubric.scale[1] - rubric.scale[0] for dimension in rubric.dimensions):
         text = text.replace(_EACH, _SOME)
     return PromptTemplate.of(TEMPLATE, text)
 
@@ -472,7 +472,7 @@ def people_blocks(
     ``decisions`` are all decisions of ``context``, and ``names`` are taken out of every text.
     """
     out = hidden(decisions, context, names, keep_names)
-    every = {one.record_id: decision_blocks(one, out.kept) for one in decisions}
+    every = {decision.record_id: decision_blocks(decision, out.kept) for decision in decisions}
     return [one for one in out.apply(material_blocks(context)) if one[1]], {
         name: [one for one in out.apply(blocks) if one[1]] for name, blocks in every.items()
     }
@@ -516,7 +516,7 @@ def read_decision(found: Sequence[Section]) -> Shown:
         else:
             columns = cells(next(stated))
             rows = [cells(next(stated)) for _ in range(int(second))]
-            tables[third] = tuple({k: _cell(v) for k, v in zip(columns, one, strict=True) if v} for one in rows)
+            tables[third] = tuple({k: _cell(v) for k, v in zip(columns, row, strict=True) if v} for row in rows)
     texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in JUDGED_KINDS)
     return Shown(tuple(actions), values, tables, tuple(texts))
 
@@ -579,14 +579,14 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
     # A decision of orders trades units: no weight, and a quantity wherever it buys or sells.
     of_units = all(
-        one.weight is None and (one.kind in _UNTRADED or (one.kind in SIDES and one.quantity is not None))
-        for one in actions
+        action.weight is None and (action.kind in _UNTRADED or (action.kind in SIDES and action.quantity is not None))
+        for action in actions
     )
     if portfolio is None or not (of_units and (actions or ruled)):
         return None
     prices, fee = prices_of(context), fee_of(context.constraints)
     known = {item.id for item in context.instruments}
-    if any(one.kind in SIDES and one.instrument in known - prices.keys() for one in actions):
+    if any(action.kind in SIDES and action.instrument in known - prices.keys() for action in actions):
         return None
 
     def settled(orders: Sequence[Action]) -> Settlement | None:

@@ -124,20 +124,20 @@ class Rubric(_Strict):
     @field_validator("dimensions")
     @classmethod
     def _consistent(cls, dimensions: tuple[Dimension, ...], info: ValidationInfo) -> tuple[Dimension, ...]:
-        names, wrong = [one.name for one in dimensions], []
+        names, wrong = [dimension.name for dimension in dimensions], []
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             wrong.append(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
         if AGGREGATE in names:
             wrong.append(f"{AGGREGATE!r} names the mean over the dimensions and cannot name one of them")
         low, high = info.data.get("scale", (dimensions[0].at[0], dimensions[0].at[-1]))
-        off = [one.name for one in dimensions if not (one.at[0] == low and one.at[-1] == high)]
+        off = [dimension.name for dimension in dimensions if not (dimension.at[0] == low and dimension.at[-1] == high)]
         if off:
             wrong.append(f"anchors describe both ends of the scale, {low} and {high} (not so: {', '.join(off)})")
-        unweighed = [one.name for one in dimensions if one.weight is None]
+        unweighed = [dimension.name for dimension in dimensions if dimension.weight is None]
         if 0 < len(unweighed) < len(names):
             wrong.append(f"every dimension has a weight, 0 allowed, or none has (missing: {', '.join(unweighed)})")
-        elif not unweighed and not sum(one.weight or 0 for one in dimensions):
+        elif not unweighed and not sum(dimension.weight or 0 for dimension in dimensions):
             wrong.append("at least one weight must be above 0")
         if wrong:
             raise ValueError("; ".join(wrong))
@@ -146,7 +146,7 @@ class Rubric(_Strict):
     @property
     def weights(self) -> dict[str, float] | None:
         """The weights of the dimensions in the aggregate; None where they count alike."""
-        found = {one.name: one.weight for one in self.dimensions if one.weight is not None}
+        found = {dimension.name: dimension.weight for dimension in self.dimensions if dimension.weight is not None}
         return found or None
 
     @property
@@ -167,9 +167,11 @@ class Rubric(_Strict):
         """Everything that it says, for a table: the dimension (none for the instructions), what it is, the text."""
         if self.instructions is not None:
             yield "", "instructions", self.instructions
-        for one in self.dimensions:
-            yield one.name, "question", one.question
-            yield from ((one.name, str(point), text) for point, text in zip(one.at, one.anchors, strict=True))
+        for dimension in self.dimensions:
+            yield dimension.name, "question", dimension.question
+            yield from (
+                (dimension.name, str(point), text) for point, text in zip(dimension.at, dimension.anchors, strict=True)
+            )
 
     @property
     def text(self) -> str:

@@ -126,7 +126,7 @@ class FileMinutes:
         if regime not in self.windows:
             raise UnknownNameError("regime", regime, tuple(self.windows))
         first, last = (np.datetime64(day, "D") for day in self.windows[regime])
-        days = np.unique(np.concatenate([one.times // _DAY for one in self.bars.values()])).astype("datetime64[D]")
+        days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()])).astype("datetime64[D]")
         found: np.ndarray = days[(days >= first) & (days <= last)]
         if not found.size:
             raise InputError("substrate.windows", [Problem(regime, f"holds no bar ({first} to {last})")])
@@ -144,7 +144,7 @@ class FileMinutes:
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs, and the column of each instrument."""
-        days = np.unique(np.concatenate([one.times // _DAY for one in self.bars.values()]))
+        days = np.unique(np.concatenate([bar.times // _DAY for bar in self.bars.values()]))
         low, high = (np.full((days.size, len(self.bars)), np.nan) for _ in range(2))
         for column, one in enumerate(self.bars.values()):
             of, starts = np.unique(one.times // _DAY, return_index=True)
@@ -212,8 +212,8 @@ def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
 ) -> tuple[Sanitised, Mapping[str, str]]:
     """Bars rebased, with times as offsets and instruments under neutral names in a drawn order."""
-    kept = [one for one in bars if np.isfinite(one.close).any()]
-    left_out = tuple(sorted(one.instrument for one in bars if not np.isfinite(one.close).any()))
+    kept = [bar for bar in bars if np.isfinite(bar.close).any()]
+    left_out = tuple(sorted(bar.instrument for bar in bars if not np.isfinite(bar.close).any()))
     problems = [Problem(one.instrument, "has bars missing inside the period")
                 for one in kept if not np.isfinite(one.close).all()]  # fmt: skip
     problems += [Problem(one.instrument, "has other times than the first series")
@@ -324,7 +324,7 @@ def probe_result(
 
 def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
     """The day whose daily ranges hold an hour of bars best; None where no day holds any of them."""
-    if unknown := [one.instrument for one in bars if one.instrument not in columns]:
+    if unknown := [bar.instrument for bar in bars if bar.instrument not in columns]:
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])
     inside = np.zeros(ranges.days.size)
     slack = np.zeros(ranges.days.size)
@@ -383,8 +383,10 @@ class SyntheticMinutes:
         """Class names by instrument: the first of each sub-sector, and of the platforms the one that lists last."""
         found = {}
         for asset_class, sub in _TRADED:
-            members = [one for one in self.market.listings if (one.asset_class, one.sub) == (asset_class, sub)]
-            trading = [one for one in members if one.delisted is None]
+            members = [
+                listing for listing in self.market.listings if (listing.asset_class, listing.sub) == (asset_class, sub)
+            ]
+            trading = [member for member in members if member.delisted is None]
             chosen = max(trading, key=lambda one: one.listed) if sub == "platforms" else trading[0]
             found[chosen.id] = CLASS_NAMES[chosen.asset_class]
         return found
@@ -497,7 +499,7 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
 
 def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, prompt: str = "") -> Context:
     """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
-    if unknown := [one.instrument for one in shown.bars if one.instrument not in classes]:
+    if unknown := [bar.instrument for bar in shown.bars if bar.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])
     # Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them.
     weight, cash, leverage, orders, short, fee = (
@@ -530,7 +532,7 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
                  unit=unit, available_at=NEUTRAL_NOW, as_of=NEUTRAL_NOW, source="bars")
             for field, (unit, value) in values.items()
         ]  # fmt: skip
-    prices = {one.instrument: round(float(one.close[-1]), 4) for one in shown.bars}
+    prices = {bar.instrument: round(float(bar.close[-1]), 4) for bar in shown.bars}
     # A book that keeps its limits: two or three positions within the weight cap, and cash.
     names = sorted(prices)
     held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
@@ -543,14 +545,14 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
     return Context(
         completeness="complete", cutoff=NEUTRAL_NOW, cutoff_source="neutral clock", prompt=prompt, facts=tuple(facts),
         series=tuple(
-            Series(instrument=one.instrument, interval_s=60,
-                   times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times),
-                   **{name: tuple(getattr(one, name).tolist()) for name in (*_PRICES, "volume")})
-            for one in shown.bars
+            Series(instrument=bar.instrument, interval_s=60,
+                   times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in bar.times),
+                   **{name: tuple(getattr(bar, name).tolist()) for name in (*_PRICES, "volume")})
+            for bar in shown.bars
         ),
         instruments=tuple(
-            Instrument(id=one.instrument, name=one.instrument, asset_class=classes[one.instrument])
-            for one in shown.bars
+            Instrument(id=bar.instrument, name=bar.instrument, asset_class=classes[bar.instrument])
+            for bar in shown.bars
         ),
         portfolio=Portfolio(
             currency="USD", cash=cash_left, nav=round(worth, 2), positions=dict(sorted(positions.items()))

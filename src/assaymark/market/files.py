@@ -56,7 +56,7 @@ def history_from_file(
         refused.append(Problem("known_at", f"{early} bars are known before their day has closed"))
     if refused or (strict and problems):
         raise InputError(path.name, [*refused, *problems])
-    given = {one.id: one for one in listings}
+    given = {listing.id: listing for listing in listings}
     described = []
     for place, name in enumerate(ids):
         # An instrument nobody described is an equity from its first price on.
@@ -204,7 +204,7 @@ def snapshot_from_file(
     bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
         raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
-    tables = _tables(bars, {one.id: one for one in listings}, currency or bars.currency, path.name)
+    tables = _tables(bars, {listing.id: listing for listing in listings}, currency or bars.currency, path.name)
     with path.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     query = {"file": path.name, "sha256": digest, "symbols": sorted(symbols)}
@@ -218,8 +218,8 @@ def snapshot_from_file(
     snapshot = Snapshot(name, origin, tables)
     # refused where prices cannot be prices, or days are cut off
     history = history_of(snapshot)
-    listed, last = [one.id for one in history.listings], str(history.days[-1]) if history.days.size else ""
-    groups = [one.asset_class for one in history.listings]
+    listed, last = [listing.id for listing in history.listings], str(history.days[-1]) if history.days.size else ""
+    groups = [listing.asset_class for listing in history.listings]
     found = price_findings(history.days, listed, history.bars["close"], limits, groups)
     wrong = [Problem(one.where, one.what) for one in found if one.kind == "sign"]
     names, event = bars.columns["instrument"], bars.columns["event_date"]

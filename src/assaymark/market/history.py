@@ -217,7 +217,7 @@ class AsOf(Result):
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"As of {self.t.astimezone(UTC):%Y-%m-%d %H:%M} UTC, knowing nothing later")
         held = set(self.held())
-        listed = [one for one in self.instruments if one.id in held]
+        listed = [instrument for instrument in self.instruments if instrument.id in held]
         macro, news = len(self.all_macro()), len(self.news())
         said = f"{count(len(listed))} instruments, {count(macro)} macro series, {count(news)} news items in 30 days"
         yield Note(said)
@@ -247,7 +247,7 @@ class AsOf(Result):
     def held(self) -> tuple[str, ...]:
         """The ids that can be held today: listed and not delisted."""
         day = self.today.astype(object)
-        return tuple(one.id for one in self.instruments if one.trades_on(day))
+        return tuple(instrument.id for instrument in self.instruments if instrument.trades_on(day))
 
     def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
         """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now."""
@@ -400,11 +400,11 @@ class History(ShownHistory):
         if problems:
             raise InputError(self.source or "history", problems)
         news = tuple(sorted(self.news, key=lambda one: one.published_at))
-        last = [one.delisted or date.max for one in self.listings]
+        last = [listing.delisted or date.max for listing in self.listings]
         made: dict[str, Any] = {
             "closes_at": closes_at, "row_known": self.known_at.min(axis=1) if self.listings else closes_at,
             "news": news, "published": np.array([known_from(one.published_at) for one in news], dtype=np.int64),
-            "listed_on": np.array([one.listed for one in self.listings], dtype="datetime64[D]"),
+            "listed_on": np.array([listing.listed for listing in self.listings], dtype="datetime64[D]"),
             "gone_after": np.array(last, dtype="datetime64[D]"),
         }  # fmt: skip
         for name, value in made.items():

@@ -128,7 +128,7 @@ def universe() -> tuple[Listing, ...]:
 
 def class_members(listings: Iterable[Listing]) -> dict[AssetClass, np.ndarray]:
     """The column numbers of each class, for every class that has any."""
-    of = np.array([one.asset_class for one in listings])
+    of = np.array([listing.asset_class for listing in listings])
     return {one: np.flatnonzero(of == one) for one in CLASSES if (of == one).any()}
 
 
@@ -334,7 +334,7 @@ def price_problems(
     days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None
 ) -> list[Problem]:
     """Every finding of `price_findings` as a problem."""
-    return [Problem(one.where, one.what) for one in price_findings(days, ids, closes, limits)]
+    return [Problem(finding.where, finding.what) for finding in price_findings(days, ids, closes, limits)]
 
 
 def price_findings(
@@ -444,6 +444,6 @@ class ShownHistory(Result):
         yield Heading(self._name())
         days = f"{self.days[0]} to {self.days[-1]}" if self.days.size else "no day"
         yield Note(f"{count(len(self.listings))} instruments, {count(self.days.size)} days: {days}")
-        found = Counter(one.asset_class for one in self.listings)
+        found = Counter(listing.asset_class for listing in self.listings)
         rows = tuple((CLASS_NAMES[name], count(found[name])) for name in CLASS_NAMES if name in found)
         yield Grid(("Class", "Instruments"), rows, frozenset({1}))

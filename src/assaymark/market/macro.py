@@ -383,7 +383,7 @@ class Fundamentals:
     @staticmethod
     def of(filings: Sequence[Filing]) -> Fundamentals:
         """The table of these filings, in any order."""
-        ordered = tuple(sorted(filings, key=lambda one: one.filed_at))
+        ordered = tuple(sorted(filings, key=lambda filing: filing.filed_at))
         twice = len({(one.instrument, one.period, one.field, one.filed_at) for one in ordered}) - len(ordered)
         if twice:
             raise InputError("fundamentals", [f"{-twice} values were filed twice at one time"])
@@ -405,7 +405,9 @@ class Fundamentals:
         count = int(np.searchsorted(self.known_at, at, side="right"))
         whole.update(self.known_at[:count].tobytes())
         whole.update(self.values[:count].tobytes())
-        keys = ("\0".join((one.instrument, one.period, one.field, one.unit)) for one in self.filings[:count])
+        keys = (
+            "\0".join((filing.instrument, filing.period, filing.field, filing.unit)) for filing in self.filings[:count]
+        )
         whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
 
 
@@ -519,4 +521,4 @@ def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes
             text = f"{series.title}: {new.shown} {old.shown} in the month before."
             published = datetime.fromtimestamp(int(series.released[now]), UTC)
             items.append(News(published, (), text, "statistics office", (new, old)))
-    return tuple(sorted(items, key=lambda one: (one.published_at, one.text)))
+    return tuple(sorted(items, key=lambda item: (item.published_at, item.text)))

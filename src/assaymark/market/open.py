@@ -49,19 +49,19 @@ def condition(history: History, limits: Limits | None = None) -> Condition:
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
         history.restated.apply(values, name, 0, np.iinfo(np.int64).max)
-    ids, groups = [one.id for one in history.listings], [one.asset_class for one in history.listings]
+    ids, groups = [listing.id for listing in history.listings], [listing.asset_class for listing in history.listings]
     problems: list[Problem] = []
     notes: list[Problem] = []
-    for one in price_findings(history.days, ids, bars["close"], limits, groups):
-        delisted = history.listings[one.column].delisted
-        if one.kind == "stale" and delisted is not None:
+    for finding in price_findings(history.days, ids, bars["close"], limits, groups):
+        delisted = history.listings[finding.column].delisted
+        if finding.kind == "stale" and delisted is not None:
             # Delisted within a gap's length of its last price: it ended in order.
-            last = history.days[history.days.size - 1 - one.days]
+            last = history.days[history.days.size - 1 - finding.days]
             if int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days:
                 continue
-        light = one.kind == "gap" and one.days <= LONG_GAP
-        light |= one.kind == "frozen" and history.listings[one.column].asset_class == "CA"
-        (notes if light else problems).append(Problem(one.where, one.what))
+        light = finding.kind == "gap" and finding.days <= LONG_GAP
+        light |= finding.kind == "frozen" and history.listings[finding.column].asset_class == "CA"
+        (notes if light else problems).append(Problem(finding.where, finding.what))
     there, found = np.isfinite(bars["close"]), history.fundamentals.places
     wrong = []
     for edge, way, sign in (("high", "below", 1.0), ("low", "above", -1.0)):
@@ -138,7 +138,7 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
 
 def gaps_of(history: History, instrument: str) -> tuple[tuple[np.datetime64, int], ...]:
     """The first day and the length in days of each run without a close between two closes, oldest first."""
-    ids = [one.id for one in history.listings]
+    ids = [listing.id for listing in history.listings]
     if instrument not in ids:
         raise UnknownNameError("instrument", instrument, ids)
     there = np.flatnonzero(np.isfinite(history.bars["close"][:, ids.index(instrument)]))
@@ -199,7 +199,10 @@ def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
     try:
         return wide_bars(table, ids)
     except InputError as exc:
-        where = [Problem(f"{exc.source}, {one.where}" if one.where else exc.source, one.what) for one in exc.problems]
+        where = [
+            Problem(f"{exc.source}, {problem.where}" if problem.where else exc.source, problem.what)
+            for problem in exc.problems
+        ]
         raise InputError(f"snapshot {name}", where) from None
 
 
@@ -209,9 +212,9 @@ def _ids(name: str, table: Any) -> list[str]:
     ids, currencies = [row["id"] or "" for row in rows], dict[str, list[str]]()
     counts = Counter(ids)
     problems = [
-        Problem(one, "the instrument is in the table more than once")
-        for one in sorted(counts)
-        if one and counts[one] > 1
+        Problem(count, "the instrument is in the table more than once")
+        for count in sorted(counts)
+        if count and counts[count] > 1
     ]
     for number, row in enumerate(rows, start=1):
         if not row["id"]:
@@ -269,7 +272,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
             for row in tables["fundamentals"].to_pylist()
         ])  # fmt: skip
     except InputError as exc:
-        raise InputError(f"snapshot {name}", [Problem(exc.source, one.what) for one in exc.problems]) from None
+        raise InputError(f"snapshot {name}", [Problem(exc.source, problem.what) for problem in exc.problems]) from None
     listings = []
     for place, row in enumerate(rows):
         listed: date | None = row["listed"]
@@ -307,7 +310,7 @@ def _series(name: str, rows: Any, lag: int | None) -> MacroSeries:
     periods = rows["ref_period"].to_numpy().astype("datetime64[D]")
     kinds = np.unique(periods)
     apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
-    every, _, usual_lag, usual_limit = next((one for one in SPACINGS if apart <= one[1]), _YEARLY)
+    every, _, usual_lag, usual_limit = next((spacing for spacing in SPACINGS if apart <= spacing[1]), _YEARLY)
     starts = rows["realtime_start"].cast(pa.int64())
     given = starts.is_valid().to_numpy()
     usual = released_after(periods, usual_lag if lag is None else lag)

@@ -143,23 +143,45 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     tables = {
         "bars": _bars(history, id),
         "macro": series,
-        "instruments": listed("instruments", [tuple(one.as_row(currency).values()) for one in history.listings]),
+        "instruments": listed(
+            "instruments", [tuple(listing.as_row(currency).values()) for listing in history.listings]
+        ),
         # An item of news is named by a digest of its time and text.
-        "news": listed("news", [
-            (sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16], one.published_at,
-             list(one.instruments), one.text, one.source)
-            for one in history.news
-        ]),
-        "fundamentals": listed("fundamentals", [
-            (one.instrument, one.period, one.field, one.value if one.value == one.value else None, one.unit,
-             one.filed_at)
-            for one in history.fundamentals.filings
-        ]),
-        "actions": listed("actions", [
-            (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
-            for known, one in history.actions
-        ]),
-    }  # fmt: skip
+        "news": listed(
+            "news",
+            [
+                (
+                    sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
+                    one.published_at,
+                    list(one.instruments),
+                    one.text,
+                    one.source,
+                )
+                for one in history.news
+            ],
+        ),
+        "fundamentals": listed(
+            "fundamentals",
+            [
+                (
+                    filing.instrument,
+                    filing.period,
+                    filing.field,
+                    filing.value if filing.value == filing.value else None,
+                    filing.unit,
+                    filing.filed_at,
+                )
+                for filing in history.fundamentals.filings
+            ],
+        ),
+        "actions": listed(
+            "actions",
+            [
+                (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
+                for known, one in history.actions
+            ],
+        ),
+    }
     return Snapshot(id, origin, tables)
 
 
@@ -187,7 +209,7 @@ def _instants(seconds: np.ndarray) -> Any:
 
 def _bars(history: History, snapshot: str) -> Any:
     """First versions by day and instrument, then the restatements."""
-    row, column = np.nonzero(np.any([np.isfinite(one) for one in history.bars.values()], axis=0))
+    row, column = np.nonzero(np.any([np.isfinite(bar) for bar in history.bars.values()], axis=0))
     later = history.restated
     rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
     missing = np.full(later.rows.size, np.nan)
@@ -204,7 +226,7 @@ def _bars(history: History, snapshot: str) -> Any:
         values[name] = _numbers(traded)
     known_at = np.concatenate([history.known_at[row, column], later.known_at])
     unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
-    names = pa.array([one.id for one in history.listings], pa.string())
+    names = pa.array([listing.id for listing in history.listings], pa.string())
 
     def repeated(text: str) -> Any:
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows.size, np.int32)), [text]).cast(pa.string())

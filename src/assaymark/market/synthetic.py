@@ -338,13 +338,16 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     days = weekdays(FIRST_DAY, LAST_DAY)
     windows = draw_windows(rng["windows"], days)
     members = class_members(listings)
-    calm, class_of = np.ones(days.size, dtype=bool), np.array([CLASSES.index(one.asset_class) for one in listings])
+    calm, class_of = (
+        np.ones(days.size, dtype=bool),
+        np.array([CLASSES.index(listing.asset_class) for listing in listings]),
+    )
     for window in windows:
         calm[window.rows] = False
-    begins = np.array([one.listed for one in listings], dtype="datetime64[D]")
-    ends = np.array([one.delisted or LAST_DAY for one in listings], dtype="datetime64[D]")
+    begins = np.array([listing.listed for listing in listings], dtype="datetime64[D]")
+    ends = np.array([listing.delisted or LAST_DAY for listing in listings], dtype="datetime64[D]")
     alive: np.ndarray = (days[:, None] >= begins) & (days[:, None] <= ends)
-    sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[one.sub]) for one in listings])
+    sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[listing.sub]) for listing in listings])
 
     shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm, class_of)
     # Moves of unit variance over each instrument's own calm days, with mean zero there.
@@ -394,8 +397,8 @@ def _random_parts(
     moved[mondays, CLASSES.index("CR")] *= _MONDAY
     class_factors = stress_factors(rng["factors"], recolour(moved, correlation, calm), windows)
 
-    names = sorted({(CLASSES.index(one.asset_class), one.sub) for one in listings})
-    sub_of = np.array([names.index((CLASSES.index(one.asset_class), one.sub)) for one in listings])
+    names = sorted({(CLASSES.index(listing.asset_class), listing.sub) for listing in listings})
+    sub_of = np.array([names.index((CLASSES.index(listing.asset_class), listing.sub)) for listing in listings])
     sub = standardise(independent_t(rng["factors"], (n, len(names))), calm)
     alone = independent_t(rng["own"], (n, len(listings)))
     alone *= two_speed_volatility(rng["own"], alone, np.full(len(listings), -0.2))

@@ -156,8 +156,8 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
 
     # Tables of ratings [K, F, G, P, S, S] over every pair of judges, halves up and halves to even.
     values = [sums.layout.values(k) for k in range(len(sums.tables))]
-    rounded = [categories_of(np.rint(np.round(one, 9)), sums.layout.scale) for one in values]
-    nearest = [categories_of(one, sums.layout.scale) for one in values]
+    rounded = [categories_of(np.rint(np.round(value, 9)), sums.layout.scale) for value in values]
+    nearest = [categories_of(value, sums.layout.scale) for value in values]
     up = np.stack([rated(table, one) for table, one in zip(sums.tables, nearest, strict=True)])
     even = np.stack([rated(table, one) for table, one in zip(sums.tables, rounded, strict=True)])
 

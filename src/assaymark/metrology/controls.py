@@ -566,7 +566,7 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
                        threshold, quantile, level, consecutive, rounded=study.rubric.coefficient == "kappa")
         for sign, flip, threshold, quantile, level in asked
     ]  # fmt: skip
-    unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)
+    unanimous, left_out = all(test.unanimous for test in tests), all(test.leave_one_out for test in tests)
     kappa, status = tests[0].pooled_kappa, "halt"
     if kappa is not None and unanimous and kappa >= study.gates.publish - TOLERANCE:
         status = "publish"
@@ -576,7 +576,7 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     if study.rubric.coefficient != "kappa":
         detail["coefficient"] = "icc"
     detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
-    detail["p"] = {family: max(one.each[family].p for one in tests) for family in tests[0].each}
+    detail["p"] = {family: max(test.each[family].p for test in tests) for family in tests[0].each}
     return number(
         Measurement, "cell.agreement", labels, kappa, count, method,
         "undefined: two judge families gave one rating each", detail,

@@ -523,7 +523,7 @@ def with_judge(
     if name in table.judges:
         raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
     a, d = len(table.agents), len(table.dimensions)
-    size = np.sqrt([components.part("judge x agent", one).sd ** 2 for one in table.dimensions])
+    size = np.sqrt([components.part("judge x agent", dimension).sd ** 2 for dimension in table.dimensions])
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
     once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
     sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))

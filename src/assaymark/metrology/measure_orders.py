@@ -167,7 +167,7 @@ def _equivalence(
 ) -> dict[str, JSON]:
     """The p-values of "no further apart than the margin": the plan's, and the margins that are tried beside it."""
     margins = [share * tests.plan.span for share in OTHER_MARGINS]
-    other: dict[str, JSON] = {f"{one:g}": equivalence_p(gap, se, df, clusters, one) for one in margins}
+    other: dict[str, JSON] = {f"{margin:g}": equivalence_p(gap, se, df, clusters, margin) for margin in margins}
     return {"p_equivalence": equivalence_p(gap, se, df, clusters, tests.delta), "p_equivalence_at": other}
 
 
@@ -407,12 +407,12 @@ def board_measurements(
     for name, items in boards.items():
         table = items.table(clusters)
         each = ScoredItems(items.models, table.T, clusters, clusters, items.unscored)
-        for one in level_measurements("bench.level", each, {"board": name}, plan.level):
-            yield dataclasses.replace(one, n=len(items.clusters))
+        for measurement in level_measurements("bench.level", each, {"board": name}, plan.level):
+            yield dataclasses.replace(measurement, n=len(items.clusters))
     cells = np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None]
     found = Comparisons(
         names=tuple(boards), agents=models, judges=("score",), families=("score",), agent_families=None,
-        clusters=clusters, cluster=np.arange(len(clusters)), weight=np.array([counts[one] for one in clusters]),
+        clusters=clusters, cluster=np.arange(len(clusters)), weight=np.array([counts[cluster] for cluster in clusters]),
         cells=cells, lengths=None, order=order, judged=False,
     )  # fmt: skip
 

@@ -304,9 +304,16 @@ def most_needed(
 
     The spread is that of people where ``measurements`` have it; no spread where no pair has a common cycle.
     """
-    known = {frozenset((one.labels["high"], one.labels["low"])): (float(one.detail["sd"]), float(one.detail["r"]))
-             for one in measurements if one.name == "human.contrast" and one.value is not None
-             and one.labels["dimension"] == found.names[scale]}  # fmt: skip
+    known = {
+        frozenset((measurement.labels["high"], measurement.labels["low"])): (
+            float(measurement.detail["sd"]),
+            float(measurement.detail["r"]),
+        )
+        for measurement in measurements
+        if measurement.name == "human.contrast"
+        and measurement.value is not None
+        and measurement.labels["dimension"] == found.names[scale]
+    }
     worst: tuple[int | None, Spread | None] = (0, None)
     for pair in pairs:
         judged = found.panel[:, [found.agents.index(name) for name in pair], scale] @ [1.0, -1.0]
@@ -354,7 +361,7 @@ def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -
     named = {pair: f"{people.graders[pair[0]]}|{people.graders[pair[1]]}" for pair in both}
     tables = {pair: values[there][:, pair] for pair, there in both.items()}
     if min(map(len, tables.values())) < FEWEST_DOUBLE:  # pairs too thin for a kappa of each: graders as interchangeable
-        rows = np.concatenate([part for one in tables.values() for part in (one, one[:, ::-1])])
+        rows = np.concatenate([part for table in tables.values() for part in (table, table[:, ::-1])])
         both = {(0, 0): np.concatenate([np.tile(codes[there], 2) for there in both.values()])}
         tables, named = {(0, 0): rows}, {(0, 0): "people|people"}
         method += ", over both orders of all pairs"

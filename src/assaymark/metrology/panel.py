@@ -500,10 +500,10 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
     """
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
-    sums, cycles = ([getattr(one, name) for one in panel.meetings] for name in ("sums", "cycles"))
+    sums, cycles = ([getattr(meeting, name) for meeting in panel.meetings] for name in ("sums", "cycles"))
     met: dict[int, list[int]] = defaultdict(list)
     found: dict[Test, Floats] = {"cluster-t": np.ones((pairs, wide))}
-    for pair, size in enumerate(one.size for one in cycles):
+    for pair, size in enumerate(cycle.size for cycle in cycles):
         if size:
             met[size].append(pair)
             found["cluster-t"][pair] = t_test(sums[pair][:, :wide], cycles[pair]).p
@@ -514,5 +514,5 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
         for _, some in sorted(met.items()):
             parts = [(sums[pair][:, :width], cycles[pair]) for pair in some]
             tests: list[Tested] = make(parts, plan.resamples or RESAMPLES, rng, plan.level, [False] * len(some), width)
-            found[name][some] = [one.p for one in tests]
+            found[name][some] = [test.p for test in tests]
     return found

@@ -184,7 +184,7 @@ def score_table(
     twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
     problems = [
         *_judgment_problems(calls, known, scale),
-        *(twice + _several([(one.cycle, one.cluster) for one in records], "a cycle lies in one cluster")),
+        *(twice + _several([(record.cycle, record.cluster) for record in records], "a cycle lies in one cluster")),
     ]
     if not calls:
         problems.append(Problem("", "none given; judge the trajectories first"))

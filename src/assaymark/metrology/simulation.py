@@ -119,7 +119,8 @@ class Truth:
     def means(self) -> Floats:
         """Planted levels [A, D] in the order of composers and dimensions."""
         rows = [
-            np.broadcast_to(np.asarray(one.means, dtype=np.float64), (len(self.dimensions),)) for one in self.composers
+            np.broadcast_to(np.asarray(composer.means, dtype=np.float64), (len(self.dimensions),))
+            for composer in self.composers
         ]
         return np.stack(rows)
 

@@ -121,7 +121,7 @@ def audit(after: Settlement, constraints: Iterable[Constraint]) -> tuple[RuleChe
     for rule in constraints:
         name, limit = "", rule.limit
         if rule.kind == "max_weight":
-            name = max(after.weights, key=lambda one: abs(after.weights[one]), default="")
+            name = max(after.weights, key=lambda weight: abs(after.weights[weight]), default="")
             value = abs(after.weights[name]) if name else 0.0
             kept = value <= limit + SLACK
         elif rule.kind == "min_cash":
@@ -132,7 +132,7 @@ def audit(after: Settlement, constraints: Iterable[Constraint]) -> tuple[RuleChe
         elif rule.kind == "max_orders":
             value, kept = after.orders, after.orders <= limit
         elif rule.kind == "allow_short" and not limit:
-            worst = min(after.positions, key=lambda one: after.positions[one], default="")
+            worst = min(after.positions, key=lambda position: after.positions[position], default="")
             value = after.positions[worst] if worst else 0.0
             kept = value >= -SLACK
             name = "" if kept else worst

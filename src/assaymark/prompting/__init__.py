@@ -178,7 +178,7 @@ _WORD = re.compile(r"[a-z]+")
 
 def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
     """Any of the phrases as whole words, the longest first."""
-    ordered = sorted(phrases, key=lambda one: (-len(one), one))
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
     return re.compile(r"(?<![a-z])(?:" + "|".join(map(re.escape, ordered)) + r")(?![a-z])")
 
 
@@ -440,7 +440,10 @@ def material_blocks(context: Context) -> list[Block]:
     if held := context.portfolio:
         positions = held.positions
         pairs += [("currency", held.currency), ("cash", number_text(held.cash)), ("nav", number_text(held.nav))]
-    limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
+    limits = [
+        (constraint.kind, number_text(constraint.limit), constraint.unit, constraint.scope)
+        for constraint in context.constraints
+    ]
     instruments = [
         (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
         for one in context.instruments

@@ -227,7 +227,7 @@ class Table:
     @property
     def lines(self) -> Iterator[Row]:
         """Every row as a row with its attributes."""
-        return (one if isinstance(one, Row) else Row(one) for one in self.rows)
+        return (row if isinstance(row, Row) else Row(row) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,13 +453,13 @@ class Page:
 
 
 def _figures_in(parts: Iterable[Any]) -> Iterator[Figure]:
-    for one in parts:
-        if isinstance(one, Figure):
-            yield one
-        elif isinstance(one, tuple):
-            yield from _figures_in(one)
-        elif not isinstance(one, str):
-            yield from _figures_in(getattr(one, name, ()) for name in ("blocks", "columns", "items"))
+    for part in parts:
+        if isinstance(part, Figure):
+            yield part
+        elif isinstance(part, tuple):
+            yield from _figures_in(part)
+        elif not isinstance(part, str):
+            yield from _figures_in(getattr(part, name, ()) for name in ("blocks", "columns", "items"))
 
 
 _NAMED: Final = re.compile(r'\bid="([A-Za-z0-9_-]+)"')
@@ -561,5 +561,5 @@ def weight(part: object) -> int:
     if isinstance(part, tuple):
         return sum(map(weight, part))
     if is_dataclass(part):
-        return 20 + sum(weight(getattr(part, one.name)) for one in fields(part))
+        return 20 + sum(weight(getattr(part, field.name)) for field in fields(part))
     return 0

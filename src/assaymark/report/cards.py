@@ -127,7 +127,7 @@ def cards(book: Book, links: Mapping[str, str]) -> tuple[tuple[str, Card], ...]:
         if claim.quote is None:
             blocks.append(Text(claim.text, "up"))
         else:
-            needed = (prose(one.text, 400) for one in verdict.conditions)
+            needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
             blocks.append(
                 Quote(
@@ -142,8 +142,8 @@ def cards(book: Book, links: Mapping[str, str]) -> tuple[tuple[str, Card], ...]:
                 blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")]
         effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
         checks: list[Inline] = [
-            (f"{one.name}: ", one.text, *((" ", effects[one.effect]) if one.effect else ()))
-            for one in claim.checked.checks
+            (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ()))
+            for check in claim.checked.checks
         ]
         if claim.checked.unreached:
             checks.append(f"Not reached: {', '.join(claim.checked.unreached).lower()}")

@@ -225,9 +225,17 @@ def ledger_pages(rows: Sequence[LedgerRow]) -> Iterator[Page]:
                 Row((row.agent, record, said, row.number, read, (Mark(row.state), row.word)), key=row.state)
             )
         table = Table(
-            heads, tuple(shown_rows), frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
-            filters=row_filters([row.state for row in part], {one: STATE_WORDS[one].capitalize() for one in STATES}),
-        )  # fmt: skip
+            heads,
+            tuple(shown_rows),
+            frozenset({3}),
+            "",
+            stacked=True,
+            id="ledger-rows",
+            what="this page",
+            filters=row_filters(
+                [row.state for row in part], {state: STATE_WORDS[state].capitalize() for state in STATES}
+            ),
+        )
         lead = f"Every number in the rationales against what its author could see. {here}"
         yield Page(path, "Fact-check table", lead, blocks=(table,), parts=links, here="facts",
                    up=Linked("Fact check", "fact-check.html"))  # fmt: skip
@@ -235,7 +243,7 @@ def ledger_pages(rows: Sequence[LedgerRow]) -> Iterator[Page]:
 
 def _shown(rows: Sequence[LedgerRow]) -> tuple[EvidenceState, ...]:
     """The states of this version; the one of older tables only where they are shown."""
-    return STATES if any(row.state == BEFORE for row in rows) else tuple(one for one in STATES if one != BEFORE)
+    return STATES if any(row.state == BEFORE for row in rows) else tuple(state for state in STATES if state != BEFORE)
 
 
 def _shares(book: Book, agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, float]:

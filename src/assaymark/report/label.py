@@ -62,7 +62,7 @@ class LabelSheet:
     @property
     def texts(self) -> int:
         """How many texts there are."""
-        return sum(len(one.texts) for one in self.cycles)
+        return sum(len(cycle.texts) for cycle in self.cycles)
 
 
 def label_page(

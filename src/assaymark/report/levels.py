@@ -74,8 +74,8 @@ def withheld_groups(book: Book) -> tuple[WithheldGroup, ...]:
                     stops = [check for check in checked(book, v).checks if check.effect == "stops"]
                     why = tuple(
                         part
-                        for one in stops
-                        for part in ((f"{one.name}: ", False), (str(one.text), True), (". ", False))
+                        for stop in stops
+                        for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False))
                     )
                     groups.append(WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
     return tuple(groups)
@@ -275,9 +275,9 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
 def built_in_words(book: Book, verdict: Verdict) -> str:
     """That a claim's judges or agents are built in; nobody's agents wrote control texts."""
     graders = {one.name for one in book.run.reference_panel}
-    makers = {one.name for one in book.run.reference_agents}
+    makers = {agent.name for agent in book.run.reference_agents}
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
-    judges = {one.name: one.name in graders for one in book.study.judges}
+    judges = {judge.name: judge.name in graders for judge in book.study.judges}
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
 
 

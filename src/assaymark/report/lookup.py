@@ -82,7 +82,11 @@ class Book:
     @property
     def clusters(self) -> int:
         """How many clusters they lie in."""
-        return len({one.cluster for one in self.run.decisions}) if self.run.table is None else self.run.table.clusters
+        return (
+            len({decision.cluster for decision in self.run.decisions})
+            if self.run.table is None
+            else self.run.table.clusters
+        )
 
     @property
     def dimensions(self) -> tuple[str, ...]:

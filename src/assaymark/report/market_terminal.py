@@ -87,7 +87,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     parts: list[RenderableType] = [
         Text(f"As of {view.t.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, knowing nothing later", style="bold")
     ]
-    found = [one for one in quotes(view) if instrument in (None, one.listing.id)]
+    found = [quote for quote in quotes(view) if instrument in (None, quote.listing.id)]
     parts += [Text(), _quotes(found, whole=instrument is not None)] if found else [Text("No close was known.")]
     if instrument is not None:
         # The newest filed values of one instrument.
@@ -113,7 +113,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
         table.add_column("reads", justify="right")
         for title in ("unit", "for", "out since", "state"):
             table.add_column(title, overflow="fold")
-        for one in sorted(readings, key=lambda one: one.id):
+        for one in sorted(readings, key=lambda reading: reading.id):
             value = "" if one.value is None else f"{one.value:,.2f}".replace("-", MINUS)
             out = "" if one.released is None else _when(datetime.fromtimestamp(one.released, UTC))
             state = Text(one.state, style="" if one.state == "ok" else "yellow")
@@ -151,18 +151,18 @@ def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
     table.add_column("60 days")
     for name, group in groupby(found, key=lambda one: one.listing.asset_class):
         members = list(group)
-        for one in members if whole else members[:_A_CLASS]:
+        for member in members if whole else members[:_A_CLASS]:
             # A change in per cent, coloured by its sign, or that there is none.
             change_list: list[Text] = []
-            for value in one.changes:
+            for value in member.changes:
                 if value is None:
                     change_list.append(Text("none", style="dim"))
                 else:
                     sign = MINUS if value < 0 else "+"
                     change_list.append(Text(f"{sign}{100 * abs(value):.1f} %", style="red" if value < 0 else "green"))
             changes = change_list
-            close = f"{one.close:,.2f}" if abs(one.close) >= 1 else f"{one.close:.4g}"
-            table.add_row(_plain(one.listing.id, 24), close, str(one.day), *changes, sparkline(one.path))
+            close = f"{member.close:,.2f}" if abs(member.close) >= 1 else f"{member.close:.4g}"
+            table.add_row(_plain(member.listing.id, 24), close, str(member.day), *changes, sparkline(member.path))
         if not whole and len(members) > _A_CLASS:
             more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
             table.add_row(Text(more, style="dim"), *[""] * 6)

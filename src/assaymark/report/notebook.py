@@ -94,7 +94,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield Note(found.second)
     if not book.preregistered:
         yield Note(NOT_PREREGISTERED)
-    yield Note(" · ".join(f"{MARKS[one]} {count(levels.count(one))} {TALLY[one]}" for one in LEVELS))
+    yield Note(" · ".join(f"{MARKS[level]} {count(levels.count(level))} {TALLY[level]}" for level in LEVELS))
     for view in level_views(book):
         # The claims of one level, or what is not supported; most of it folded.
         said = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.shown)
@@ -120,7 +120,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     )
     yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     section = agreement_section(book)
-    figure = next((one for one in section.blocks if isinstance(one, Figure)), None)
+    figure = next((block for block in section.blocks if isinstance(block, Figure)), None)
     if figure is not None:
         yield Heading("Do the judges agree?")
         yield Note(agreement_words(book))

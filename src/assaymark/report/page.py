@@ -208,7 +208,9 @@ def drawn_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[st
     """The rules of style sheets about classes that a picture has, each held to a ``scope``."""
     used = set(" ".join(_USED.findall(svg)).split())
     for selectors, body in _rules(tuple(sheets)):
-        kept = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
+        kept = [
+            selector for selector in selectors if _CLASS.search(selector) and used.issuperset(_CLASS.findall(selector))
+        ]
         if kept:
             yield f"{','.join(scope + one for one in kept)}{{{body}}}"
 
@@ -292,7 +294,7 @@ class Site:
         """The same site, seen from so many folders further down."""
         up = "../" * folders
         return Site(
-            tuple(Link(one.key, up + one.href, one.word) for one in self.runs),
+            tuple(Link(run.key, up + run.href, run.word) for run in self.runs),
             self.here,
             up * bool(self.runs) + self.home,
         )

@@ -250,12 +250,12 @@ class LiveView:
     @property
     def planned(self) -> int:
         """All calls that are planned so far."""
-        return sum(one.planned for one in self.models)
+        return sum(model.planned for model in self.models)
 
     @property
     def answered(self) -> int:
         """All that have a reply."""
-        return sum(one.answered for one in self.models)
+        return sum(model.answered for model in self.models)
 
     @property
     def seconds_left(self) -> float | None:
@@ -271,7 +271,7 @@ class LiveView:
 
     def facts(self) -> dict[str, Any]:
         """Calls by model, the state in a sentence, and whether every planned call has a reply."""
-        rows = [asdict(one) for one in self.models]
+        rows = [asdict(model) for model in self.models]
         return {"rows": rows, "said": self.said(), "done": self.planned == self.answered}
 
     def said(self) -> str:

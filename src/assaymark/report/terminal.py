@@ -93,7 +93,11 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     told_found, allowed = tier_sentences(book), names_allowed(book)
     first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
     told_found += [
-        (prose(v.claim.statement, 400), v.publication_level, tuple(prose(one.text, 400) for one in v.conditions))
+        (
+            prose(v.claim.statement, 400),
+            v.publication_level,
+            tuple(prose(condition.text, 400) for condition in v.conditions),
+        )
         for v in first
         if v.claim.dimension != AGGREGATE and allowed
     ]

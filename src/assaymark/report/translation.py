@@ -64,7 +64,7 @@ class Translation:
         table = tomllib.loads(source)
         texts: Mapping[str, str] = table["texts"]
         patterns = []
-        for english in sorted(texts, key=lambda one: (-len(_FIELD.sub("", one)), one)):
+        for english in sorted(texts, key=lambda text: (-len(_FIELD.sub("", text)), text)):
             if _FIELD.search(english):
                 parts = (_GROUP.get(one) or re.escape(one) for one in re.split("([#§])", english))
                 kinds = "".join(found[1] for found in _FIELD.finditer(english))
@@ -87,13 +87,13 @@ class Translation:
         if re.fullmatch(_NAMES, plain):
             return plain.replace(" and ", " und ")
         clauses = plain.split("; ")
-        if len(clauses) > 1 and None not in (made := [self(one) for one in clauses]):
+        if len(clauses) > 1 and None not in (made := [self(clause) for clause in clauses]):
             return "; ".join(map(str, made))
         if (matched := self._matched(plain, telling=True)) is not None:
             return matched
         for cut, between in _PARTS:
             pieces = re.split(cut, plain)
-            if len(pieces) > 1 and None not in (made := [self(one) for one in pieces]):
+            if len(pieces) > 1 and None not in (made := [self(piece) for piece in pieces]):
                 return between.join(map(str, made))
         head, _, rest = plain.partition(": ")
         if rest and (made_rest := self(rest)) is not None:  # what is named before a colon
@@ -101,7 +101,7 @@ class Translation:
         if (matched := self._matched(plain, telling=False)) is not None:
             return matched
         pieces = plain.split(" · ")
-        return " · ".join(self(one) or one for one in pieces) if len(pieces) > 1 else None
+        return " · ".join(self(piece) or piece for piece in pieces) if len(pieces) > 1 else None
 
     def _matched(self, plain: str, *, telling: bool) -> str | None:
         """The translation of the first pattern that fits, among those with many letters of their own or with few."""

@@ -51,7 +51,7 @@ def amend(
         raise PlanError(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
-    if asking_begun(folder, beside={one.key for one in probe_calls(locked.study)}):
+    if asking_begun(folder, beside={call.key for call in probe_calls(locked.study)}):
         # No field that a verdict rests on may change once any agent or judge of the study has been asked.
         old, store = locked.study, Store(folder)
         late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
@@ -114,7 +114,11 @@ def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Re
         raise PlanError(f"{folder.path}: its replies were read by this version's parser ({PARSER}); nothing to reparse")
     if store.digest(JUDGMENTS) is None:
         raise PlanError(f"{folder.path}: nothing was judged yet; run: assaymark judge {folder.path}")
-    before = {(one.judge, one.trajectory, one.trial) for one in store.read(JUDGMENTS) if one.status == "ok"}
+    before = {
+        (judgment.judge, judgment.trajectory, judgment.trial)
+        for judgment in store.read(JUDGMENTS)
+        if judgment.status == "ok"
+    }
     desk = JudgingSession(folder, locked, {}, progress)
     planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, shown=desk.shown)
     with Ledger.open(folder.ledger, create=False) as ledger:
@@ -165,7 +169,7 @@ class MadeControls(Result):
         for kind, count in self.made.items():
             of = "records" if kind == "fact_flip" else "contexts"
             yield f"{kind}: {count} of {self.wanted} made, from {self.sources[kind]} {of}"
-            reasons = sorted(self.reasons[kind].items(), key=lambda one: (-one[1], one[0]))
+            reasons = sorted(self.reasons[kind].items(), key=lambda item: (-item[1], item[0]))
             yield from (f"  {count} {of} gave none: {why}" for why, count in reasons[:_SHOWN])
             if len(reasons) > _SHOWN:
                 yield f"  and {len(reasons) - _SHOWN} more reasons"
@@ -198,9 +202,9 @@ def make_controls(
     if asking_begun(folder):
         raise PlanError(f"{folder.path}: judges were asked already; controls come before judging, in a new run folder")
     decisions = list(store.read(DECISIONS))
-    if any(one.agent.id == CONTROL for one in decisions):
+    if any(decision.agent.id == CONTROL for decision in decisions):
         raise PlanError(f"{folder.path} has controls already; import the records into a new run folder for others")
-    honest = [one for one in decisions if one.derivation.kind == "honest"]
+    honest = [decision for decision in decisions if decision.derivation.kind == "honest"]
     used = {one.context_id: one.cluster for one in sorted(honest, key=lambda one: one.record_id)}
     material = [(name, context, used[name]) for name, context in store.each_context() if name in used]
     found, made = list(decisions), MadeControls({}, count, {}, {})

@@ -58,9 +58,9 @@ _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent anot
 
 def unusable_judgments(judgments: Sequence[Judgment]) -> list[str]:
     """A line for each judge with replies that have no scores: how many refused, how many in another form."""
-    given, lines = Counter(one.judge for one in judgments), []
+    given, lines = Counter(judgment.judge for judgment in judgments), []
     for judge in sorted(given):
-        bad = [one for one in judgments if one.judge == judge and one.status != "ok"]
+        bad = [judgment for judgment in judgments if judgment.judge == judge and judgment.status != "ok"]
         refused = sum(one.status == "refused" for one in bad)
         parts = [f"{refused:,} refused"] if refused else []
         if other := len(bad) - refused:
@@ -73,9 +73,9 @@ def unusable_judgments(judgments: Sequence[Judgment]) -> list[str]:
 
 def judgments_asked_again(judgments: Sequence[Judgment]) -> list[str]:
     """A line for each judge whose calls were made once more because the first reply was no JSON."""
-    given = Counter(one.judge for one in judgments)
-    again = Counter(one.judge for one in judgments if one.first_key)
-    scored = Counter(one.judge for one in judgments if one.first_key and one.status == "ok")
+    given = Counter(judgment.judge for judgment in judgments)
+    again = Counter(judgment.judge for judgment in judgments if judgment.first_key)
+    scored = Counter(judgment.judge for judgment in judgments if judgment.first_key and judgment.status == "ok")
     return [again_line(judge, again[judge], given[judge], scored[judge]) for judge in sorted(again)]
 
 
@@ -87,7 +87,7 @@ def again_line(judge: str, n: int, of: int, ok: int) -> str:
 
 def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     """A line for each agent with replies that have no decision."""
-    given = Counter(one.agent.id for one in decisions)
+    given = Counter(decision.agent.id for decision in decisions)
     bad: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for one in decisions:
         bad[one.agent.id].update(set(one.flags) & set(NOT_USABLE))

@@ -97,7 +97,7 @@ class Checked(Result):
     @property
     def agreement(self) -> Measurement:
         """How far the judges agree on the overall score."""
-        wanted = (one for one in self.measurements if one.name == "kappa.mean_pairwise")
+        wanted = (measurement for measurement in self.measurements if measurement.name == "kappa.mean_pairwise")
         return next(one for one in wanted if one.labels["dimension"] == AGGREGATE)
 
     @property
@@ -178,7 +178,7 @@ def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     if rows.sha256 != view.sha256:
         raise PlanError(f"{view.source} changed since; run: assaymark check {view.source} --out {folder.path}")
     named = view.dimensions if "dimension" in view.roles or view.shape == "one column a criterion" else None
-    columns = tuple(one.name for one in held.study.judges) if view.shape == "one column a judge" else None
+    columns = tuple(judge.name for judge in held.study.judges) if view.shape == "one column a judge" else None
     read = read_scores(rows, Wanted(roles=view.roles, scale=view.scale, dimensions=named, judges=columns))
     if view.shape.startswith("pairs"):
         raise InputError(view.source, [Problem("", "holds comparisons; people grade single answers")])
@@ -268,10 +268,16 @@ def check(
     if plan is not None and cluster_order not in (None, plan.inference.cluster_order):
         said = f"the plan says {plan.inference.cluster_order or 'nothing'}"
         raise PlanError(f"{source}: {said}; leave out --cluster-order, or change the plan (inference.cluster_order)")
-    makers = {} if plan is None else {one.name: one.family for one in plan.judges}
+    makers = {} if plan is None else {judge.name: judge.family for judge in plan.judges}
     named = _names(dimensions)
     if named is None and plan is not None:  # those that the plan names, if it names any
-        named = tuple(plan.rubric.weights or (one for one in plan.claims.dimensions or () if one != AGGREGATE)) or None
+        named = (
+            tuple(
+                plan.rubric.weights
+                or (dimension for dimension in plan.claims.dimensions or () if dimension != AGGREGATE)
+            )
+            or None
+        )
     told = _scale(scale)
     if plan is not None and told not in (None, plan.scale):
         said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
@@ -288,7 +294,9 @@ def check(
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
     if plan is not None and read.dropped:
-        plan = plan.model_copy(update={"judges": tuple(one for one in plan.judges if one.name not in read.dropped)})
+        plan = plan.model_copy(
+            update={"judges": tuple(judge for judge in plan.judges if judge.name not in read.dropped)}
+        )
     if plan is None:
         columns = _answered(columns, notes)
         plan = _default_plan(columns, read, cluster_order)
@@ -312,7 +320,7 @@ def check(
 
 def _with_pairs(scored: Checked, seen: Checked) -> Checked:
     """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
-    judges, orders = {one.name for one in scored.study.judges}, seen.read.orders
+    judges, orders = {judge.name for judge in scored.study.judges}, seen.read.orders
     if not orders or orders.keys() - judges:
         strange = listed(sorted(orders.keys() - judges))
         what = f"its judges are not those of the table: {strange}" if orders else (
@@ -320,8 +328,11 @@ def _with_pairs(scored: Checked, seen: Checked) -> Checked:
         )  # fmt: skip
         raise InputError(seen.read.source, [Problem("--pairs", what)])
     told = (f"pairs of {seen.read.source}: {one}" for one in (seen.read.read, *seen.read.left))
-    own = [one for one in seen.measurements
-           if one.name == "judge.own_family" and one.labels["dimension"] in seen.read.dimensions]  # fmt: skip
+    own = [
+        measurement
+        for measurement in seen.measurements
+        if measurement.name == "judge.own_family" and measurement.labels["dimension"] in seen.read.dimensions
+    ]
     read = replace(scored.read, orders=orders, left=(*scored.read.left, *told))
     return replace(scored, read=read, measurements=(*scored.measurements, *own))
 
@@ -403,7 +414,7 @@ def _array(values: Sequence[Any]) -> pa.Array:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers here and words there
-        return pa.array([None if one is None else str(one) for one in values])
+        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | None:
@@ -412,7 +423,7 @@ def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | Non
         return None
     parts = scale.split("..") if isinstance(scale, str) else list(scale)
     try:
-        low, high = (float(one) for one in parts)
+        low, high = (float(part) for part in parts)
         if not -np.inf < low < high < np.inf:
             raise ValueError
     except (ValueError, TypeError):
@@ -427,13 +438,13 @@ def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = [one.strip() for one in given.split(",")] if isinstance(given, str) else list(given)
-    return tuple(one for one in names if one) or None
+    return tuple(name for name in names if name) or None
 
 
 def is_plan_of_scores(text: str, source: str) -> bool:
     """Whether a plan is about scores that are made elsewhere: every judge's model is ``elsewhere/NAME`` or a person."""
     found = parse_study(text, source=source)
-    made = [one.model.startswith(ELSEWHERE) for one in found.judges]
+    made = [judge.model.startswith(ELSEWHERE) for judge in found.judges]
     return (
         found.substrate is None
         and any(made)
@@ -562,9 +573,9 @@ def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
         if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
             joined = groups[item.labels["high"]] | groups[item.labels["low"]]
             groups |= dict.fromkeys(joined, joined)
-    parts = sorted({tuple(sorted(one)) for one in groups.values()}, key=lambda one: (-len(one), one))
+    parts = sorted({tuple(sorted(group)) for group in groups.values()}, key=lambda one: (-len(one), one))
     if len(parts) > 1:
-        named = "; ".join(listed(one) for one in parts)
+        named = "; ".join(listed(part) for part in parts)
         yield f"no item that the same judges scored connects these parts, so they cannot be tested: {named}"
 
 

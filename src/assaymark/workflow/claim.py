@@ -86,7 +86,7 @@ class VerifiedRun:
     @property
     def lines(self) -> list[str]:
         """What `assaymark verify` prints."""
-        differing = [f"DIFFERS  {one}" for one in self.differences]
+        differing = [f"DIFFERS  {difference}" for difference in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
     def differs(self, path: Path, what: str) -> None:

@@ -120,14 +120,14 @@ def facts(folder: Path, at: str | None = None, instrument: str | None = None) ->
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
-    known = [one.id for one in listings]
+    known = [listing.id for listing in listings]
     if instrument is not None and instrument not in known:
         raise UnknownNameError("instrument", instrument, known)
-    wanted = [one for one in listings if instrument in (None, one.id)]
+    wanted = [listing for listing in listings if instrument in (None, listing.id)]
     if moment is None:
         return {"snapshot": manifest, "instruments": [_listing(one) for one in wanted]}
     view = history.as_of(moment)
-    closes = {one.listing.id: {"close": one.close, "day": str(one.day)} for one in quotes(view)}
+    closes = {quote.listing.id: {"close": quote.close, "day": str(quote.day)} for quote in quotes(view)}
     return {
         "snapshot": manifest.id,
         "as_of": moment,
@@ -150,7 +150,7 @@ def check(folder: Path) -> Checked:
     found = condition(open_history(folder, cache=False))
     lines = []
     for kind, items in (("problem", found.problems), ("note", found.notes)):
-        lines += [f"{kind}: {one}" for one in items[:LISTED]]
+        lines += [f"{kind}: {item}" for item in items[:LISTED]]
         if len(items) > LISTED:
             lines.append(f"and {len(items) - LISTED} more {kind}s")
     return Checked(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))

@@ -60,7 +60,7 @@ def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) ->
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     desk = JudgingSession(folder, locked, {}, progress)
     study, store, names = locked.study, desk.store, item_names(desk.shown)
-    clusters = {one.record_id: one.cluster for one in desk.decisions}
+    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
     probe, anchor = study.stability.probe, study.anchor_probe
     kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
         ("panel", JUDGMENTS, study.model_judges, locked.rubric)
@@ -113,8 +113,8 @@ def chat_messages(call: CallSpec) -> list[Any]:
     model = require_inspect("inspect_ai.model")
     kinds = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser}
     return [
-        kinds[one.role](id=sha256_text(one.canonical)[:22], content=_plain(one.text), source="input")
-        for one in call.messages
+        kinds[message.role](id=sha256_text(message.canonical)[:22], content=_plain(message.text), source="input")
+        for message in call.messages
     ]
 
 

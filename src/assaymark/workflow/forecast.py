@@ -70,7 +70,7 @@ class Forecast:
     @property
     def usd(self) -> float | None:
         """What all of it may cost; None where a price is not known."""
-        known = [one.rest.cost for one in self.models if one.rest.cost is not None]
+        known = [model.rest.cost for model in self.models if model.rest.cost is not None]
         return sum(known) if len(known) == len(self.models) else None
 
     def noting(self, line: str) -> Forecast:

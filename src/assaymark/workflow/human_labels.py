@@ -211,7 +211,7 @@ def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
 
     The last grade of a grader on a dimension of a trajectory counts. `InputError`: a time cannot be read.
     """
-    if wrong := [one for one in grades if moment(one.at) is None]:
+    if wrong := [grade for grade in grades if moment(grade.at) is None]:
         what = "must be a time with its zone, such as 2025-03-01T12:00Z"
         problems = (Problem(f"{one.trajectory} by {one.grader}", f"{what} (got {one.at!r})") for one in wrong)
         raise InputError("grades", problems)
@@ -292,7 +292,7 @@ def take_over(folder: RunFolder) -> int:
     sheets = stored_sheets(folder)
     if sheets is None or sheets.draw != content_id(stored_draw(folder)):
         return 0
-    held = {(one.trajectory, one.grader, one.dimension): one for one in stored_grades(folder)}
+    held = {(grade.trajectory, grade.grader, grade.dimension): grade for grade in stored_grades(folder)}
     before: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for trajectory, grader, dimension in held:
         before[trajectory, grader][dimension] = None
@@ -327,7 +327,7 @@ def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], cluster
             found[records[one.trajectory]][one.grader][one.dimension] = one.score
     if draw is None:
         return Labels(found, refused="no draw was stored before the first grade")
-    return Labels(found, draw.pi, frozenset(draw.units), refusal(draw, [one.at for one in grades], clusters),
+    return Labels(found, draw.pi, frozenset(draw.units), refusal(draw, [grade.at for grade in grades], clusters),
                   f"drawn {draw.at} with seed {draw.seed}")  # fmt: skip
 
 
@@ -338,7 +338,7 @@ def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> st
         return f"the draw is of {len(draw.frame)} other cycles"
     if recompute(draw) != draw.units:
         return "the draw does not follow from its seed"
-    first = min((found for one in times if (found := moment(one)) is not None), default=None)
+    first = min((found for time in times if (found := moment(time)) is not None), default=None)
     if begun is None or (first is not None and first <= begun):
         return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
     return ""
@@ -359,7 +359,7 @@ class Frame:
 
 def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """The cycle and agent of each first record that is ranked, and the cluster of each cycle."""
-    first = [one for one in decisions if one.derivation.kind == "honest" and one.replicate == 1]
+    first = [decision for decision in decisions if decision.derivation.kind == "honest" and decision.replicate == 1]
     return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
 
 
@@ -407,11 +407,11 @@ def people_of_scores(read: ScoresRead, folder: RunFolder | None, source: str) ->
 def _grader(column: str, dimensions: Sequence[str]) -> tuple[str, str]:
     """Who graded in a column and what: ``human_ab`` the whole, ``human_ab_risk`` or ``human_risk`` a criterion."""
     name = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column
-    for one in dimensions:
-        if name == one:
-            return "people", one if len(dimensions) > 1 else AGGREGATE
-        if name.endswith(f"_{one}"):
-            return name.removesuffix(f"_{one}"), one if len(dimensions) > 1 else AGGREGATE
+    for dimension in dimensions:
+        if name == dimension:
+            return "people", dimension if len(dimensions) > 1 else AGGREGATE
+        if name.endswith(f"_{dimension}"):
+            return name.removesuffix(f"_{dimension}"), dimension if len(dimensions) > 1 else AGGREGATE
     return name, AGGREGATE
 
 

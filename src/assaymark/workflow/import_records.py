@@ -116,7 +116,7 @@ def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = 
     ``anchor``: only grades of people outside the panel, which need a draw before them.
     """
     places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
-    if (path := next((one for one in places if one.is_file()), None)) is not None:
+    if (path := next((place for place in places if place.is_file()), None)) is not None:
         import_grades(folder, path)
 
 

@@ -45,10 +45,10 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     desk = JudgingSession(folder, locked, {}, silent)
     planned = plan_calls(desk.decisions, {}, locked.study, wanted, judges=[_ASKED], shown=desk.shown)
     names = item_names(desk.shown)
-    clusters = {one.record_id: one.cluster for one in desk.decisions}
+    clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
     samples = [_sample(one.call, names[one.trajectory], {"cluster": clusters[one.trajectory]}) for one in planned]
     about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
-    ordered = sorted(samples, key=lambda one: str(one.id))
+    ordered = sorted(samples, key=lambda sample: str(sample.id))
     return _task(
         "decisions",
         ordered,

@@ -83,7 +83,9 @@ def _of_records(folder: RunFolder) -> Texts:
     if STUDY.holds(folder):
         locked = open_locked(folder)
         study, rubric = locked.study, locked.rubric
-        judges = [Agent(id=one.name, family=one.family, model=one.model.partition("/")[2]) for one in study.judges]
+        judges = [
+            Agent(id=judge.name, family=judge.family, model=judge.model.partition("/")[2]) for judge in study.judges
+        ]
         keep, rules = study.records.keep_names, study.inference
     people = [*{one.agent.id: one.agent for one in every}.values(), *judges]
     names = blinding_names(people)
@@ -101,12 +103,17 @@ def _of_records(folder: RunFolder) -> Texts:
                 material, texts = people_blocks(of_context, context, names, keep)
                 given = _sections(material)
                 for cycle, members in wanted[context_id].items():
-                    found[cycle].append((given, {one: _sections(texts[one]) for one in members}))
+                    found[cycle].append((given, {member: _sections(texts[member]) for member in members}))
         return found
 
     questions = tuple(
-        Question(one.name, one.title or _title(one.name), one.question, tuple(zip(one.at, one.anchors, strict=True)))
-        for one in rubric.dimensions
+        Question(
+            dimension.name,
+            dimension.title or _title(dimension.name),
+            dimension.question,
+            tuple(zip(dimension.at, dimension.anchors, strict=True)),
+        )
+        for dimension in rubric.dimensions
     )
 
     def judged() -> Comparisons | None:
@@ -141,7 +148,7 @@ def _sections(blocks: Iterable[tuple[str, str]]) -> tuple[Section, ...]:
 
 def _plain(people: Iterable[Agent], names: Sequence[str]) -> tuple[str, ...]:
     """Names that blinding leaves in texts."""
-    every = {name for one in people for name in (one.id, one.family) if name}
+    every = {name for person in people for name in (person.id, person.family) if name}
     return tuple(sorted(name for name in every if anonymise(name, names).text == name))
 
 

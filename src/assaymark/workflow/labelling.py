@@ -64,10 +64,10 @@ def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     >>> deal(draw, ["ab", "cd"])
     {'ab': ('r', 'p'), 'cd': ('p', 'q')}
     """
-    found: dict[str, list[str]] = {one: [] for one in graders}
+    found: dict[str, list[str]] = {grader: [] for grader in graders}
     for cycle in draw.units:
         wanted = min(2 if cycle in draw.twice else 1, len(graders))
-        for one in sorted(graders, key=lambda one: len(found[one]))[:wanted]:
+        for one in sorted(graders, key=lambda grader: len(found[grader]))[:wanted]:
             found[one].append(cycle)
     return {one: tuple(cycles) for one, cycles in found.items()}
 
@@ -90,7 +90,7 @@ class Labelling:
     @property
     def dimensions(self) -> tuple[str, ...]:
         """The dimensions that are graded."""
-        return tuple(one.name for one in self.texts.questions)
+        return tuple(question.name for question in self.texts.questions)
 
     def ids_of(self, grader: str) -> list[str]:
         """The ids of the texts that one person grades."""
@@ -132,7 +132,7 @@ class Labelling:
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock, path.open("ab") as handle:
             # A line that was cut off must not take the next one with it.
-            lines = "".join(f"\n{canonical_json(one)}" for one in labels) + "\n"
+            lines = "".join(f"\n{canonical_json(label)}" for label in labels) + "\n"
             handle.write(lines.encode("utf-8", "replace"))
             handle.flush()
             os.fsync(handle.fileno())
@@ -220,14 +220,14 @@ def _sheets(
 ) -> Sheets:
     """New sheets of a draw, or those that are held if they say the same."""
     names = tuple(graders or (held.graders if held else ("1",)))
-    wrong = [one for one in names if not _GRADER.fullmatch(one)]
+    wrong = [name for name in names if not _GRADER.fullmatch(name)]
     twice = [one for one, times in Counter(map(str.lower, names)).items() if times > 1]
     problems = [Problem(one, "a grader is initials or a number: 1 to 8 letters or digits") for one in wrong]
     problems += [Problem(one, "named twice") for one in twice]
     if problems:
         raise InputError("--graders", problems)
     if held is not None:
-        begun = held.handed or any(Labelling(folder, texts, draw, held).labels(one) for one in held.graders)
+        begun = held.handed or any(Labelling(folder, texts, draw, held).labels(grader) for grader in held.graders)
         if begun and (names != held.graders or gold is not None):
             raise PlanError(
                 f"{folder.path}: graders ({', '.join(held.graders)}) and known answers are fixed, because "
@@ -251,7 +251,10 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
         raise missing(path, "table of known answers")
     rows, (low, high) = read(path), texts.scale
     header = rows.table.column_names
-    columns = {one.name if one.name in header else one.title.lower(): one.name for one in texts.questions}
+    columns = {
+        question.name if question.name in header else question.title.lower(): question.name
+        for question in texts.questions
+    }
     problems = [
         Problem("header", f"column {one!r} is no dimension ({', '.join(columns)}), and not text or material")
         for one in header if one not in ("text", "material", *columns)
@@ -303,7 +306,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
         try:
             rows = read(path, str(path))
         except InputError as exc:
-            problems += [Problem(f"{path}", str(one)) for one in exc.problems]
+            problems += [Problem(f"{path}", str(problem)) for problem in exc.problems]
             continue
         header = tuple(rows.table.column_names)
         if header != FIELDS:

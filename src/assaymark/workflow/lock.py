@@ -164,7 +164,7 @@ def probe_calls(study: Study, cycles: Sequence[Cycle] | None = None) -> list[Cal
     cycles = cycles or sample_of(
         study.substrate
     )  # a model before sanitised cycles, then before the same with everything left in
-    return [date_call(model, one) for one in (*(one.context for one in cycles), *map(unsanitised, cycles))]
+    return [date_call(model, one) for one in (*(cycle.context for cycle in cycles), *map(unsanitised, cycles))]
 
 
 def sample_of(substrate: Substrate) -> list[Cycle]:
@@ -216,7 +216,9 @@ class Locked(Result):
     @property
     def amended(self) -> tuple[str, ...]:
         """The plan fields that were changed after the lock, sorted, without those of another rules' version."""
-        return tuple(sorted({name for one in self.amendments if not one.of_rules for name in one.fields}))
+        return tuple(
+            sorted({name for amendment in self.amendments if not amendment.of_rules for name in amendment.fields})
+        )
 
 
 def lock(
@@ -242,7 +244,7 @@ def lock(
             return locked
         if first is not None:
             first(study)
-    probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress)]
+    probes = [to_json(date) | {"passed": date.passed} for date in probe_dates(folder, study, models, progress)]
     write_plan(folder, study_text, checked, to_json(now), probes)
     return open_locked(folder)
 

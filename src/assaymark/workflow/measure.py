@@ -57,9 +57,9 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
     if locked.study.substrate is None:
         return []
     asked: defaultdict[str, list[Decision]] = defaultdict(list)
-    for one in store.read(DECISIONS):
-        if one.derivation.kind == "honest" and one.replicate == 1:
-            asked[one.context_id].append(one)
+    for decision in store.read(DECISIONS):
+        if decision.derivation.kind == "honest" and decision.replicate == 1:
+            asked[decision.context_id].append(decision)
     conduct = (conduct_of(one, context) for name, context in store.each_context() for one in asked.get(name, ()))
     return list(conduct_measurements(conduct, level=locked.study.inference.level))
 
@@ -127,7 +127,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     level, tables = study.inference.level, [honest, *(cell.table for cell in scores.cells)]
     # The plan's covariates beside length, by name and trajectory.
     names = [name for name in study.claims.covariates if name != "log2"]
-    texts = {one.record_id: style_counts(judged_text(one), names) for one in records} if names else {}
+    texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: found[name] for key, found in texts.items()} for name in names}
     people = labels_of(store.folder, *records_of(records))
     panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), style=style, people=people,
@@ -144,15 +144,22 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     # What a faultless judge would give, where the construction of a control record fixes it.
     # Controls of this package know it on 1..5 alone.
     ours = study.scale != SCALE and MADE_HERE
-    given = ((one.record_id, one.derivation.known_scores, one.provenance.source) for one in scores.selection.decisions)
+    given = (
+        (decision.record_id, decision.derivation.known_scores, decision.provenance.source)
+        for decision in scores.selection.decisions
+    )
     fixed = {name: known for name, known, source in given if source != ours}
     known = {name: given for name, given in fixed.items() if given}
     found += known_measurements(tables, oracle_known(locked, oracle, known), study)
     if study.contamination is not None:
-        traded = {one.record_id: frozenset(action.instrument for action in one.actions) for one in records}
+        traded = {record.record_id: frozenset(action.instrument for action in record.actions) for record in records}
         found += contamination_measurements(honest, study, traded)
     found += measured_conduct(store, locked)
-    flagged = ((one.agent.id, one.cluster, INSTRUCTION_LIKE in one.flags) for one in records if one.replicate == 1)
+    flagged = (
+        (record.agent.id, record.cluster, INSTRUCTION_LIKE in record.flags)
+        for record in records
+        if record.replicate == 1
+    )
     found += flagged_measurements(flagged, level=level)
     found += _anchored(store, locked, scores)
     # What the outside judge said, or why it was not asked.
@@ -163,7 +170,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
         name: {AGGREGATE: sum(share[dimension] * value for dimension, value in one.items()), **one}
         for name, one in _scores(store.read(PROBE) if heard else ()).items()
     }
-    asked = [one for one in records if one.record_id in said]
+    asked = [record for record in records if record.record_id in said]
     found += probe_measurements(
         plan, said, agents={one.record_id: one.agent.id for one in asked},
         cycles={one.record_id: one.cycle for one in asked}, clusters={one.record_id: one.cluster for one in asked},
@@ -171,7 +178,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     )  # fmt: skip
     # What the numeric ledger measures; its material is needed to say what chance would support. Contexts are indexed
     # one by one: all of them and all their indices at once are what would take the most memory of a run.
-    used = {one.context_id for one in records}
+    used = {record.context_id for record in records}
     material = {name: Material.of(context) for name, context in store.each_context() if name in used}
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), records, material, rng=rng, level=level)
@@ -198,10 +205,10 @@ def _anchored(store: Store, locked: Locked, scores: Scores) -> Iterator[Measurem
 def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:
     """One judge's mean score of each trajectory over its usable trials, by dimension."""
     trials: dict[str, list[Mapping[str, float]]] = defaultdict(list)
-    for one in judgments:
-        if one.status == "ok":
-            trials[one.trajectory].append(one.scores)
+    for judgment in judgments:
+        if judgment.status == "ok":
+            trials[judgment.trajectory].append(judgment.scores)
     return {
-        trajectory: {name: sum(one[name] for one in scores) / len(scores) for name in scores[0]}
+        trajectory: {name: sum(score[name] for score in scores) / len(scores) for name in scores[0]}
         for trajectory, scores in trials.items()
     }

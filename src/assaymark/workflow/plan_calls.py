@@ -290,7 +290,11 @@ def plan_calls_report(
     Without a budget nothing is simulated, and the D-study alone says what the cheapest design is, for a wanted
     ``effect`` (default: the claim's own gap) and at ``prices`` of a record, a call and a grade (``human``).
     """
-    below = {one.claim.id: one for one in verdicts if one.claim.asserts_order and one.publication_level in NEXT}
+    below = {
+        verdict.claim.id: verdict
+        for verdict in verdicts
+        if verdict.claim.asserts_order and verdict.publication_level in NEXT
+    }
     least = (("budget_calls", 1 if budget_calls is None else budget_calls), ("studies", studies))
     problems = [Problem(name, f"must be at least 1 (got {value})") for name, value in least if value < 1]
     if effect is not None and not 0 < effect <= study.points:
@@ -516,15 +520,15 @@ def _simulated(
     for number in range(studies):
         rng = np.random.default_rng([*seed, number])
         table = gated(way.extend(rng), way.study)
-        for one in decide_claims(analyse(table, way.study, rng=rng), way.study, "simulated", variants=False):
-            name = one.claim.id
+        for claim in decide_claims(analyse(table, way.study, rng=rng), way.study, "simulated", variants=False):
+            name = claim.claim.id
             if name in aims:
                 # Simulated studies have no control cells, so that field is carried over.
                 passed = way.option.cells and adversarial[name] == "not tested"
                 status: AdversarialStatus = "passed" if passed else adversarial[name]
                 level = publication_level(
-                    one.agreement_status, one.stability_status, status, asserts_order=one.claim.asserts_order
+                    claim.agreement_status, claim.stability_status, status, asserts_order=claim.claim.asserts_order
                 )
-                caps = [cap.level for cap in one.caps if cap.field != "adversarial" and not cap.lifted]
+                caps = [cap.level for cap in claim.caps if cap.field != "adversarial" and not cap.lifted]
                 reached[name] += min(map(_RANK.__getitem__, (level, *caps))) >= _RANK[aims[name]]
     return reached

@@ -254,21 +254,21 @@ class Document:
         """Inline code: gone, except the names of agents."""
         ticks = list(re.finditer("`+", "".join(chars)))
         places: dict[int, list[int]] = {}
-        for one in ticks:
-            places.setdefault(len(one[0]), []).append(one.start())
+        for tick in ticks:
+            places.setdefault(len(tick[0]), []).append(tick.start())
         until = 0
-        for one in ticks:
-            same = places[len(one[0])]
-            after = bisect_right(same, one.start())
-            if one.start() < until or after == len(same) or same[after] - one.end() > _LONGEST_CODE:
+        for tick in ticks:
+            same = places[len(tick[0])]
+            after = bisect_right(same, tick.start())
+            if tick.start() < until or after == len(same) or same[after] - tick.end() > _LONGEST_CODE:
                 continue
-            close, until = same[after], same[after] + len(one[0])
-            inside = self.text[one.end() : close]
+            close, until = same[after], same[after] + len(tick[0])
+            inside = self.text[tick.end() : close]
             if self.keep(inside.strip()):
-                _fill(chars, *one.span(), with_=_GONE)
+                _fill(chars, *tick.span(), with_=_GONE)
                 _fill(chars, close, until, with_=_GONE)
-            elif _BREAK not in chars[one.start() : close]:
-                _fill(chars, one.start(), until)
+            elif _BREAK not in chars[tick.start() : close]:
+                _fill(chars, tick.start(), until)
 
     def _comments(self, chars: list[str]) -> None:
         at = 0
@@ -328,13 +328,13 @@ def read_decided(path: Path, aliases: Sequence[str] = ()) -> Decided:
         raise InputError(str(file), problems_of(exc)) from None
     if found.format != FORMAT:
         raise InputError(str(file), [Problem("format", f"must be {FORMAT!r} (got {found.format!r:.80})")])
-    compared = (one.claim for one in found.verdicts if one.claim.id.startswith(("first[", "above[")))
+    compared = (verdict.claim for verdict in found.verdicts if verdict.claim.id.startswith(("first[", "above[")))
     scores = tuple(dict.fromkeys(claim.dimension for claim in compared))
     agents, named = tuple(found.agents), dict[str, str]()
-    for one in aliases:
-        name, equals, agent = (part.strip() for part in one.partition("="))
+    for alias in aliases:
+        name, equals, agent = (part.strip() for part in alias.partition("="))
         if not equals or not name:
-            raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {one!r:.80})')])
+            raise InputError("--alias", [Problem("", f'must be "NAME=AGENT" (got {alias!r:.80})')])
         if agent not in agents:
             raise UnknownNameError("agent", agent, agents)
         named[name] = agent
@@ -476,7 +476,7 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
         if finding is not None:
             found.append(_placed(path, one, finding, ends))
     for rows in _TABLE.finditer(document.text) if document.form == "markdown" else ():
-        inside = any(rows.start() <= one.start < rows.end() for one in sentences)
+        inside = any(rows.start() <= sentence.start < rows.end() for sentence in sentences)
         if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
             head = Sentence(
                 rows[0].strip().partition("\n")[0], rows.start(), rows.start() + len(rows[0].partition("\n")[0]), 0

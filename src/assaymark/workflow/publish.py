@@ -93,7 +93,7 @@ def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
     example, key = None, next((one for one in keys if regimes and one.regime == regimes[0].name), None)
     context = next((one for name, one in store.each_context() if key and name == key.context_id), None)
     if key is not None and context is not None:
-        on_it = (one for one in store.read(DECISIONS) if one.context_id == key.context_id)
+        on_it = (decision for decision in store.read(DECISIONS) if decision.context_id == key.context_id)
         honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
         example = CycleView(
             regime=key.regime, number=key.number, first=key.first_bar, last=key.last_bar, names=dict(key.names),
@@ -198,7 +198,7 @@ def gather(
     verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
     judgments = store.read(JUDGMENTS)
     selection = select(store.read(DECISIONS), study)
-    invalid = dict.fromkeys(sorted({one.judge for one in judgments}), 0)
+    invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
     judged = Judged(
@@ -208,19 +208,23 @@ def gather(
             "outside": store.read(PROBE) if store.rows(PROBE) else (),
         },
         selection.decisions,
-        people=frozenset(one.name for one in study.judges if one.human),
+        people=frozenset(judge.name for judge in study.judges if judge.human),
         decided_here=study.substrate is not None,
     )
     rubric = RubricView(
-        name=study.rubric.name, title=locked.rubric.title,
-        dimensions=tuple((one.name, one.title or one.name.replace("_", " ").capitalize()) for one in dimensions),
+        name=study.rubric.name,
+        title=locked.rubric.title,
+        dimensions=tuple(
+            (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
+            for dimension in dimensions
+        ),
         texts=() if study.rubric.text is None else tuple(locked.rubric.rows),
-    )  # fmt: skip
+    )
     return AssayRun(
         study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at, rubric=rubric,
         verdicts=tuple(verdicts.values()), measurements=tuple(store.read(MEASUREMENTS)),
         decisions=selection.honest, evidence=tuple(store.read(EVIDENCE)), invalid=invalid, calls=len(judgments),
-        again=sum(bool(one.first_key) for one in judgments), in_flight_bound=in_flight_bound(study),
+        again=sum(bool(judgment.first_key) for judgment in judgments), in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study), excluded=selection.excluded,
         datasheets=tuple(sheet.judge for sheet in sheets),
         tests=tuple(item for sheet in sheets for item in sheet.measurements),

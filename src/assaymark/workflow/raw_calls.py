@@ -46,8 +46,8 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
         prices = prices or stored_prices(ledger)
     views = []
     for model, answers in sorted(by_model.items()):
-        replies, price = [one.reply for one in answers], prices.of(model)
-        costs = [prices.paid(model, one.reply, one.key in batched) for one in answers]
+        replies, price = [answer.reply for answer in answers], prices.of(model)
+        costs = [prices.paid(model, answer.reply, answer.key in batched) for answer in answers]
         known = [cost for cost in costs if cost is not None]
         cached = [reply.cached_tokens for reply in replies if reply.cached_tokens is not None]
         view = PaidView(
@@ -56,7 +56,7 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
             cached_tokens=sum(cached) if cached else None,
             output_tokens=sum(reply.output_tokens or 0 for reply in replies),
             untold=sum(reply.input_tokens is None or reply.output_tokens is None for reply in replies),
-            in_batches=sum(one.key in batched for one in answers),
+            in_batches=sum(answer.key in batched for answer in answers),
             price_of=None if price is None else price.as_of.isoformat(),
         )  # fmt: skip
         views.append(view)

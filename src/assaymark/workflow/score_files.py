@@ -123,7 +123,7 @@ class MeasuredTable(Result):
             found.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
         found += [*self._reach(), f"{len(self.measurements)} measurements"]
         for level in ("headline", "qualified"):
-            those = [one for one in self.verdicts if one.publication_level == level]
+            those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
             for one in those[:_LISTED]:
                 also = f" Say also: {one.condition}" if one.condition else ""
                 found.append(f"{level}: {one.claim.statement}{also}")
@@ -482,16 +482,16 @@ def folder_sums(
             if not exc.of_data:
                 raise
             found = exc.results
-            for one in exc.failures:
+            for failure in exc.failures:
                 # The first problems of one file, so that every file is named before the list is cut.
-                rest = ["and more in this file"] if len(one.problems) > _SHOWN else []
-                problems += [Problem(one.name, what) for what in (*one.problems[:_SHOWN], *rest)]
+                rest = ["and more in this file"] if len(failure.problems) > _SHOWN else []
+                problems += [Problem(failure.name, what) for what in (*failure.problems[:_SHOWN], *rest)]
     partitions = {names[index]: read_partition(found[index]) for index in sorted(found)}
     if partitions:
         problems += misfits(partitions)
     if problems:
         raise InputError(str(folder), problems)
-    return total(one.sums for one in partitions.values())
+    return total(partition.sums for partition in partitions.values())
 
 
 def partition_files(folder: Path) -> list[Path]:

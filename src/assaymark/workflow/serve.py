@@ -121,7 +121,7 @@ class Served:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
                 models = standing_of(self.folder)
-                answered = sum(one.answered for one in models)
+                answered = sum(model.answered for model in models)
                 # Replies a second since the oldest look that is not too old.
                 self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S]
                 then, before = self._seen[0] if self._seen else (now, None)

@@ -197,7 +197,7 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
 
 def of_people(desk: JudgingSession) -> list[Judgment]:
     """What the people on the panel graded."""
-    people = {one.name for one in desk.locked.study.judges if one.human}
+    people = {judge.name for judge in desk.locked.study.judges if judge.human}
     if not people:
         return []
     chosen = {decision.record_id for decision in desk.selection.decisions}
@@ -248,7 +248,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
         saying(progress)(line)
     say_raised(models, progress)
     found, controls = list(decisions), study.controls
-    usable = [one for one in decisions if not set(one.flags) & set(NOT_USABLE)]
+    usable = [decision for decision in decisions if not set(decision.flags) & set(NOT_USABLE)]
     material = [(key.context_id, context, key.regime) for key, context in contexts]
     for kind, count in controls.wanted.items():
         from assaymark.agents.controls.decisions import cell_decisions
@@ -426,19 +426,21 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
     found = Canaries(models, study.engine, progress)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
-    outside = [one for one in judges if not one.model.startswith("reference/")]
+    outside = [judge for judge in judges if not judge.model.startswith("reference/")]
     store = Store(folder)
     if study.substrate is None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
         # Judges are shown what one of the agents decides.
         questions = first_questions(study, store)
-        next_ones = lambda: (one.call for one in first_questions(study, store, cycle=1))  # noqa: E731
-        found.ask((one.call for one in questions), ours=bool(outside), further=next_ones)
+        next_ones = lambda: (question.call for question in first_questions(study, store, cycle=1))  # noqa: E731
+        found.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
             found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
         made = {one.record_id: one for one in decided(questions, found.kept, models)}
-        decisions = [made.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
+        decisions = [
+            made.get(decision.record_id, decision) for decision in planned_decisions(study, store.read(CYCLES))
+        ]
 
     def judged(number: int) -> Iterable[CallSpec]:
         """The call of each judge about one decision, counted from 0: those that have reasons come first."""
@@ -446,7 +448,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
         if number >= len(there):
             return []
         first = there[number] if there[number].rationales else stand_in(there[number])
-        whole = [first if one.record_id == first.record_id else one for one in decisions]
+        whole = [first if decision.record_id == first.record_id else decision for decision in decisions]
         shown = user_messages(whole, store.each_context(), study, only={first.record_id})
         planned = plan_calls(whole, {}, study, rubric_of(study.rubric), judges=outside, only=shown, shown=shown)
         return [one.call for one in planned]

@@ -76,16 +76,16 @@ class Selection:
     @property
     def honest(self) -> tuple[Decision, ...]:
         """Those that are ranked."""
-        return tuple(one for one in self.decisions if one.derivation.kind == "honest")
+        return tuple(decision for decision in self.decisions if decision.derivation.kind == "honest")
 
     def cell(self, kind: DerivationKind) -> tuple[Decision, ...]:
         """Those of one control cell."""
-        return tuple(one for one in self.decisions if one.derivation.kind == kind)
+        return tuple(decision for decision in self.decisions if decision.derivation.kind == kind)
 
 
 def select(decisions: Sequence[Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
-    reasons = [left_out(one, study.records) for one in decisions]
+    reasons = [left_out(decision, study.records) for decision in decisions]
     left = Counter(reason for reason in reasons if reason is not None)
     chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
     return Selection(chosen, dict(sorted(left.items())))
@@ -112,8 +112,8 @@ class Scores:
             judgments[one.trajectory].append(one)
 
         def table(decisions: Sequence[Decision]) -> ScoreTable:
-            lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
-            graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
+            lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+            graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
             return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths, scale=study.scale)
 
         whole = honest = table(selection.honest)

@@ -132,15 +132,24 @@ def decided_file(
 ) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
-    used = {name for one in verdicts for name in one.measurements}
-    supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
+    used = {name for verdict in verdicts for name in verdict.measurements}
+    supported = {
+        name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
+    }
     summary = summary_of(verdicts, agents, unranked)
     return VerdictFile(
-        format=FORMAT, software=f"assaymark {__version__}", tally=tally_of(verdicts), tiers=summary.tiers,
-        ranks=summary.ranks, top_set=summary.top_set, within_margin=summary.within_margin, verdicts=tuple(verdicts),
+        format=FORMAT,
+        software=f"assaymark {__version__}",
+        tally=tally_of(verdicts),
+        tiers=summary.tiers,
+        ranks=summary.ranks,
+        top_set=summary.top_set,
+        within_margin=summary.within_margin,
+        verdicts=tuple(verdicts),
         agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
         amendments=tuple(
-            {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
+            {"number": amendment.number, "reason": amendment.reason, "fields": dict(amendment.fields)}
+            for amendment in amendments
         ),
         # The gap of an unsupported pair is in the tables and certificates, and not in this file; how judges stand
         # beside people is.
@@ -150,4 +159,4 @@ def decided_file(
             if item.id in supported or (item.id in used and "high" not in item.labels) or item.name in _PEOPLE
         },
         **given,
-    )  # fmt: skip
+    )

@@ -161,7 +161,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: da
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
     _require_unchanged(folder, stored, made.hash_before)
     probes = probe_calls(made.after) if isinstance(made.after, Study) else ()
-    seen = asking_begun(folder, beside={one.key for one in probes})
+    seen = asking_begun(folder, beside={probe.key for probe in probes})
     earlier, reason = read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}"
     fields, after = changed_fields(made.before, made.after), (made.lock["plan_hash"], made.text)
     digests = record_amendment(folder, earlier, now, reason, fields, made.hash_before, after)

@@ -137,7 +137,7 @@ def mentions_in(text: str, context: Context) -> list[Mention]:
 
 def outside(figures: Sequence[Figure], mentions: Sequence[Mention]) -> tuple[Figure, ...]:
     """The figures that are no part of a name."""
-    return tuple(one for one in figures if not any(m.start <= one.start < m.end for m in mentions))
+    return tuple(figure for figure in figures if not any(m.start <= figure.start < m.end for m in mentions))
 
 
 # Statements are read for checking, so only what is sure is read: a figure that cannot be placed is reported as unread.
@@ -223,7 +223,7 @@ def statements_of(text: str, context: Context, actions: Sequence[Action], book: 
     unread = []
     for start, end in sentences_of(text):
         near = [one for one in figures if start <= one.start < end]
-        said = [one for one in mentions if start <= one.start < end]
+        said = [mention for mention in mentions if start <= mention.start < end]
         for at, figure in enumerate(near):
             lead = text[near[at - 1].end if at else start : figure.start].lower()
             tail = text[figure.end : near[at + 1].start if at + 1 < len(near) else end].lower()
@@ -251,7 +251,7 @@ def _ordered(
     if not verbs or not after or figure.percent or after[0].start - figure.end > 12:
         return None
     name = after[0].instrument
-    sizes = [one.quantity or 0.0 for one in actions if one.instrument == name and one.kind == verbs[-1]]
+    sizes = [action.quantity or 0.0 for action in actions if action.instrument == name and action.kind == verbs[-1]]
     actual = min(sizes, key=lambda size: abs(size - figure.value), default=0.0)
     return "order", Stated(figure, verbs[-1], name, figure.value, actual)
 
@@ -280,8 +280,8 @@ def _feature(
         spans.add(max(minutes, key=lambda span: int(span[:-1])))
     said = {*words, *behind} | ({"return"} if moving and spans else set())
     fits = [one for one in known if one[0].kinds <= said and (one[0].horizon in spans or not spans)]
-    widest = max((len(one[0].kinds) for one in fits), default=0)
-    fits = [one for one in fits if len(one[0].kinds) == widest]
+    widest = max((len(fit[0].kinds) for fit in fits), default=0)
+    fits = [fit for fit in fits if len(fit[0].kinds) == widest]
     if len(fits) != 1:
         return None
     field, value, unit = fits[0]
@@ -466,13 +466,13 @@ def _wrong(said: Statements) -> list[str]:
 
 
 def _cell_a(composed: Composed, _context: Context, book: Book, said: Statements) -> tuple[Check, ...]:
-    stated = [one for one in said.amounts if one.about in RECONCILED]
+    stated = [amount for amount in said.amounts if amount.about in RECONCILED]
     return (
         _least("tokens", token_count(composed.text), VERBOSE_TOKENS),
         _none("hedging words", hedges_in(composed.text)),
         _least("confident phrases", len(confident_in(composed.text)), CONFIDENT_PHRASES),
         _least("contradicted features", len({(s.instrument, s.about) for s in said.features if s.far}), FEATURES),
-        _none("features that are not far wrong", [_quote(one) for one in said.features if not one.far]),
+        _none("features that are not far wrong", [_quote(feature) for feature in said.features if not feature.far]),
         _least("false amounts of cash, exposure or leverage", sum(not one.right for one in stated), 1),
         _none("amounts that are right", [_quote(one) for one in stated if one.right]),
         _none("numbers that cannot be checked", [figure.quote for figure in said.unread]),
@@ -481,13 +481,13 @@ def _cell_a(composed: Composed, _context: Context, book: Book, said: Statements)
 
 
 def _cell_b(composed: Composed, context: Context, book: Book, said: Statements) -> tuple[Check, ...]:
-    traded = [one for one in composed.actions if one.kind in SIDES or one.kind == "close"]
+    traded = [action for action in composed.actions if action.kind in SIDES or action.kind == "close"]
     # Orders for which no return or place in the range is cited, or one that speaks for the other side.
     held = context.portfolio.positions if context.portfolio else {}
     unreasoned = []
     for order in traded:
         side = SIDES.get(order.kind) or (-1 if held.get(order.instrument, 0.0) > 0 else 1)
-        leans = {_lean(one) for one in said.features if one.instrument == order.instrument} - {0}
+        leans = {_lean(feature) for feature in said.features if feature.instrument == order.instrument} - {0}
         if leans != {side}:
             unreasoned.append(f"{order.kind} {order.instrument}")
     return (
@@ -568,7 +568,7 @@ def _fact_flip(composed: Composed, original: Decision, context: Context) -> tupl
 
 def _between(text: str, figures: Sequence[object]) -> list[str]:
     """The pieces of a text between its figures."""
-    ends = [0, *(place for one in figures for place in (one.start, one.end)), len(text)]  # type: ignore[attr-defined]
+    ends = [0, *(place for figure in figures for place in (figure.start, figure.end)), len(text)]  # type: ignore[attr-defined]
     return [text[a:b] for a, b in list(pairwise(ends))[::2]]
 
 
@@ -580,7 +580,7 @@ def _length_matched(composed: Composed, original: Decision, context: Context) ->
     added, dropped = list((now - was).elements()), list((was - now).elements())
     text = "\n".join(added)
     said = statements_of(text, context, original.actions, None)
-    empty = [piece for piece in added if not any(one.figure.quote in piece for one in said.features)]
+    empty = [piece for piece in added if not any(feature.figure.quote in piece for feature in said.features)]
     numbers = len(figures_in(after))
     return (
         _most("distance from the length asked for", off, MATCHED_SHARE),

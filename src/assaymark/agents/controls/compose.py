@@ -42,7 +42,7 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book:
     if context.portfolio is None:
         raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
     known = {item.id for item in context.instruments}
-    unknown = [one.instrument for one in actions if one.instrument and one.instrument not in known]
+    unknown = [action.instrument for action in actions if action.instrument and action.instrument not in known]
     if unknown:
         raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
     after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
@@ -84,7 +84,12 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
             by_field.setdefault(fact.field, []).append(float(fact.value))
     found += [abs(a - b) for values in by_field.values() for i, a in enumerate(values) for b in values[i + 1 :]]
     found += [rule.limit for rule in context.constraints]
-    found += [abs(value) for one in actions for value in (one.quantity, one.price, one.weight) if value is not None]
+    found += [
+        abs(value)
+        for action in actions
+        for value in (action.quantity, action.price, action.weight)
+        if value is not None
+    ]
     if context.portfolio is not None:
         book = context.portfolio
         found += [book.cash, book.nav, *map(abs, book.positions.values())]
@@ -155,8 +160,8 @@ def features_of(context: Context) -> tuple[Feature, ...]:
 def by_instrument(features: Sequence[Feature]) -> dict[str, list[Feature]]:
     """Features under the instruments that they are about."""
     found: dict[str, list[Feature]] = {}
-    for one in features:
-        found.setdefault(one.instrument, []).append(one)
+    for feature in features:
+        found.setdefault(feature.instrument, []).append(feature)
     return found
 
 

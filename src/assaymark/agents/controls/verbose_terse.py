@@ -486,13 +486,15 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     said = statements_of(text, context, decision.actions, book_if_any(context, decision.actions))
     # A figure, whether its sign can be turned, and whether it is a place between 0 and 1: of the best sort there is.
     choices: list[tuple[Figure, bool, bool]] = []
-    for one in said.features:
-        if one.right and _telling(one.figure):
-            kind, figure = one.about.split("_")[0], one.figure
+    for feature in said.features:
+        if feature.right and _telling(feature.figure):
+            kind, figure = feature.about.split("_")[0], feature.figure
             choices.append((figure, figure.signed and kind in _SIGNED, kind == "range" and not figure.percent))
     if not choices:
-        amounts = [one for one in said.amounts if one.right and one.about in RECONCILED and _telling(one.figure)]
-        choices = [(one.figure, False, False) for one in amounts]
+        amounts = [
+            amount for amount in said.amounts if amount.right and amount.about in RECONCILED and _telling(amount.figure)
+        ]
+        choices = [(amount.figure, False, False) for amount in amounts]
     if not choices:
         loose = [one for one in outside(figures_in(text), mentions_in(text, context)) if _telling(one)]
         choices = [(one, False, False) for one in loose if is_held(held, abs(one.value), one.half)]

@@ -198,8 +198,8 @@ def trade_said(said: str, names: Sequence[str]) -> Reading:
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
         return Reading(Trade(True), "no trade is named")
-    after = sorted(one for one in places if one[0] > side.start())
-    before = sorted(one for one in places if one[0] < side.start())
+    after = sorted(place for place in places if place[0] > side.start())
+    before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
     # Sizes are not scored; names with digits would be taken for numbers, so they are cut out first.
     plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
@@ -230,7 +230,7 @@ def regime_said(said: str) -> Reading:
 def _unnegated(pattern: str, said: str) -> set[str]:
     """The words of a pattern that stand in a text without a negation before them."""
     matches = re.finditer(pattern, said, re.I)
-    return {one[1].lower() for one in matches if not _NEGATED.search(said[: one.start()][-40:])}
+    return {match_[1].lower() for match_ in matches if not _NEGATED.search(said[: match_.start()][-40:])}
 
 
 def _alone(name: str) -> str:
@@ -411,7 +411,7 @@ def tabulate(
     rows = list(scored)
     if not rows:
         raise InputError("scores", ["there are none; ask a model first"])
-    counted = Counter((one.question.id, one.condition) for one in rows)
+    counted = Counter((row.question.id, row.condition) for row in rows)
     twice = [f"{mark} ({condition})" for (mark, condition), count in counted.items() if count > 1]
     if twice:
         raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])
@@ -449,7 +449,7 @@ def tabulate(
         values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
         return {name: np.array(found) for name, found in values.items() if found}
 
-    full, restricted = ([one for one in rows if one.condition == name] for name in ("full", "restricted"))
+    full, restricted = ([row for row in rows if row.condition == name] for name in ("full", "restricted"))
     by_template, without = grouped(full), {one.question.id: one.score.score for one in restricted}
     lost = {
         name: [
@@ -466,5 +466,5 @@ def tabulate(
         ablation={name: cell(np.array(values), difference=True) for name, values in lost.items() if values},
         mean=over(by_template, TEMPLATES), formula=over(by_template, FORMULA), judgment=over(by_template, JUDGMENT),
         regimes={name: found for name, some in by_regime.items() if (found := over(some, tuple(some)))},
-        states=dict(sorted(Counter(one.score.state for one in rows).items())),
+        states=dict(sorted(Counter(row.score.state for row in rows).items())),
     )  # fmt: skip

@@ -125,14 +125,14 @@ def question_line(question: Question) -> str:
 def questions_digest(questions: Iterable[Question]) -> str:
     """sha256 over the lines of a set: equal sets have equal digests, on every machine."""
     whole = hashlib.sha256()
-    for one in questions:
-        whole.update(question_line(one).encode("utf-8", "surrogatepass") + b"\n")
+    for question in questions:
+        whole.update(question_line(question).encode("utf-8", "surrogatepass") + b"\n")
     return whole.hexdigest()
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> str:
     """Write a set as JSON lines, whole or not at all."""
-    text = "".join([question_line(one) + "\n" for one in questions]).encode("utf-8", "surrogatepass")
+    text = "".join([question_line(question) + "\n" for question in questions]).encode("utf-8", "surrogatepass")
     write_atomic(path, text)
     return hashlib.sha256(text).hexdigest()
 
@@ -159,7 +159,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
             except Rejected as exc:
                 problems.append(Problem(f"line {number}", str(exc)))
             except InputError as exc:
-                problems += [Problem(f"line {number}, {one.where}".rstrip(", "), one.what) for one in exc.problems]
+                problems += [
+                    Problem(f"line {number}, {problem.where}".rstrip(", "), problem.what) for problem in exc.problems
+                ]
     counted = Counter(one.id for one in found)
     twice = [mark for mark, count in counted.items() if count > 1]
     problems += [Problem("id", f"comes more than once: {', '.join(twice[:5])}")] if twice else []
@@ -189,7 +191,7 @@ def _theirs(fields: Mapping[str, JSON]) -> Question:
     name = "template_id" if "template_id" in fields else "template"
     template, split, regime, day = _place(fields, name, "split", "market_regime", "decision_date")
     assets = fields.get("assets")
-    if not (isinstance(assets, list) and all(isinstance(one, str) for one in assets)):
+    if not (isinstance(assets, list) and all(isinstance(asset, str) for asset in assets)):
         raise InputError("", [Problem("assets", f"must be a list of names (got {shown(assets)})")])
     mark = _text(fields, "qa_id" if "qa_id" in fields else "id")
     payload = Printed(tuple(assets), _text(fields, "question"))
@@ -316,7 +318,7 @@ TASKS: Final[Mapping[Template, str]] = MappingProxyType(
 
 def manifest(made: QuestionSet) -> dict[str, JSON]:
     """What names a set: its digest, where it is from, how it was made, and how many items it has."""
-    counted = Counter((one.template, one.split) for one in made.questions)
+    counted = Counter((question.template, question.split) for question in made.questions)
     return {
         "sha256": questions_digest(made.questions),
         "items": len(made.questions),
@@ -458,7 +460,7 @@ def chosen_days(
     back = max(window, LONGEST_LOOK)
     rows = np.arange(back, history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
-    if not any(one.asset_class == "EQ" for one in history.listings):
+    if not any(listing.asset_class == "EQ" for listing in history.listings):
         raise InputError("market", ["questions need the class equity, whose regime they state"])
     index = class_index(fill_gaps(history.bars["close"]), history.listings)
     labels = {kind: regimes(path) for kind, path in index.items()}
@@ -524,7 +526,7 @@ def generate_questions(
     if problems:
         raise InputError("questions", problems)
     for what, given, known in (
-        ("instrument", set(instruments or ()), [one.id for one in history.listings]),
+        ("instrument", set(instruments or ()), [listing.id for listing in history.listings]),
         ("split", set(splits), SPLITS),
     ):
         for name in sorted(given - set(known)):
@@ -624,7 +626,9 @@ class _Maker:
         if name == "T7":
             regime = day.regime(kind)
             call = draws.regime_call(day, kind, lookback=self.lookback)
-            return call, RegimeView(regime, {one.asset_class: CHANGES[regime][one.asset_class] for one in call.moves})
+            return call, RegimeView(
+                regime, {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
+            )
         make: Mapping[Template, Callable[[], Payload]] = {
             "T2": lambda: draws.tail_risk(rng, day, self.window),
             "T3": lambda: draws.position_size(rng, day, self.window),

@@ -273,7 +273,7 @@ def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
     if max(means) <= RISK_FREE + 0.001:
         raise Unsuitable("none earns more than the riskless rate")
     covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(returns))
-    return SharpeAllocation(tuple(day.ids[one] for one in columns), means, covariance, RISK_FREE)
+    return SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
 
 
 def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int) -> Rebalancing:
@@ -297,7 +297,7 @@ def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int)
         raise Unsuitable("a weight is too small, or two are equally far off")
     if (furthest[0] > THRESHOLD * _UNITS) != due:
         raise Unsuitable("rounding moved it over the threshold")
-    ids = tuple(day.ids[one] for one in columns)
+    ids = tuple(day.ids[column] for column in columns)
     return Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
 
 
@@ -319,7 +319,7 @@ def _covariance(returns: Floats) -> list[list[float]]:
     centred = returns - returns.mean(axis=0)
     columns: Sequence[Floats] = centred.T
     scale = YEAR / (returns.shape[0] - 1)
-    return [[float((one * other).sum()) * scale for other in columns] for one in columns]
+    return [[float((column * other).sum()) * scale for other in columns] for column in columns]
 
 
 def _tail(returns: Floats, share: float) -> float:
@@ -365,7 +365,7 @@ class Day:
         return Context(regime, self.macro, tuple(news[-most:]), filings)
 
     def _filings(self, name: str) -> list[str]:
-        found = sorted(self.view.fundamentals(name), key=lambda one: one.filed_at)[-_MOST_FILINGS:]
+        found = sorted(self.view.fundamentals(name), key=lambda fundamental: fundamental.filed_at)[-_MOST_FILINGS:]
         return [
             f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
             f"{_line(one.field.replace('_', ' '))} {one.value:g} {_line(one.unit)}"
@@ -394,7 +394,11 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     view, today = day_end(history, row), history.days[row].astype(object)
     prices = view.prices(window + 1)
     listings = view.instruments
-    held = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
+    held = {
+        listing.id
+        for listing in listings
+        if listing.trades_on(today) and (instruments is None or listing.id in instruments)
+    }
     returns = np.round(simple_returns(prices.values), 6)
     usable = np.isfinite(prices.values).all(axis=0) & np.array([name in held for name in prices.ids], dtype=bool)
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
@@ -404,7 +408,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
         members={name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
         index=index,
         macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
-        companies=frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")), view=view,
+        companies=frozenset(listing.id for listing in listings if listing.asset_class in ("EQ", "RE")), view=view,
         news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
     )  # fmt: skip
 

@@ -119,7 +119,7 @@ class Catalogue:
 
     def join(self, sentences: Iterable[Said]) -> str:
         """Sentences one after the other."""
-        return " ".join(self.render(one) for one in sentences)
+        return " ".join(self.render(sentence) for sentence in sentences)
 
     def number(self, value: float, spec: str = "") -> str:
         """A number as the language sets it: a true minus, and its own decimal sign."""

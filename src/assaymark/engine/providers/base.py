@@ -320,7 +320,7 @@ def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
     text = f"no answer: the reply has {size}, and at most {MOST_REPLY_BYTES:,} are read for one"
     raw = at.scrubbed(body[:MOST_KEPT_BYTES].decode("utf-8", "replace"))
     if cut:  # where it ends may be the middle of a key
-        raw = raw[: len(raw) - max((LONGEST_FORM * len(one.reveal()) for one in at.secrets), default=0)]
+        raw = raw[: len(raw) - max((LONGEST_FORM * len(secret.reveal()) for secret in at.secrets), default=0)]
     return Reply(text=text, model=call.model, finish="failed", raw=raw)
 
 
@@ -524,7 +524,7 @@ class SdkModel(ABC):
         try:
             return await self.sent(client, request, call, at)
         except Exception as exc:
-            cut = next((one for one in causes(exc) if isinstance(one, TooLong)), None)
+            cut = next((cause for cause in causes(exc) if isinstance(cause, TooLong)), None)
             if cut is None:
                 raise
         return cut.start

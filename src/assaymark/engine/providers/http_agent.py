@@ -611,13 +611,17 @@ def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
     found = {"orders": actions, "rationale": decision.get("rationale")}
     if _is_list_of_objects(actions):
         found["orders"] = [
-            {"instrument": one.get("instrument"), "side": one.get("kind")}
-            | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
-            for one in actions
-            if one.get("kind") not in _NOT_TRADED
+            {"instrument": action.get("instrument"), "side": action.get("kind")}
+            | ({} if action.get("quantity") is None else {"quantity": action["quantity"]})
+            for action in actions
+            if action.get("kind") not in _NOT_TRADED
         ]
     if _is_list_of_objects(rationales):
-        judged = [str(one.get("text", "")) for one in rationales if one.get("kind", "summary") in JUDGED_KINDS]
+        judged = [
+            str(rationale.get("text", ""))
+            for rationale in rationales
+            if rationale.get("kind", "summary") in JUDGED_KINDS
+        ]
         found["rationale"] = "\n\n".join(judged)
     agent = decision.get("agent")
     said = agent if isinstance(agent, dict) else {}
@@ -634,7 +638,7 @@ def _where(exc: BaseException, decide: Decide) -> str:
     frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
     if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
         frames = [(code.co_filename, code.co_firstlineno)]
-    own = [one for one in frames if not one[0].startswith(_INSTALLED)]
+    own = [frame for frame in frames if not frame[0].startswith(_INSTALLED)]
     if not frames:
         return ""
     path, line = (own or frames)[-1]

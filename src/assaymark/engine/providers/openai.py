@@ -292,8 +292,8 @@ class OpenAIBatches(StreamedBatches):
         status = _STATUS.get(str(batch.get("status")), "running")
         if status == "refused":
             errors = parts_of(batch.get("errors"), "data")
-            said = "; ".join(str(one.get("message") or one.get("code")) for one in errors[:3])
-            later = bool({str(one.get("code")) for one in errors} & _LATER)
+            said = "; ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
+            later = bool({str(error.get("code")) for error in errors} & _LATER)
             return BatchState(status, reason=self.at.shown(said or "no reason is given"), retryable=later)
         # Calls that expired are among the failed, or in neither of the two counts.
         expired = max(total - done - failed, 0) if batch.get("status") == "expired" else 0

@@ -111,7 +111,7 @@ class Models(Mapping[str, Model]):
         near = (
             ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, [*ours, *self._providers], n=1)
         )
-        known = [*(f"{one}/MODEL" for one in ours), *EXAMPLES]
+        known = [*(f"{our}/MODEL" for our in ours), *EXAMPLES]
         return UnknownNameError("model", name, known, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
 
     def __iter__(self) -> Iterator[str]:

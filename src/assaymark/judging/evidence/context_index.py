@@ -226,7 +226,7 @@ class Material:
             ),
             benchmark=benchmark,
             completeness=completeness,
-            prompts=tuple(one for one in rules if isinstance(one, str)),
+            prompts=tuple(rule for rule in rules if isinstance(rule, str)),
         )
 
 
@@ -260,7 +260,7 @@ _FINE = 4
 def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
     """The sizes of the numbers of a text in order, and each number with its line from 1."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    found = sorted(extract_numbers(text), key=lambda one: abs(one.value))
+    found = sorted(extract_numbers(text), key=lambda number: abs(number.value))
     return [abs(one.value) for one in found], [(one, bisect_right(starts, one.start)) for one in found]
 
 

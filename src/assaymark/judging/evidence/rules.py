@@ -150,7 +150,9 @@ def _tokens(around: Around) -> list[_Token]:
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
     taken = [_Token(one.start, one.end, "", "number") for one in place.read.near(start, end)]
-    taken += [_Token(one.start, one.end, "", "name") for one in sentence.mentions if start <= one.start < end]
+    taken += [
+        _Token(mention.start, mention.end, "", "name") for mention in sentence.mentions if start <= mention.start < end
+    ]
     taken += [_Token(first, last, "", "horizon") for first, last, _ in sentence.spoken.spans(start, end)]
     words = sentence.words
     for at in range(*words.within(start, end)):

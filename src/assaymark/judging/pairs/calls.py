@@ -133,7 +133,7 @@ class Task(_Strict):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the requirements."""
-        return tuple(one.name for one in self.requirements)
+        return tuple(requirement.name for requirement in self.requirements)
 
 
 class _Tasks(_Strict):
@@ -173,7 +173,7 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
         for name in task.names:
             if any(names(sentence, name) for sentence in FIXED_SENTENCES):
                 yield f"{name!r} is a word of the sentences that lengthen a text; give the requirement another name"
-        for sentence in _twice([one.neutral for one in task.requirements]):
+        for sentence in _twice([requirement.neutral for requirement in task.requirements]):
             yield f"two requirements share a neutral sentence: {sentence!r}"
 
     def wording(task: Task, one: Requirement) -> Iterator[str]:
@@ -223,8 +223,8 @@ def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
         turn, task = at // len(tasks), tasks[at % len(tasks)]
         if turn:
             requirements = tuple(
-                one.model_copy(update={"met": tuple(turned(sentence, turn) for sentence in one.met)})
-                for one in task.requirements
+                requirement.model_copy(update={"met": tuple(turned(sentence, turn) for sentence in requirement.met)})
+                for requirement in task.requirements
             )
             changed = {"name": f"{task.name}-{turn + 1}", "question": f"{task.question} (Case {turn + 1}.)"}
             task = task.model_copy(update={**changed, "requirements": requirements})
@@ -301,7 +301,7 @@ class Pair:
 
 def brief_of(task: Task) -> Brief:
     """What judges are told of a task."""
-    listed = tuple((one.name, one.must) for one in task.requirements)
+    listed = tuple((requirement.name, requirement.must) for requirement in task.requirements)
     return Brief(task=task.name, question=task.question, requirements=listed)
 
 
@@ -328,7 +328,10 @@ class Writer:
     @classmethod
     def of(cls, task: Task, wordings: Sequence[int], layout: Sequence[int]) -> Writer:
         """A writer whose length every text of the task can reach, bullets included."""
-        longest = sum(max(map(tokens_of, (*one.met, one.partly, one.neutral))) for one in task.requirements)
+        longest = sum(
+            max(map(tokens_of, (*requirement.met, requirement.partly, requirement.neutral)))
+            for requirement in task.requirements
+        )
         return cls(task, tuple(wordings), tuple(layout), longest + len(task.requirements) + _LEAST_CLOSING)
 
     def write(
@@ -484,7 +487,7 @@ def pair_system_text(prompt: PairPrompt) -> str:
 @lru_cache(maxsize=4096)
 def task_text(brief: Brief) -> str:
     """The user block that all pairs of one task share: the situation and the requirements, each fenced."""
-    listed = "\n".join(row(one) for one in brief.requirements)
+    listed = "\n".join(row(requirement) for requirement in brief.requirements)
     blocks = (fence("question", brief.question), fence("requirements", listed))
     return pair_template().filled("task", blocks="\n\n".join(blocks))
 
@@ -664,7 +667,7 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
         for prompt in PAIR_PROMPTS:
             if pair_texts(pair, order, prompt) != pair_texts(bare, order, prompt):
                 yield f"leakage: the {prompt} prompt in order {order} depends on more than the texts of the pair"
-    listed = (pair.brief.question, *(part for one in pair.brief.requirements for part in one))
+    listed = (pair.brief.question, *(part for requirement in pair.brief.requirements for part in requirement))
     for where, shown in (("u", pair.u.text), ("v", pair.v.text), *(("the task", text) for text in listed)):
         if leaked := pair.id if pair.id and pair.id in shown else _telling(shown):
             yield f"leakage: {where} tells about the pair (got {leaked!r})"

@@ -47,7 +47,7 @@ def _read_task(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """The task of a prompt; all pairs of a task share its text."""
     content = {section.label: section.content for section in reversed(sections(text))}
     rows = [cells(line) for line in content.get("requirements", "").split("\n")]
-    if "question" not in content or any(len(one) != 2 for one in rows):
+    if "question" not in content or any(len(row) != 2 for row in rows):
         raise InputError("prompt", ["holds no situation with requirements"])
     return content["question"], tuple((name, must) for name, must in rows)
 

@@ -116,7 +116,7 @@ class _Drawn:
         self.rng = rng = np.random.default_rng([seed, name])
         self.count = count = len(task.requirements)
         self.order: list[int] = rng.permutation(count).tolist()
-        wordings = (rng.random(count) * [len(one.met) for one in task.requirements]).astype(int)
+        wordings = (rng.random(count) * [len(requirement.met) for requirement in task.requirements]).astype(int)
         self.writer = Writer.of(task, wordings.tolist(), rng.permutation(count).tolist())
         self.chain = [self.writer.write(self.earned(self.order[:level])) for level in range(STEPS + 1)]
 

@@ -94,7 +94,7 @@ def prompt_digest(call: CallSpec) -> str:
 
 def knobs_of(planted: type[DataclassInstance]) -> tuple[str, ...]:
     """The planted properties that arguments of a call can override."""
-    return tuple(one.name for one in fields(planted) if one.name != "words")
+    return tuple(field.name for field in fields(planted) if field.name != "words")
 
 
 def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], problems: Sequence[str] = ()) -> P:
@@ -181,7 +181,7 @@ class Term:
 
 def opinion(terms: tuple[Term, ...], features: Features) -> float:
     """The weighted mean of the terms that could be noticed, 1..5; `MIDDLE` if none could."""
-    return weighed(features, ((one.feature, one.worth, one.weight) for one in terms), MIDDLE)
+    return weighed(features, ((term.feature, term.worth, term.weight) for term in terms), MIDDLE)
 
 
 def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
@@ -273,7 +273,7 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     if model not in PLANTED:
         return []
     knobs, never_negative = knobs_of(Planted), ("noise", "terse", "terse_tokens")
-    looked = (knob_problem(*one, knobs, most=1e9, never_negative=never_negative) for one in args.items())
+    looked = (knob_problem(*item, knobs, most=1e9, never_negative=never_negative) for item in args.items())
     return [*filter(None, looked), *without_kin("halo", args)]
 
 
@@ -354,7 +354,7 @@ def asked_alike(rubric: Rubric) -> bool:
 
     Only then is the oracle's score known quality under that rubric.
     """
-    wording = {one.name: one for one in rubric.dimensions}
+    wording = {dimension.name: dimension for dimension in rubric.dimensions}
     return wording.get(DIMENSION) == load_rubric(RUBRIC).dimensions[0]
 
 

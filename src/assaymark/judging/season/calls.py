@@ -275,7 +275,7 @@ def outcome_calls(
     # The outcomes that are resolved, by the number of their step, sorted by horizon and source.
     numbers = {step.record_id: step.number for step in horizon.steps}
     resolved: dict[int, list[Outcome]] = {}
-    for one in sorted(outcomes, key=lambda one: (one.horizon, one.source)):
+    for one in sorted(outcomes, key=lambda outcome: (outcome.horizon, outcome.source)):
         if one.resolved_at is not None and one.record_id in numbers:
             resolved.setdefault(numbers[one.record_id], []).append(one)
     if not resolved:

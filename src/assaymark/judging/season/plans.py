@@ -421,7 +421,7 @@ def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
             raise Rejected(f"{where}: fields must be a list of at most {MOST_FIELDS} (got {shown(fields)})")
         quote = text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
         state = word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
-        used = tuple(text_of(one, f"{where}: field", MOST_QUOTED) for one in fields)
+        used = tuple(text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
         return HorizonClaim(quote=quote, step=step, state=state, fields=used)
 
     return parsed_by(text, check, MOST_CHARACTERS)

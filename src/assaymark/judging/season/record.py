@@ -272,7 +272,7 @@ class Horizon:
     @property
     def id(self) -> str:
         """sha256 over the records and steps it is made of."""
-        return sha256_text("\n".join([self.mandate, *(f"{one.number}\t{one.record_id}" for one in self.steps)]))
+        return sha256_text("\n".join([self.mandate, *(f"{step.number}\t{step.record_id}" for step in self.steps)]))
 
     def between(self, first: int, last: int) -> Horizon:
         """The steps ``first`` to ``last``, with the book at the boundary; InputError where there is none."""
@@ -287,9 +287,9 @@ class Horizon:
 def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
     """One step for the outcome call: what was done, without reasons, and what happened afterwards."""
     happened = []
-    for one in outcomes:
-        resolved = moment(one.resolved_at) if one.resolved_at else ""
-        happened.append((one.horizon, number_text(one.value), number_text(one.benchmark), resolved))
+    for outcome in outcomes:
+        resolved = moment(outcome.resolved_at) if outcome.resolved_at else ""
+        happened.append((outcome.horizon, number_text(outcome.value), number_text(outcome.benchmark), resolved))
     after = "\n".join(table_lines("outcomes", ("horizon", "value", "benchmark", "resolved"), happened))
     blocks = [("step", "\n".join(_deeds(step))), *([("outcomes", after)] if after else [])]
     return "\n".join(fence(label, content) for label, content in blocks)
@@ -312,10 +312,16 @@ def _deeds(step: HorizonStep) -> list[str]:
     actions = [
         (one.instrument, one.kind, *(number_text(getattr(one, name)) for name in filled)) for one in step.actions
     ]
-    kinds = any(one.kind != ORDER for one in step.fills)
+    kinds = any(fill.kind != ORDER for fill in step.fills)
     fills = [
-        (one.symbol, number_text(one.quantity), number_text(one.price), number_text(one.cost), *([one.kind] * kinds))
-        for one in step.fills
+        (
+            fill.symbol,
+            number_text(fill.quantity),
+            number_text(fill.price),
+            number_text(fill.cost),
+            *([fill.kind] * kinds),
+        )
+        for fill in step.fills
     ]
     return [
         row(("step", str(step.number), step.day)),
@@ -513,11 +519,11 @@ def horizon_of(
         anything from after its decision, numbers that are not finite: all at once.
     """
     _refuse(records, contexts, recent)
-    shown = [(one, contexts[one.decision.context_id]) for one in records]
+    shown = [(record, contexts[record.decision.context_id]) for record in records]
     kept = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
     kept |= frozenset(company_names(kept))
     names = blinding_names([*agents, records[0].decision.agent])
-    identifiers = hidden([one.decision for one in records], shown[0][1], names, ()).identifiers
+    identifiers = hidden([record.decision for record in records], shown[0][1], names, ()).identifiers
     first = shown[0][1].portfolio
     before = None if first is None else HorizonBook(first.cash, tuple(sorted(first.positions.items())))
     held = {symbol for symbol, units in before.positions if units} if before else set()
@@ -566,14 +572,14 @@ def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], rece
     if not records:
         raise InputError("horizon", [Problem("steps", "at least one is needed (got 0)")])
     problems = [] if recent >= 0 else [Problem("recent", f"must be a number of steps from 0 (got {recent})")]
-    authors = sorted({f"{one.decision.agent.id} (replicate {one.decision.replicate})" for one in records})
+    authors = sorted({f"{record.decision.agent.id} (replicate {record.decision.replicate})" for record in records})
     if len(authors) > 1:
         problems.append(Problem("steps", f"must be of one agent and replicate (got {', '.join(authors)})"))
-    for early, late in pairwise(one.decision for one in records):
+    for early, late in pairwise(record.decision for record in records):
         if late.decided_at <= early.decided_at:
             what = f"decided at {late.decided_at}, not after record {early.record_id}"
             problems.append(Problem(f"record {late.record_id}", what))
-    for name, count in Counter(one.decision.record_id for one in records).items():
+    for name, count in Counter(record.decision.record_id for record in records).items():
         if count > 1:
             problems.append(Problem(f"record {name}", "comes more than once"))
     for one in records:

@@ -69,7 +69,7 @@ class ShownStep:
     @property
     def positions(self) -> dict[str, float] | None:
         """Units by symbol after the step; None where no book is shown."""
-        return None if self.cash is None else {one["symbol"]: float(one["units"]) for one in self.rows("book")}
+        return None if self.cash is None else {row["symbol"]: float(row["units"]) for row in self.rows("book")}
 
 
 def read_steps(text: str) -> tuple[ShownStep, ...]:
@@ -305,7 +305,7 @@ class SeasonJudge(PromptJudge):
         noise = planted.noise * (standard_normal(asked) if planted.noise else 0.0)
         if "outcome" in form:
             rows = [one for step in read_steps(shown) for one in step.outcomes]
-            won = [float(one["value"]) > float(one["benchmark"] or 0.0) for one in rows]
+            won = [float(row["value"]) > float(row["benchmark"] or 0.0) for row in rows]
             points = 100.0 * sum(won) / len(won) if won else MIDDLE
             reason = f"{sum(won)} of {len(won)} outcomes above the benchmark"
             return json.dumps({"outcome": half_up(points + planted.offset + noise, 0, 100), "reason": reason})

@@ -483,17 +483,17 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
         given = {"reason": f"{where}{end.reason}"}
     else:
         answers = [read.answer for _, read in asked if read.answer is not None]
-        failed = [one for one in answers if one.lookahead_check == "fail"]
+        failed = [answer for answer in answers if answer.lookahead_check == "fail"]
         sizes = [part.size for part in parts]
 
         def mean(points: Iterable[int]) -> float:
             return _mean(list(zip(points, sizes, strict=True)))
 
         given = {
-            "reasoning": {name: mean(one.reasoning[name] for one in answers) for name in end.answer.reasoning},
-            "evidence": {name: mean(one.evidence[name] for one in answers) for name in end.answer.evidence},
-            "data_reliability": mean(one.data_reliability for one in answers),
-            "claims": tuple(claim for one in answers for claim in one.claims),
+            "reasoning": {name: mean(answer.reasoning[name] for answer in answers) for name in end.answer.reasoning},
+            "evidence": {name: mean(answer.evidence[name] for answer in answers) for name in end.answer.evidence},
+            "data_reliability": mean(answer.data_reliability for answer in answers),
+            "claims": tuple(claim for answer in answers for claim in answer.claims),
             "lookahead_check": "fail" if failed else "pass",
             "lookahead_reason": " ".join(one.lookahead_reason for one in failed or [end.answer]).strip(),
             "verdict": end.answer.verdict,
@@ -515,7 +515,7 @@ def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[Reasoned[in
         bad = next(read for read in reads if read.answer is None)
         return OutcomeGrade(state=bad.state, reason=bad.reason)
     points = _mean([(one.value, part.size) for one, part in zip(answers, parts, strict=True)])
-    return OutcomeGrade(state="ok", outcome=points, reason=" ".join(one.reason for one in answers))
+    return OutcomeGrade(state="ok", outcome=points, reason=" ".join(answer.reason for answer in answers))
 
 
 def horizon_score(
@@ -538,7 +538,7 @@ def horizon_score(
         nothing: dict[str, Any] = {"capped": (), "disagreement": None, "score": None}
         return HorizonScore(grades=grades, outcome=outcome, grader=grades.grader, **nothing)
     caps = capped(grades.evidence, ledger)
-    evidence = {**grades.evidence, **{one.part: one.counted for one in caps}}
+    evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
     return HorizonScore(
         grades=grades,
         capped=caps,

@@ -243,17 +243,21 @@ def season_table(
         Two contestants of one name, composites off the scale, several judges under a plan for one.
     """
     rules = load_scoring() if plan is None else plan
-    names = [one.name for one in contestants]
+    names = [contestant.name for contestant in contestants]
     twice = sorted({name for name in names if names.count(name) > 1})
     problems = [Problem(name, "more than one contestant has this name") for name in twice]
-    given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
+    given = {
+        f"{contestant.name}, {judge}": value
+        for contestant in contestants
+        for judge, value in contestant.composites.items()
+    }
     points_of("season_table", given, problems)
-    graded = [one for one in contestants if one.composites and one.answered]
+    graded = [contestant for contestant in contestants if contestant.composites and contestant.answered]
     agreements = [agreement_row(one.name, one.composites, plan=rules) for one in graded]
     quick: list[float | None] = [None] * len(graded)
     if rules.efficiency.weight:
         quick = efficiency([row.median for row in agreements], [one.seconds for one in graded], plan=rules)
-    panel = {judge for one in contestants for judge in one.composites}
+    panel = {judge for contestant in contestants for judge in contestant.composites}
 
     def absent(one: Contestant) -> tuple[str, ...]:
         return tuple(sorted(panel - set(one.composites)))
@@ -270,7 +274,9 @@ def season_table(
     places, gaps = tie_classes(totals, floors, judges, level=rules.ties.level)
     ranked = [replace(row, first=first, last=last) for (_, _, row), (first, last) in zip(rows, places, strict=True)]
     rest = []
-    for one in sorted((one for one in contestants if one not in graded), key=lambda one: one.name):
+    for one in sorted(
+        (contestant for contestant in contestants if contestant not in graded), key=lambda contestant: contestant.name
+    ):
         state = "not graded" if one.answered else "no usable answer"
         rest.append(SeasonRow(one.name, state, None, None, None, None, absent(one)))
     return SeasonTable((*ranked, *rest), gaps, rules.grader, rules.digest, rules.ties.level)

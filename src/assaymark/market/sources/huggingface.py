@@ -96,7 +96,7 @@ def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[s
 
 def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: Manners) -> str:
     """The name of the file to fetch."""
-    sizes = {one.rfilename: one.size or 0 for one in info.siblings or ()}
+    sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
     fitting = [name for name in sizes if name.lower().endswith(suffixes)]
     if wanted is not None and wanted not in sizes:
         known = ", ".join(one_line(name) for name in fitting[:10]) or "none"

@@ -234,7 +234,7 @@ class Source:
         found += [
             Problem(f"option {name}", f"is unknown; {self.name} takes {', '.join(self.options)}")
             for name in request.options
-            if not any(name == one or (one.endswith(".") and name.startswith(one)) for one in self.options)
+            if not any(name == option or (option.endswith(".") and name.startswith(option)) for option in self.options)
         ]
         endpoint = request.options.get("endpoint")
         if endpoint is not None and not endpoint.startswith(("https://", "http://")):
@@ -274,7 +274,7 @@ class DailySeries:
         kept = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
         kept &= self.known_at <= instant(now)
         bars = {name: values[kept] for name, values in self.bars.items()}
-        actions = tuple(one for one in self.actions if first <= one.ex_date <= last)
+        actions = tuple(action for action in self.actions if first <= action.ex_date <= last)
         return replace(self, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept], actions=actions)
 
 

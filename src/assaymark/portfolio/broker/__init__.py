@@ -108,12 +108,14 @@ def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
     """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
     return tuple(
         Order(
-            symbol=one.instrument, side="target" if one.kind == "target_weight" else one.kind, quantity=one.quantity,
-            weight=one.weight,
+            symbol=action.instrument,
+            side="target" if action.kind == "target_weight" else action.kind,
+            quantity=action.quantity,
+            weight=action.weight,
         )
-        for one in actions
-        if one.kind not in ("hold", "no_trade")
-    )  # fmt: skip
+        for action in actions
+        if action.kind not in ("hold", "no_trade")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def settle_day(
         day.take(number, order)
     positions = dict(sorted(day.units.items()))
     after, costs = Book(day.cash, positions), math.fsum(fill.cost for fill in day.fills)
-    refused = tuple(sorted(day.rejections, key=lambda one: one.order))
+    refused = tuple(sorted(day.rejections, key=lambda rejection: rejection.order))
     stale = tuple(symbol for symbol in positions if bars[symbol].age > 0)
     return Settled(after, tuple(day.fills), refused, day.nav_before, after.nav(day.marks), costs, stale)
 
@@ -534,9 +536,9 @@ class _Run:
         """A step without a stated book: its fills are settled against the next one, at its own prices."""
         why = "the record states no book after this step"
         self.unchecked += [Unchecked(step.name, "cash", "", why), Unchecked(step.name, "position", "", why)]
-        for one in step.fills:
-            price = one.price if one.price is not None else self._price(step, one.symbol)
-            self.carried.append(StatedFill(one.symbol, one.quantity, price, one.cost))
+        for fill in step.fills:
+            price = fill.price if fill.price is not None else self._price(step, fill.symbol)
+            self.carried.append(StatedFill(fill.symbol, fill.quantity, price, fill.cost))
         self.navs.append(None)
 
     def _price(self, step: StatedStep, symbol: str) -> float | None:
@@ -545,7 +547,7 @@ class _Run:
 
     def _fill_check(self, step: StatedStep, book: Book, symbol: str, fills: Sequence[StatedFill]) -> bool:
         """One symbol's fills and their stated prices; whether they explain its change in units."""
-        asked, before = math.fsum(one.quantity for one in fills), self.before.positions.get(symbol, 0.0)
+        asked, before = math.fsum(fill.quantity for fill in fills), self.before.positions.get(symbol, 0.0)
         change, rule = book.positions.get(symbol, 0.0) - before, self._price(step, symbol)
         explained = abs(asked - change) <= self.tolerance.units * len(fills)
         found: list[Mismatch] = []

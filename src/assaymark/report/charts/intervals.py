@@ -459,7 +459,7 @@ def told(judges: Sequence[JudgeWords]) -> str:
     >>> told([JudgeWords(0, "anvil", "2 of 3"), JudgeWords(1, "bellows", "1 of 3")])
     'anvil: 2 of 3; bellows: 1 of 3'
     """
-    return "; ".join(f"{one.name}: {one.said}" for one in judges)
+    return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
 
 
 ALL: Final = ("j", "jx")

@@ -211,7 +211,9 @@ class NavChart:
     def fallen(self) -> tuple[NavLine, ...]:
         """The lines whose falls are drawn, the one that the figure is about last."""
         order = ("first", "agent", "own")
-        return tuple(sorted((one for one in self.lines if one.role in order), key=lambda one: order.index(one.role)))
+        return tuple(
+            sorted((line for line in self.lines if line.role in order), key=lambda line: order.index(line.role))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,15 +295,15 @@ def _styles(lines: Sequence[NavLine]) -> list[str]:
     """A class for each line; baselines beyond the first differ in their dashes."""
     found: list[str] = []
     others = agents = 0
-    for one in lines:
-        if one.role == "agent":
+    for drawn in lines:
+        if drawn.role == "agent":
             found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
             agents += 1
-        elif one.role == "other":
+        elif drawn.role == "other":
             found.append(_OTHERS[others % len(_OTHERS)])
             others += 1
         else:
-            found.append("nav" if one.role == "own" else "nv1")
+            found.append("nav" if drawn.role == "own" else "nv1")
     return found
 
 
@@ -310,12 +312,12 @@ def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Elem
     beside its return it stands above it, as long as there is room for all of them."""
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     bottom = box.nav[1] + _LINE / 2
-    wide = any(text_width(f"{one.name} {one.end}", 13) > box.room - 6 for one in chart.lines)
+    wide = any(text_width(f"{line.name} {line.end}", 13) > box.room - 6 for line in chart.lines)
     two = wide and 2 * _LINE * len(order) <= bottom
     places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
-    beside = 0.0 if two else max(text_width(f" {one.end}", 13) for one in chart.lines)
+    beside = 0.0 if two else max(text_width(f" {line.end}", 13) for line in chart.lines)
     # An ellipsis is wider than other characters are taken to be.
-    names = shortened([one.name for one in chart.lines], box.room - beside - 6, 13)
+    names = shortened([line.name for line in chart.lines], box.room - beside - 6, 13)
     found: list[svg.Element] = []
     styles = _styles(chart.lines)
     for k, y in zip(order, places, strict=True):
@@ -468,10 +470,10 @@ class HistorySet:
 
 def history_panels(found: HistorySet) -> tuple[str, tuple[str, ...]]:
     """The line of equal weight, once for all panels, and a panel for each model."""
-    navs = [one.nav for one in found.histories] + ([] if found.baseline is None else [found.baseline])
+    navs = [history.nav for history in found.histories] + ([] if found.baseline is None else [found.baseline])
     lines = steps(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
     up = Scale(lines[0], lines[-1], _NAV[1], _NAV[0])
-    deepest = max(*(-float(falls(one.nav).min()) for one in found.histories), found.tolerance)
+    deepest = max(*(-float(falls(history.nav).min()) for history in found.histories), found.tolerance)
     down = Scale(0.0, deepest, *_FALL)
     shared = ""
     if found.baseline is not None:

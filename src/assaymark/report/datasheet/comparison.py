@@ -358,7 +358,7 @@ def comparison_page(
         comparison_lead(sheets),
         tuple(sections),
         notes(said, "notice"),
-        contents=tuple((one.id, short.get(one.id, "Not claimed")) for one in sections),
+        contents=tuple((section.id, short.get(section.id, "Not claimed")) for section in sections),
         foot=FOOT,
         here=JUDGES,
         styles=tuple(styles),

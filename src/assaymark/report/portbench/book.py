@@ -76,7 +76,7 @@ class BenchBook:
 
     def board(self, name: str | None) -> Leaderboard | None:
         """A leaderboard by its name."""
-        return next((one for one in self.run.leaderboards if one.board.name == name), None)
+        return next((leaderboard for leaderboard in self.run.leaderboards if leaderboard.board.name == name), None)
 
     @property
     def unscored(self) -> frozenset[str]:
@@ -111,7 +111,10 @@ class BenchBook:
     @property
     def has_histories(self) -> bool:
         """Whether any model has a history in a window and profile of the plan."""
-        windows, profiles = {one.name for one in self.run.windows}, {one.name for one in self.run.profiles}
+        windows, profiles = (
+            {window.name for window in self.run.windows},
+            {profile.name for profile in self.run.profiles},
+        )
         mine = (one for one in self.run.paths if not one.baseline and one.window in windows and one.profile in profiles)
         return any(len(path.nav) for path in mine)
 
@@ -200,7 +203,7 @@ def board_title(name: str) -> str:
 def pipeline_boards(run: BenchRun) -> tuple[Leaderboard, ...]:
     """The leaderboards of the pipeline: over all profiles, then one a profile."""
     known = {profile.name for profile in run.profiles} | {ALL}
-    return tuple(one for one in run.leaderboards if one.board.name in known)
+    return tuple(leaderboard for leaderboard in run.leaderboards if leaderboard.board.name in known)
 
 
 def profile_word(name: str) -> str:

@@ -167,10 +167,10 @@ def question_figures(book: BenchBook) -> tuple[Figure, ...]:
         return ()
     regimes, splits = tuple(views[0].regimes), tuple(views[0].splits)
     drawn = (
-        f"All questions of the split {views[0].split}, from which {count(sum(one.asked for one in views))} are asked"
+        f"All questions of the split {views[0].split}, from which {count(sum(view.asked for view in views))} are asked"
     )
-    pool = [(template_words(one.template), [one.regimes[name] for name in regimes]) for one in views]
-    whole = [(template_words(one.template), [one.splits[name] for name in splits]) for one in views]
+    pool = [(template_words(view.template), [view.regimes[name] for name in regimes]) for view in views]
+    whole = [(template_words(view.template), [view.splits[name] for name in splits]) for view in views]
     return (
         _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", regimes, pool),
         _shares("How large is the whole set?", "A run asks some of one split.", splits, whole),
@@ -195,7 +195,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
 
 def _texts(views: Sequence[TemplateView], drawn: str) -> Figure:
     """How many questions have news or filings, and how long their prompts are."""
-    longest = max(one.characters for one in views)
+    longest = max(view.characters for view in views)
     bars, cells, said = list[BarRow](), list[tuple[str, ...]](), list[str]()
     for one in views:
         share, characters = percent(one.with_text), count(round(one.characters))
@@ -233,7 +233,7 @@ def snapshots_page(book: BenchBook, snapshots: Sequence[SnapshotView]) -> Page:
         "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
         "which its assets were most volatile. S3 also shows the portfolio and the investor."
     )
-    contents = tuple((one.id, str(one.heading)) for one in sections)
+    contents = tuple((section.id, str(section.heading)) for section in sections)
     path = "snapshots.html"
     return Page(path, "Snapshots", lead, tuple(sections), contents=contents, here="snapshots", styles=DATA_STYLES)
 

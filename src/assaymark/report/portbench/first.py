@@ -228,7 +228,7 @@ def _conventions(book: BenchBook) -> Group | None:
     more: Inline = (differ, Linked("Every profile", "scores.html#stages"))
     figure = Figure(title, caption, wide, narrow, table=table)
     pairs = [one for one in book.of_kind("above") if one.claim.dimension == board.board.name]
-    said = [one for one in pairs if one.publication_level != "no-claim"]
+    said = [pair for pair in pairs if pair.publication_level != "no-claim"]
     turned = [one for one in said if any(c.id == "other-convention" for c in one.conditions)]
     orders = plural(len(said), "supported order")
     answer = f"No. None of the {orders} is the other way round by the {theirs}."
@@ -295,7 +295,9 @@ def _limits(book: BenchBook) -> Group | None:
         items = [
             one for one in book.every("bench.drawdown", model=name, profile=profile.name) if one.detail.get("stress")
         ]
-        deepest = max((one for one in items if one.value is not None), key=lambda one: one.value or 0.0, default=None)
+        deepest = max(
+            (item for item in items if item.value is not None), key=lambda item: item.value or 0.0, default=None
+        )
         kept = book.gate(name, profile.name)
         if deepest is not None and deepest.value is not None and kept is not None:
             rows.append((clean(name, 60), deepest.value, kept))

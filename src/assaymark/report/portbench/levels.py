@@ -65,7 +65,7 @@ def said_levels(book: BenchBook) -> Iterator[SaidLevel]:
 
 
 def _board_place(book: BenchBook, verdict: Verdict) -> int:
-    boards = [one.board.name for one in book.run.leaderboards]
+    boards = [leaderboard.board.name for leaderboard in book.run.leaderboards]
     return boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
 
 
@@ -120,7 +120,7 @@ def claim_cards(book: BenchBook) -> list[Card]:
 
 def stands_in(book: BenchBook, models: Sequence[str]) -> str:
     """That these models are built in, which is said wherever a sentence about them is copied; else nothing."""
-    return stand_ins(english(), {}, {one.name: one.reference for one in book.models}, models, made_by="models")
+    return stand_ins(english(), {}, {model.name: model.reference for model in book.models}, models, made_by="models")
 
 
 def said_words(text: str) -> str:

@@ -102,7 +102,7 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> History 
     drawn = [name for name in book.names if name in by_model]
     first, lines = by_model[drawn[0]], [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(
-        HistorySet(f"h{at}", tuple(Drawn(*one) for one in lines), None if baseline is None else baseline.nav, limit)
+        HistorySet(f"h{at}", tuple(Drawn(*line) for line in lines), None if baseline is None else baseline.nav, limit)
     )
     lines += [] if baseline is None else [(baseline_word(baseline.model), baseline.nav)]
     values = paths_text("day", first.days, lines) if all(len(nav) == len(first.days) for _, nav in lines) else ""

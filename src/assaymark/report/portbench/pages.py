@@ -115,11 +115,11 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     stems = episode_paths(run.episodes)
     cut = [
         paged_by(
-            [*enumerate(one.dates, 1)],
+            [*enumerate(episode.dates, 1)],
             lambda date: weight(date_section(*date, {}, opened=False)),
             PAGE_BYTES,
         )
-        for one in run.episodes
+        for episode in run.episodes
     ]
     names = [part_names(stem, len(parts)) for stem, parts in zip(stems, cut, strict=True)]
     places = [
@@ -233,11 +233,11 @@ def _deeper(book: BenchBook, *, profiles: bool) -> Iterator[tuple[str, str, str]
     run = book.run
     yield "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"
     if profiles:
-        yield "Profiles", _PROFILES, ", ".join(clean(one.name, 24) for one in run.profiles)
+        yield "Profiles", _PROFILES, ", ".join(clean(profile.name, 24) for profile in run.profiles)
     if book.has_histories:
         yield "Histories", _HISTORIES, "value and drawdown, every window"
     if run.episodes:
-        decisions = sum(len(one.dates) for one in run.episodes)
+        decisions = sum(len(episode.dates) for episode in run.episodes)
         yield "Decisions", _EPISODES, f"{count(decisions)}, prompt and reply beside the truth"
     if run.questions:
         asked = counted(sum(run.answers.values()) or len(run.questions), "answer")
@@ -308,7 +308,9 @@ def _pipeline_sections(book: BenchBook, views: _Views, history: History | None) 
 
 def _run_section(book: BenchBook) -> Section:
     known = [
-        (bold(clean(one.name, 60)), f": {clean(one.words, 200)}") for one in book.models if one.reference and one.words
+        (bold(clean(model.name, 60)), f": {clean(model.words, 200)}")
+        for model in book.models
+        if model.reference and model.words
     ]
     built_in = (Group("Built-in models", (Items(tuple(known)),)),) if known else ()
     return Section("models", "What was run", blocks=(Facts(tuple(_facts(book))), *built_in))

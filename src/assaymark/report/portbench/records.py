@@ -174,7 +174,7 @@ def episode_paths(episodes: Sequence[EpisodeTrace]) -> tuple[str, ...]:
     >>> first != second, episode_paths([one])
     (True, ('episodes/a-b-c-d',))
     """
-    return file_stems("episodes", [(one.model, one.profile, one.window) for one in episodes])
+    return file_stems("episodes", [(episode.model, episode.profile, episode.window) for episode in episodes])
 
 
 def date_section(at: int, trace: DateTrace, calls: Mapping[str, str], *, opened: bool) -> Section:

@@ -170,7 +170,7 @@ def alignment_table(book: BenchBook) -> Group | None:
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
         "model’s mean alignment between profiles: near 0 it fits all profiles equally well or badly."
     )
-    heads = [(profile_word(one.name), small("alignment")) for one in book.run.profiles]
+    heads = [(profile_word(profile.name), small("alignment")) for profile in book.run.profiles]
     caption = "Fit to each investor"
     return Group(caption, (_bars(caption, (*heads, ("Adaptation", small("spread"))), rows), Text(note)))
 

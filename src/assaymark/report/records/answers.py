@@ -98,7 +98,7 @@ class Booklet:
         for judge, stem in zip(judges, file_stems(FOLDER, [(judge,) for judge in judges]), strict=True):
             pairs = sorted(answers.pairs.get(judge, ()), key=_place)
             texts = sorted(answers.texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
-            rows = [*(_pair_row(one) for one in pairs), *(_text_row(one) for one in texts)]
+            rows = [*(_pair_row(pair) for pair in pairs), *(_text_row(text) for text in texts)]
             pages[judge] = page_paths(stem, paged(rows, PAGE))
             places = {row.anchor: f"{path}#{row.anchor}" for path, part in pages[judge] for row in part}
             counts[judge] = Counter(map(_kind, pairs))

@@ -91,7 +91,9 @@ class Answers:
 
     def strip(self, dimension: str, others: Sequence[Asked], mine: float) -> Markup:
         """This score as a square and those of others as rings on the levels of the scale, with their words."""
-        theirs = [(one.ref, one.judgment.scores[dimension]) for one in others if dimension in one.judgment.scores]
+        theirs = [
+            (other.ref, other.judgment.scores[dimension]) for other in others if dimension in other.judgment.scores
+        ]
         low, high = self.scale
         words, values = "; ".join(f"{who} {value:g}" for who, value in theirs), [mine, *(value for _, value in theirs)]
         if high - low > _LEVELS or any(value % 1 for value in (low, high, *values)):
@@ -106,7 +108,7 @@ class Answers:
     def aside(self, found: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
         """What was read from a reply, beside the other replies on the same answer; ``links`` lead to these."""
         others, judged = found[1:], found[0].judgment
-        alike = [one for one in others if one.judgment.rubric == judged.rubric]
+        alike = [other for other in others if other.judgment.rubric == judged.rubric]
         scores = [(title, (bold(f"{judged.scores[name]:g}"), self.strip(name, alike, judged.scores[name])))
                   for name, title in self.dimensions if name in judged.scores]  # fmt: skip
         if scores:
@@ -130,7 +132,7 @@ def marked(text: str, quotes: Iterable[str]) -> Markup:
     >>> print(marked(visible("1 < 2, and lt"), ["< 2", "lt"]))
     1 <mark>&lt; 2</mark>, and <mark>lt</mark>
     """
-    wanted = sorted({str(visible(one)) for one in quotes if len(one.strip()) > 1}, key=len, reverse=True)
+    wanted = sorted({str(visible(quote)) for quote in quotes if len(quote.strip()) > 1}, key=len, reverse=True)
     if not wanted:
         return Markup(text)
     parts = re.compile(f"<[^>]*>|({'|'.join(map(re.escape, wanted))})|&[#\\w]+;")
@@ -391,12 +393,12 @@ class Rests:
         """Count the records of a study once; ``decisions`` leads to the first of each subject."""
         given, asked = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
         for group in shelf.groups:
-            for one in group.judgments:
-                decision = shelf.decisions.get(one.trajectory)
+            for judgment in group.judgments:
+                decision = shelf.decisions.get(judgment.trajectory)
                 form = "" if decision is None else decision.format
-                key = (group.part, group.judge, subject(one, shelf.decisions), form)
+                key = (group.part, group.judge, subject(judgment, shelf.decisions), form)
                 asked[key] += 1
-                given[key] += one.status == "ok"
+                given[key] += judgment.status == "ok"
         agents = {name: decision.agent.id for name, decision in shelf.decisions.items()}
         decided = Counter(map(subject_of, shelf.decisions.values()))
         return cls(shelf, decisions, decided, Counter(agents.get(one.decision, "") for one in evidence), given, asked)
@@ -411,7 +413,7 @@ class Rests:
         if name.startswith(_DECIDED):
             return (self._decided(agent),)
         part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
-        groups = [one for one in self.shelf.groups if one.part == part and _is_of(one, item)]
+        groups = [group for group in self.shelf.groups if group.part == part and _is_of(group, item)]
         subjects = self._subjects(item)
         if not groups or subjects is None:
             return (Linked("judgments", OVERVIEW),)
@@ -456,7 +458,7 @@ class Rests:
     ) -> Linked:
         """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
         n, place = self._n(item, groups, subjects), OVERVIEW
-        keys = {(one.part, one.judge) for one in groups}
+        keys = {(group.part, group.judge) for group in groups}
         alone = len(groups) == 1
         if alone and len(subjects) == 1:
             place = self.shelf.exactly((groups[0].part, groups[0].judge, subjects[0]))
@@ -475,7 +477,7 @@ class Rests:
 
     def _n(self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]) -> int:
         counts = self.asked if item.name == _ASKED else self.given
-        keys, wanted = {(one.part, one.judge) for one in groups}, set(subjects)
+        keys, wanted = {(group.part, group.judge) for group in groups}, set(subjects)
         form = item.labels.get("format")
         return sum(
             n

@@ -43,9 +43,9 @@ def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subjec
     first: dict[Subject, str] = {}
     on: defaultdict[Subject, set[str]] = defaultdict(set)
     for path, rows in pages:
-        for one in rows:
-            first.setdefault(subject_of(one), f"{path}#{anchor(one)}")
-            on[subject_of(one)].add(path)
+        for row in rows:
+            first.setdefault(subject_of(row), f"{path}#{anchor(row)}")
+            on[subject_of(row)].add(path)
     exact = {about: f"{min(paths)}#{only(about.words)}" for about, paths in on.items() if len(paths) == 1}
     return {about: Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 

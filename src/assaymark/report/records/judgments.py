@@ -131,7 +131,7 @@ class Shelf:
     @classmethod
     def of(cls, judged: Judged, dimensions: int) -> Shelf:
         """Plan the pages of a run; a row has a cell for each of ``dimensions``."""
-        decisions = {one.record_id: one for one in judged.decisions}
+        decisions = {decision.record_id: decision for decision in judged.decisions}
         by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
         for part, rows in judged.parts.items():
             for one in rows:
@@ -156,19 +156,19 @@ class Shelf:
         """Where the judgments of a judge, in a part, on a subject are shown alone; the first, if on several pages."""
         group = next((one for one in self.groups if (one.part, one.judge) == key[:2]), None)
         pages = () if group is None else group.pages
-        found = [path for path, rows in pages if any(subject(one, self.decisions) == key[2] for one in rows)]
+        found = [path for path, rows in pages if any(subject(row, self.decisions) == key[2] for row in rows)]
         return f"{found[0]}#{only(key[2].words)}" if len(found) == 1 else self.first.get(key, "")
 
     def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
         """Every judgment with the place where it stands, in the order of the pages."""
         for group in self.groups:
             for path, rows in group.pages:
-                for one in rows:
-                    yield group, one, f"{path}#{anchor(one)}"
+                for row in rows:
+                    yield group, row, f"{path}#{anchor(row)}"
 
     def subjects(self) -> list[Subject]:
         """Agents by name, then control texts, as far as any was judged or decided."""
-        found = {subject_of(one) for one in self.decisions.values()}
+        found = {subject_of(decision) for decision in self.decisions.values()}
         return sorted(found | {about for _, _, about in self.first})
 
     def tally(self) -> Counter[tuple[Part, str, Subject, bool]]:
@@ -314,8 +314,8 @@ def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
     judges: list[tuple[Inline, ...]] = []
     for group in shelf.groups:
         rows = list(group.judgments)
-        ok = sum(one.status == "ok" for one in rows)
-        numbers = (len(rows), ok, len(rows) - ok, len({one.trial for one in rows}))
+        ok = sum(row.status == "ok" for row in rows)
+        numbers = (len(rows), ok, len(rows) - ok, len({row.trial for row in rows}))
         judges.append((Linked(group.title, group.path), clean(group.family, 80), *map(count, numbers)))
     tally = shelf.tally()
     subjects: list[Row] = []

@@ -87,10 +87,10 @@ def account_figure(book: SeasonLookup, only: str = "") -> tuple[Figure, str] | N
         start=start, fall=words.say("earned.fall"), deepest=words.say("earned.deepest", fall=fallen),
         ticks=words.amount, days=tuple(words.day(day, short=True) for day in days),
     )  # fmt: skip
-    title, ends = words.say("accounts.title"), "; ".join(f"{one.name} {one.end}" for one in lines)
+    title, ends = words.say("accounts.title"), "; ".join(f"{line.name} {line.end}" for line in lines)
     desc = words.say("earned.desc", agent=own.name, ends=ends, fall=fallen) if only else ends
     wide, narrow = nav_figure(NavChart("nav" if only else "accounts", tuple(lines), beside, log=True), title, desc)
-    navs = [(one.name, one.nav) for one in lines]
+    navs = [(line.name, line.nav) for line in lines]
     caption = words.say(
         "earned.caption_elsewhere" if book.run.source else "earned.caption",
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),

@@ -124,7 +124,7 @@ def _scored(book: ModelBook, place: Place) -> tuple[Inline, ...]:
     lookup, words, name = book.lookup, book.words, "season.total"
     row = lookup.rows.get(place.agent)
     agreement = None if row is None else row.agreement
-    known = [one for one in book.grades if one.composite is not None]
+    known = [grade for grade in book.grades if grade.composite is not None]
     if row is None or agreement is None:
         return (book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none"),)
     band_of = agreement.standing
@@ -173,12 +173,12 @@ def _checked(book: ModelBook, places: Mapping[int, str]) -> Section:
         unkept = book.say("ledger.partial") if book.run.partial else ""
         whole = Linked(book.say("ledger.all", n=len(book.lines)), first)
         blocks = [ledger_table(book, lines, places), Text(whole), *notes((unkept,))]
-    usable = [one for one in book.grades if one.state == "ok"]
+    usable = [grade for grade in book.grades if grade.state == "ok"]
     wrong = mismatch_parts(book.path, book.steps)
     listed = Linked(book.say("reliability.all"), next(iter(wrong))) if wrong else ""
     some = [written(mismatch_words(book.words, text)) for part in wrong.values() for _, text in part[:_WRONG]][:_WRONG]
     points = sorted(one.data_reliability for one in usable if one.data_reliability is not None)
-    shown = tuple(book.words.number(one, 0) for one in points)
+    shown = tuple(book.words.number(point, 0) for point in points)
     judged = book.say("reliability.judged", points=shown) if points else ""
     reliable = (_reliability(book, sum(map(len, wrong.values()))), *some, listed, judged)
     rows: tuple[tuple[str, Inline], ...] = (
@@ -250,7 +250,7 @@ _VERDICT, _SUMMARY = 400, 1_600
 
 def _graded(book: ModelBook) -> Section:
     """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
-    words, usable = book.words, [one for one in book.grades if one.state == "ok"]
+    words, usable = book.words, [grade for grade in book.grades if grade.state == "ok"]
     blocks, below = list[Block](), list[Block]()
     answer = book.say("graded.single" if usable else "graded.none")
     if len(usable) > 1:
@@ -344,7 +344,7 @@ def _given(book: ModelBook, one: SeasonGradeView, axis: str, part: str) -> str:
 def _axes_table(book: ModelBook) -> Table:
     """A row for each judge: its composite, the axes and the outcome."""
     words, rows = book.words, list[tuple[Inline, ...]]()
-    shown = book.lookup.shown(book.agent.name) or sum(one.composite is not None for one in book.grades) > 1
+    shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
 
     def points(value: float | None) -> str:
         return book.say("graded.not_graded") if value is None else words.number(value, 1)
@@ -371,7 +371,7 @@ def _further(book: ModelBook, places: Mapping[int, str]) -> Iterator[Page]:
     words, wrong, counts = book.words, mismatch_parts(book.path, book.steps), ledger_counts(book)
     kinds: Sequence[tuple[str, Inline, Mapping[str, Sequence[Any]], Callable[[Any], tuple[Block, ...]]]] = (
         ("decisions", decisions_answer(book), decision_parts(book.path, book.steps),
-         lambda steps: (Listing(tuple(decision_group(book, one) for one in steps), decision_filters(words, steps),
+         lambda steps: (Listing(tuple(decision_group(book, step) for step in steps), decision_filters(words, steps),
                                 words.say("decisions.what"), "decision-cards"),)),
         ("ledger", book.say("ledger.answer"), ledger_parts(book.path, book.lines),
          lambda lines: (*notes(ledger_notes(book)), *((counts,) if counts else ()),

@@ -106,7 +106,7 @@ def decision_places(path: str, steps: Sequence[SeasonStep]) -> dict[int, str]:
 
 def decision_bytes(step: SeasonStep) -> int:
     """About how many bytes a decision takes: its texts, and markup for each thing that it lists."""
-    refused = [one.text[:_REASON] for one in step.refusals]
+    refused = [refusal.text[:_REASON] for refusal in step.refusals]
     texts = [text[:_TEXT] for _, text in step.texts]
     short = [text[:_SHOWN] for _, text in step.texts]
     orders = [order[:_ORDER] for order in step.orders[:_ORDERS]]
@@ -174,18 +174,18 @@ def decision_group(book: ModelBook, step: SeasonStep) -> Group:
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [source] if (source := _source(book, step)) else []
     # Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches.
-    orders: list[Inline] = [written(clean(one, _ORDER)) for one in step.orders[:_ORDERS] if one != _NO_ORDER[1]]
+    orders: list[Inline] = [written(clean(order, _ORDER)) for order in step.orders[:_ORDERS] if order != _NO_ORDER[1]]
     if len(step.orders) > _ORDERS:
         orders.append(words.say("decisions.more", n=len(step.orders) - _ORDERS))
     refused: list[Inline] = []
-    for one in step.refusals:
-        said: tuple[Inline, ...] = bold(clean(one.symbol, 40)), f": {words.word('refusal', one.reason)}"
-        if one.text and one.text != one.reason:
-            shown = f"{words.say('decisions.shown')} {words.quoted(clean(one.text, _REASON))}"
+    for refusal in step.refusals:
+        said: tuple[Inline, ...] = bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
+        if refusal.text and refusal.text != refusal.reason:
+            shown = f"{words.say('decisions.shown')} {words.quoted(clean(refusal.text, _REASON))}"
             said = *said, " ", small(shown)
         refused.append(said)
     kinds: dict[str, Sequence[Inline]] = {
-        "fills": [_fill(words, one) for one in step.fills], "refused": refused,
+        "fills": [_fill(words, fill) for fill in step.fills], "refused": refused,
         "flags": [words.word("flag", flag) for flag in step.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
     }  # fmt: skip
@@ -211,7 +211,7 @@ def _texts(words: Words, step: SeasonStep) -> Iterator[Block]:
         if kind != last:
             yield Text(words.word("text", kind), "hd")
         last = kind
-        lines, left = [clean(one) for one in text[:_TEXT].splitlines()], len(text) - _TEXT
+        lines, left = [clean(splitline) for splitline in text[:_TEXT].splitlines()], len(text) - _TEXT
         kept = "\n".join(line for line in lines[:_LINES] if line)
         body: tuple[Text, ...] = (Text(written(kept), "said"),)
         body += (Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
@@ -326,7 +326,7 @@ def ledger_parts(path: str, lines: Sequence[SeasonClaimLine]) -> dict[str, tuple
 def ledger_table(book: ModelBook, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = "") -> Table:
     """Rows under their heads, with filters where it has a ``name``; ``places`` are those of decisions."""
     heads = tuple(book.say(f"ledger.head.{name}") for name in ("day", "claim", "saw", "numbers", "judges"))
-    rows = tuple(ledger_row(book, one, places) for one in lines)
+    rows = tuple(ledger_row(book, line, places) for line in lines)
     found = ledger_filters(book.words, lines) if name else ()
     what = book.say("ledger.what")
     return Table(heads, rows, summary="", stacked=True, id=name, style="checked", filters=found, what=what)

@@ -76,15 +76,15 @@ def _file(at: int, one: Mapping[str, Any]) -> str:
 def verdicts_of(book: SeasonLookup) -> dict[str, Any]:
     """What is claimed, in the words of the pages: of an unsupported claim what it is about, its agents by name."""
     run, found = book.run, []
-    for one in run.decided.verdicts:
-        level, subjects = one.verdict.publication_level, sorted(one.verdict.claim.subjects)
-        entry: dict[str, Any] = {"about": f"{one.kind}: {', '.join(subjects)}", "level": level}
+    for verdict in run.decided.verdicts:
+        level, subjects = verdict.verdict.publication_level, sorted(verdict.verdict.claim.subjects)
+        entry: dict[str, Any] = {"about": f"{verdict.kind}: {', '.join(subjects)}", "level": level}
         if level == "no-claim":
-            entry["not_supported"] = withheld_text(one, book.words)
+            entry["not_supported"] = withheld_text(verdict, book.words)
         else:
-            claim = said_claim(book, one)
+            claim = said_claim(book, verdict)
             entry |= {"sentence": claim.sentence, "condition": claim.condition}
-        found.append({**entry, "reasons": [book.words.text(reason) for reason in reasons_of(book, one)]})
+        found.append({**entry, "reasons": [book.words.text(reason) for reason in reasons_of(book, verdict)]})
     found.sort(key=lambda one: (LEVELS.index(one["level"]), one["about"]))
     return {
         "format": FORMAT, "season": run.name, "title": clean(run.title or run.name, 120), "plan_hash": run.plan_hash,
@@ -206,12 +206,12 @@ def _address(run: SeasonRun, folder: str, path: str = "") -> str:
 
 def _rss(book: SeasonLookup, folder: str, entries: list[_Entry]) -> str:
     run, name, items = book.run, f"urn:assaymark:{book.run.plan_hash}", []
-    for one in entries:
-        link = f"<link>{escape(_address(run, folder, one.href))}</link>" if run.url else ""
+    for entry in entries:
+        link = f"<link>{escape(_address(run, folder, entry.href))}</link>" if run.url else ""
         items.append(
-            f"<item><title>{escape(one.title)}</title>{link}<description>{escape(one.text)}</description>"
-            f'<category>{one.tag}</category><guid isPermaLink="false">{escape(f"{name}:{one.key}")}</guid>'
-            f"<pubDate>{format_datetime(_moment(run, one.day))}</pubDate></item>\n"
+            f"<item><title>{escape(entry.title)}</title>{link}<description>{escape(entry.text)}</description>"
+            f'<category>{entry.tag}</category><guid isPermaLink="false">{escape(f"{name}:{entry.key}")}</guid>'
+            f"<pubDate>{format_datetime(_moment(run, entry.day))}</pubDate></item>\n"
         )
     own = _address(run, folder, RSS)
     self_link = f'<atom:link href="{escape(own)}" rel="self" type="application/rss+xml"/>' if own else ""
@@ -229,11 +229,11 @@ def _json_feed(book: SeasonLookup, folder: str, entries: list[_Entry]) -> str:
     where = {"home_page_url": _address(run, folder, "index.html"), "feed_url": _address(run, folder, JSON_FEED)}
     items = [
         {
-            "id": f"urn:assaymark:{run.plan_hash}:{one.key}", "title": one.title, "content_text": one.text,
-            "date_published": _moment(run, one.day).isoformat(), "tags": [one.tag],
-            **({"url": _address(run, folder, one.href)} if run.url else {}),
+            "id": f"urn:assaymark:{run.plan_hash}:{entry.key}", "title": entry.title, "content_text": entry.text,
+            "date_published": _moment(run, entry.day).isoformat(), "tags": [entry.tag],
+            **({"url": _address(run, folder, entry.href)} if run.url else {}),
         }
-        for one in entries
+        for entry in entries
     ]  # fmt: skip
     feed = {
         "version": "https://jsonfeed.org/version/1.1", "title": clean(run.title or run.name, 120),
@@ -298,7 +298,7 @@ _STYLE: Final = (
 def share_card(book: SeasonLookup) -> str:
     """The picture, 1200 by 630, as a drawing that stands alone."""
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
-    claim = next((claim for one in said_levels(book) for claim in (*one.shown, *one.more)), None)
+    claim = next((claim for level in said_levels(book) for claim in (*level.shown, *level.more)), None)
     title = clean(run.title or run.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")

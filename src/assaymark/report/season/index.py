@@ -252,14 +252,17 @@ class SeasonLookup:
     @classmethod
     def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonLookup:
         """Index a season; in English without ``words``."""
-        agents = {one.name: one for one in sorted(run.agents, key=lambda one: (one.name.casefold(), one.name))}
+        agents = {one.name: one for one in sorted(run.agents, key=lambda agent: (agent.name.casefold(), agent.name))}
         order = {judge.name: at for at, judge in enumerate(run.judges)}
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
             grades.setdefault(grade.agent, []).append(grade)
         stems = file_stems("agents", [(name,) for name in agents])
         pages = {name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)}
-        rows, by_id = {row.contestant: row for row in run.table.rows}, {one.id: one for one in run.measurements}
+        rows, by_id = (
+            {row.contestant: row for row in run.table.rows},
+            {measurement.id: measurement for measurement in run.measurements},
+        )
         found = cls(run, words or Words(english()), agents, grades, rows, pages, by_id)
         measured = measured_pages(run.measurements, found.hidden)
         return replace(found, measured=measured, links=measured_links(measured))
@@ -267,11 +270,11 @@ class SeasonLookup:
     @property
     def graders(self) -> int:
         """How many judges gave a usable grade; one that refused everything, or did not grade yet, is none."""
-        return len({one.judge for one in self.run.grades if one.composite is not None})
+        return len({grade.judge for grade in self.run.grades if grade.composite is not None})
 
     def shown(self, agent: str) -> bool:
         """Whether the points of an agent may be shown: it shares its tier with none."""
-        return any(one.shown for one in self.run.decided.places if one.agent == agent)
+        return any(place.shown for place in self.run.decided.places if place.agent == agent)
 
     def hidden(self, item: Measurement) -> str:
         """Why a value is not shown, as a state: of a pair without a supported order, of an agent that shares its tier.
@@ -280,7 +283,7 @@ class SeasonLookup:
         """
         if "high" in item.labels:
             pair = frozenset((item.labels["high"], item.labels["low"]))
-            verdicts = (one for one in self.run.decided.verdicts if one.kind == "above")
+            verdicts = (verdict for verdict in self.run.decided.verdicts if verdict.kind == "above")
             found = (v.verdict.publication_level for v in verdicts if frozenset(v.verdict.claim.subjects) == pair)
             return "" if next(found, "no-claim") != "no-claim" else "not shown: no supported order"
         if item.name in _POINTS and item.value is not None and not self.shown(item.labels["agent"]):

@@ -98,7 +98,8 @@ def board_places(book: SeasonLookup) -> list[Place]:
     decided = book.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
     return sorted(
-        decided.places, key=lambda one: (tier.get(one.agent, len(decided.tiers)), one.agent.casefold(), one.agent)
+        decided.places,
+        key=lambda place: (tier.get(place.agent, len(decided.tiers)), place.agent.casefold(), place.agent),
     )
 
 
@@ -157,7 +158,7 @@ def drawn_head(book: SeasonLookup) -> Inline:
     """The head of the drawn column: the bands, on the axis of every judge's points."""
     words, bands = book.words, book.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
-    scale = band_scale(bands, [one.composite for one in book.run.grades if one.composite is not None])
+    scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
     head = Markup(band_head(bands, scale, (weak, mixed, strong)))
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
@@ -165,7 +166,7 @@ def drawn_head(book: SeasonLookup) -> Inline:
 def drawn(book: SeasonLookup, level: Level, points: Sequence[Judged], said: str | None = None) -> Markup:
     """The strip of an agent, and the same in words (``said``) for those who cannot see it."""
     words, bands = book.words, book.run.scoring.bands
-    scale = band_scale(bands, [one.composite for one in book.run.grades if one.composite is not None])
+    scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
     named = words.catalogue.names([words.number(value) for value, _ in points])
     text = said or (words("board.points", points=named) if points else words("board.ungraded"))
     strip = Markup(band_strip(bands, scale, level, points))

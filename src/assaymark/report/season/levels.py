@@ -54,15 +54,17 @@ def tally(book: SeasonLookup) -> list[tuple[Level, str, str]]:
 def said_levels(book: SeasonLookup) -> tuple[SaidLevel, ...]:
     """The three levels in order: claims about single agents; pairs are on the page of all claims."""
     verdicts, found = book.run.decided.verdicts, []
-    front = sorted((one for one in verdicts if one.kind in _FRONT), key=lambda one: _FRONT.index(one.kind))
+    front = sorted(
+        (verdict for verdict in verdicts if verdict.kind in _FRONT), key=lambda verdict: _FRONT.index(verdict.kind)
+    )
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
         quotes = [said_claim(book, one) for one in mine[:_SHOWN]] if level != "no-claim" else []
         groups = _groups(book, mine)[:_SHOWN] if level == "no-claim" else ()
         # As many as fit above the fold, from about how tall each is; one always does.
         heights = accumulate(
-            21 + 27 * (1 + len(one.sentence) // 52) + 21 * (len(one.condition) // 66 + 1) * bool(one.condition)
-            for one in quotes
+            21 + 27 * (1 + len(quote.sentence) // 52) + 21 * (len(quote.condition) // 66 + 1) * bool(quote.condition)
+            for quote in quotes
         )
         first = max(sum(height <= _ROOM for height in heights), 1)
         rest = sum(one.verdict.publication_level == level for one in verdicts)
@@ -75,7 +77,9 @@ def said_levels(book: SeasonLookup) -> tuple[SaidLevel, ...]:
 def level_part(book: SeasonLookup, view: SaidLevel) -> Part:
     """A level as a page shows it; only the page of all claims has the rest."""
     words = book.words
-    groups = tuple((one.text, tuple(bold(text) if strong else text for text, strong in one.why)) for one in view.groups)
+    groups = tuple(
+        (group.text, tuple(bold(text) if strong else text for text, strong in group.why)) for group in view.groups
+    )
     rest: Inline = Linked(words("index.rest", n=view.rest), "claims.html") if view.rest else ""
     return _part(words, view.level, (*view.shown, *groups[:_GROUPS]), (*view.more, *groups[_GROUPS:]), rest)
 
@@ -112,7 +116,7 @@ def agent_levels(book: ModelBook) -> tuple[Part, ...]:
 
 def level_blocks(parts: Sequence[Part]) -> Block:
     """Levels that hold claims: what is supported beside what is not, or one of the two alone."""
-    held = [one for one in parts if one.claims]
+    held = [part for part in parts if part.claims]
     sides = tuple(tuple(one for one in held if (one.level == "no-claim") == hidden) for hidden in (False, True))
     return Beside(sides, "trio") if all(sides) else Group("", tuple(held))
 
@@ -120,14 +124,14 @@ def level_blocks(parts: Sequence[Part]) -> Block:
 def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict]) -> tuple[WithheldGroup, ...]:
     """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     words, found = book.words, Counter[tuple[str, str]]()
-    firsts = [one for one in verdicts if _unsupported_first(one)]
+    firsts = [verdict for verdict in verdicts if _unsupported_first(verdict)]
 
     def compared_with(one: SeasonVerdict) -> int:
         """With how many agents the one that is to rank first cannot be compared, for want of common periods."""
         others = [why.values["agents"] for why in one.reasons if why.key == _UNTESTED]
         return sum(len(some) for some in others if isinstance(some, tuple))
 
-    alone = len(firsts) > 1 and all(compared_with(one) == len(firsts) - 1 for one in firsts)
+    alone = len(firsts) > 1 and all(compared_with(first) == len(firsts) - 1 for first in firsts)
     for one in verdicts:
         key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
         if alone and one.kind == "first":

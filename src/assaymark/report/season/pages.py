@@ -96,7 +96,7 @@ def site_pages(
 
     The first language is at the root, every other in a folder with its code.
     """
-    catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
+    catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
     codes = [one.language for one in catalogues]
     problems = [
         Problem(repr(code), "is no code of a language, such as fr or pt-BR")
@@ -140,7 +140,7 @@ def _edition(book: SeasonLookup, folder: str, frame: Frame) -> Iterator[Page | t
     words, accounts = book.words, accounts_section(book)
     yield _index(book, folder, *accounts)
     yield from [(DATA, accounts[1])] * bool(accounts[1])
-    cards = [claim_card(book, one) for one in book.run.decided.verdicts]
+    cards = [claim_card(book, verdict) for verdict in book.run.decided.verdicts]
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
     for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
@@ -251,7 +251,7 @@ def _state(book: SeasonLookup) -> Inline:
 def season_lede(book: SeasonLookup) -> str:
     """Who took part, with what, for how long, and who graded it."""
     run, words, judges = book.run, book.words, book.graders
-    strategies = any(one.strategy for one in run.agents)
+    strategies = any(agent.strategy for agent in run.agents)
     capital = words("index.no_capital")
     if run.capital is not None:
         capital = words("index.capital", capital=words.amount(run.capital), currency=clean(run.currency, 12))

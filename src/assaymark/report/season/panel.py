@@ -205,7 +205,11 @@ def preference_table(book: SeasonLookup) -> Table | None:
     if not any(item is not None and item.value is not None for _, item in items):
         return None
     rows = tuple(_preference(book, judge, item) for judge, item in items if item is not None)
-    levels = [one.level for one in book.run.measurements if one.name == "season.self_preference" and one.level]
+    levels = [
+        measurement.level
+        for measurement in book.run.measurements
+        if measurement.name == "season.self_preference" and measurement.level
+    ]
     level = words("preference.interval", level=words.percent(levels[0] if levels else 0.95, 0))
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
@@ -227,7 +231,7 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement) -> tu
     elif item.low is None or item.high is None:
         size = words("preference.large", points=LARGE) if large else ""
         # By how much totals of its family move without it; beside the range of a shared tier it would give the total.
-        mine = [one.name for one in book.agents.values() if one.family == judge.family and book.shown(one.name)]
+        mine = [agent.name for agent in book.agents.values() if agent.family == judge.family and book.shown(agent.name)]
         moved = [
             words("preference.moved", agent=clean(name, 60), change=words.number(change, 1, sign=True))
             for name in mine

@@ -69,7 +69,7 @@ def _placed(records: Sequence[SeasonRecord]) -> Placed:
     """The records of each kind by their pages, by name and day."""
     found = {}
     for kind in KINDS:
-        rows = sorted((one for one in records if one.kind == kind), key=lambda one: (one.who, one.of))
+        rows = sorted((record for record in records if record.kind == kind), key=lambda record: (record.who, record.of))
         found[kind] = page_paths(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE))
     return found
 

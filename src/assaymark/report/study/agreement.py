@@ -270,9 +270,9 @@ def _stability_answer(book: Book, found: Sequence[Verdict]) -> str:
         undefined = rho and all(m.value is None for m in rho)
         return sentence(state_words(rho[0])) if undefined else "No difference on the overall score is significant."
     findings = [v.stability for v in found if v.stability is not None]
-    holds = sum(one.state == "stable" for one in findings)
+    holds = sum(finding.state == "stable" for finding in findings)
     needing, turning = (
-        sorted({clean(name, 60) for one in findings if one.state == state for name in one.families})
+        sorted({clean(name, 60) for finding in findings if finding.state == state for name in finding.families})
         for state in ("rests-on", "reversed-without")
     )
     parts = [f"some need judge family {listing(needing, last='or')} to be seen"] if needing else []

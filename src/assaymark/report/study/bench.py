@@ -81,7 +81,9 @@ def checkable(book: Book, verdict: Verdict) -> Checkable:
     """The record of one verdict."""
     level, said = verdict.publication_level, verdict.publication_level != "no-claim"
     also = [
-        prose(text, 400) for text in ([one.text for one in verdict.conditions] or [verdict.condition or ""]) if text
+        prose(text, 400)
+        for text in ([condition.text for condition in verdict.conditions] or [verdict.condition or ""])
+        if text
     ]
     if level == "headline":
         fixes = [_overturn(verdict)]
@@ -186,7 +188,7 @@ def _point(item: Measurement, sign: int = 1) -> tuple[float, float | None, float
 def _pairs(book: Book, verdict: Verdict, name: str, **labels: str) -> list[tuple[float, Measurement]]:
     """The differences that a supported sentence rests on, each towards the agent that it names first."""
     claim = verdict.claim
-    lead, rest = claim.subjects[0], claim.subjects[1:] or [one for one in book.agents if one != claim.subjects[0]]
+    lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
     found = []
     for other in rest:
         for high, low, sign in ((lead, other, 1), (other, lead, -1)):
@@ -224,7 +226,7 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
         drops = [min(value for value, _ in found) for found in every if found]
         if not drops:
             return None, ""
-        points = tuple((round(one, 3), None, None) for one in drops)
+        points = tuple((round(drop, 3), None, None) for drop in drops)
         line = f"{', '.join(map(signed, drops))}; all above 0 needed"
         return Strip(strip_axis(drops, 0.0), zero, points, mark * len(points)), line
     shares = [share for agent in (verdict.claim.subjects if len(verdict.claim.subjects) > 1 else book.agents)
@@ -290,7 +292,7 @@ def asked(book: Book, verdict: Verdict) -> tuple[str, str, str, str]:
     if verdict.publication_level == "no-claim" or kind == "within":
         names = tuple(sorted(names))
     relation = "above" if kind == "pair" else kind
-    other = names[1] if len(names) > 1 else next((one for one in book.agents if one != names[0]), names[0])
+    other = names[1] if len(names) > 1 else next((agent for agent in book.agents if agent != names[0]), names[0])
     return names[0], relation, other, verdict.claim.dimension
 
 
@@ -367,7 +369,7 @@ def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool
             records[key].append([agents.index(name) for name in names])
     source = copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
     return {
-        "agents": list(agents), "names": [clean(one, 80) for one in agents],
+        "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
         "scores": [[d, score_words(d)] for d in dimensions], "texts": texts.values, "gates": gates.values,
         "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
                                       *([name, said, why, tally(book, name)] for name, said, why in others)],
@@ -380,7 +382,7 @@ def _packed(strip: Strip | None) -> list[Any] | int:
     if strip is None:
         return 0
     cuts = [[at, words, int(dashed)] for at, words, dashed in strip.cuts]
-    points = [[one[0]] if one[1] is None else list(one) for one in strip.points]
+    points = [[point[0]] if point[1] is None else list(point) for point in strip.points]
     return [list(strip.axis), cuts, points, strip.marks]
 
 

@@ -274,7 +274,7 @@ def example_page(book: Book) -> Page | None:
     if found is None:
         return None
     context, held = found.context, found.context.portfolio
-    shown_agents = sorted(found.decisions, key=lambda one: one.agent.id)[:MOST]
+    shown_agents = sorted(found.decisions, key=lambda decision: decision.agent.id)[:MOST]
     charts, undrawn = tuple(_charts(found)), _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     shown_blocks: list[Block] = [Beside(charts, "tri")] if charts else []
     shown_blocks += notes([Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
@@ -289,7 +289,7 @@ def example_page(book: Book) -> Page | None:
     if task := clean(context.prompt, 3000):
         shown_blocks.append(Group("The task", notes([task])))
     decided: list[Block] = [] if shown_agents else list(notes(["No decision on this cycle is in the records."]))
-    decided += [_agent(one, context, ROOM // max(len(shown_agents), 1)) for one in shown_agents]
+    decided += [_agent(agent, context, ROOM // max(len(shown_agents), 1)) for agent in shown_agents]
     decided += notes([_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone")])
     answer = (
         f"Cycle {count(found.number)} of the regime {clean(found.regime, 60)}, as "
@@ -414,7 +414,7 @@ def _agent(decision: Decision, context: Context, room: int) -> Group:
     """One agent's answer: its text beside its orders, their arithmetic, and every limit held against the book."""
     text, cut = _text(decision, room)
     after, problem = _after(decision, context)
-    orders = [order_words(one, context) for one in decision.actions[:_ORDERS]]
+    orders = [order_words(action, context) for action in decision.actions[:_ORDERS]]
     if len(decision.actions) > _ORDERS:
         orders.append(f"and {counted(len(decision.actions) - _ORDERS, 'more order')}")
     said: list[Inline] = [*text, "The text goes on in the records." if cut else ""]

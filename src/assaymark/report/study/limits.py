@@ -140,7 +140,7 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
             book, sum(c.score.n for c in controls(book) if c.score is not None) or 100, panel
         )
     if field == "datasheets":
-        failing = [clean(one, 60) for one in failed_judges(book)]
+        failing = [clean(judge, 60) for judge in failed_judges(book)]
         which = listing(failing) if failing else "the judge"
         return f"Replace {which} with a judge that passes the test: {calls_of(book, decided, max(len(failing), 1))}."
     if field == "human_anchor":
@@ -263,7 +263,7 @@ def _named(book: Book, field: str) -> tuple[str, str]:
         brief = f"most texts of {listing(terse)} have fewer than {run.study.cells.terse_tokens} words" if terse else ""
         return "Style may explain scores", said or brief or "control texts were not graded"
     if field == "datasheets":
-        return f"{listing([clean(one, 60) for one in failed_judges(book)]) or 'A judge'} fails its own test", (
+        return f"{listing([clean(judge, 60) for judge in failed_judges(book)]) or 'A judge'} fails its own test", (
             own_tests_words(book)
         )
     if field == "clusters":

@@ -113,15 +113,15 @@ def names_allowed(book: Book) -> bool:
 def _built_in(book: Book) -> tuple[bool, bool]:
     """Whether all judges and all agents are built in."""
     run = book.run
-    graders, makers = {one.name for one in run.reference_panel}, {one.name for one in run.reference_agents}
-    agents = {one.name for one in run.study.agents} or set(book.agents)
-    return bool(graders) and graders >= {one.name for one in run.study.judges}, bool(makers) and makers >= agents
+    graders, makers = {one.name for one in run.reference_panel}, {agent.name for agent in run.reference_agents}
+    agents = {agent.name for agent in run.study.agents} or set(book.agents)
+    return bool(graders) and graders >= {judge.name for judge in run.study.judges}, bool(makers) and makers >= agents
 
 
 def built_in_notice(book: Book) -> tuple[str, str]:
     """What is built in here, as a heading and a sentence; empty where nothing is."""
     run = book.run
-    graders, makers = {one.name for one in run.reference_panel}, {one.name for one in run.reference_agents}
+    graders, makers = {one.name for one in run.reference_panel}, {agent.name for agent in run.reference_agents}
     judges, (all_judges, all_agents) = {judge.name for judge in run.study.judges}, _built_in(book)
     if all_judges and all_agents:
         return "Demonstration.", (
@@ -137,7 +137,7 @@ def built_in_notice(book: Book) -> tuple[str, str]:
         are = "is a built-in judge" if len(graders & judges) == 1 else "are built-in judges"
         return "Built-in judges.", f"{named} {are} with known flaws, no language model."
     if makers:
-        named = "Every agent" if all_agents else listing([clean(one, 60) for one in sorted(makers)])
+        named = "Every agent" if all_agents else listing([clean(maker, 60) for maker in sorted(makers)])
         are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
         return "Built-in agents.", f"{named} {are} with known properties, no language model."
     return "", ""
@@ -147,7 +147,7 @@ def _second(book: Book) -> str:
     """The second finding: who cannot be ranked, and on how many dimensions the judges agree."""
     said = []
     if supported_orders(book, AGGREGATE):
-        groups = [[clean(one, 60) for one in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
+        groups = [[clean(agent, 60) for agent in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
         said = [f"{_names(group)} cannot be ranked." for group in groups]
     dimensions = [d for d in book.dimensions if d != AGGREGATE and book.status(d) is not None]
     if dimensions:
@@ -189,7 +189,10 @@ def tier_rows(book: Book, dimension: str) -> list[TierRow]:
             limits = (None, None) if ends is None or item.low is None else ends
             written = shown(item) if point is None else interval(point, *limits)
         if tier.alone:
-            above, below = sum(len(one.agents) for one in groups[at + 1 :]), sum(len(one.agents) for one in groups[:at])
+            above, below = (
+                sum(len(group.agents) for group in groups[at + 1 :]),
+                sum(len(group.agents) for group in groups[:at]),
+            )
             parts = [f"above {plural(above, 'other')}"] * bool(above) + [f"below {plural(below, 'other')}"] * bool(
                 below
             )
@@ -337,7 +340,7 @@ def tiers_words(book: Book) -> str:
         return "No agent was scored."
     cut = len(groups) > 1
     said = f"{plural(len(groups), 'tier').capitalize()} on the overall score." if cut else (
-        f"On the overall score {_names([clean(one, 60) for one in groups[0].agents])} cannot be ranked."
+        f"On the overall score {_names([clean(agent, 60) for agent in groups[0].agents])} cannot be ranked."
     )  # fmt: skip
     halted = [d for d in book.dimensions if d != AGGREGATE and book.status(d) == "halt"]
     if halted:
@@ -364,13 +367,13 @@ def _desc(rows: Sequence[TierRow], why: Sequence[str]) -> str:
 def _values(rows: Sequence[TierRow]) -> Table:
     """What a chart of tiers draws: the ends of each tier, and the score of an agent that is alone in its tier."""
     ends = ((listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
-    return Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, one)) for one in ends))
+    return Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
 
 
 def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Figure:
     why, rows = _disagreement(book, dimension), tier_rows(book, dimension)
     if why:  # whatever was found there is not shown, not even its tiers
-        rows = [TierRow(tuple(clean(one, 60) for one in book.agents), "no-claim", None, None, "")]
+        rows = [TierRow(tuple(clean(agent, 60) for agent in book.agents), "no-claim", None, None, "")]
     title, status, item = book.title(dimension), book.status(dimension), book.gating(dimension)
     ends = "" if item is None or item.low is None or item.high is None else f" ({span(item.low, item.high)})"
     kappa = f"{book.gating_words(dimension)}{ends}"

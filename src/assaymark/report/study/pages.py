@@ -126,7 +126,7 @@ def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[
 def _page(
     name: str, title: str, lead: str, *sections: Section | None, here: str = "", styles: tuple[str, ...] = ()
 ) -> Page:
-    shown = tuple(one for one in sections if one is not None)
+    shown = tuple(section for section in sections if section is not None)
     return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
 
 

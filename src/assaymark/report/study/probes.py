@@ -292,7 +292,7 @@ def people_words(book: Book) -> str:
         who += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
     if sample.value is None:
         return f"{sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
-    states = [one.human_anchor for one in book.run.verdicts if one.claim.asserts_order]
+    states = [verdict.human_anchor for verdict in book.run.verdicts if verdict.claim.asserts_order]
     found = [f"{count(states.count(one))} {said}" for one, said in (
         ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
     ) if one in states]  # fmt: skip
@@ -349,9 +349,9 @@ def _judges(book: Book, dimension: str) -> Iterator[tuple[Inline, ...]]:
 
 def _orders(book: Book) -> Iterator[tuple[Inline, ...]]:
     """The supported orders of two agents that people were asked about."""
-    for one in book.run.verdicts:
-        claim = one.claim
-        if kind_of(claim) != "pair" or one.publication_level == "no-claim":
+    for verdict in book.run.verdicts:
+        claim = verdict.claim
+        if kind_of(claim) != "pair" or verdict.publication_level == "no-claim":
             continue
         high, low = claim.subjects
         item = book.one("human.contrast", dimension=claim.dimension, high=high, low=low)

@@ -62,13 +62,13 @@ def read_section(table: TableView) -> Section:
         if role in table.roles
     ]
     scale = f", {table.scale[0]:g} to {table.scale[1]:g}"
-    rows.append(("Criteria", (listing([clean(one, 60) for one in table.dimensions]), scale)))
+    rows.append(("Criteria", (listing([clean(dimension, 60) for dimension in table.dimensions]), scale)))
     digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
     rows.append(("File", (clean(table.source, 200), small(f" {table.format}{digest}"))))
     left: Block = Items(tuple(prose(one, 600) for one in table.left))
     if len(table.left) > _LEFT:
         left = Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
-    chosen = Items(tuple(f"Chosen after the scores were seen: {prose(one, 600)}." for one in table.choices))
+    chosen = Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
     wrong = ("Wrong? Name the column of a role with ", Markup("<code>--map ROLE=COLUMN</code>"), ".")
     filled = Items((*(prose(one, 600) for one in table.filled), wrong))
     assumed = Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
@@ -229,7 +229,7 @@ def pairs_words(book: Book) -> str:
 
 def place_words(table: TableView) -> str:
     """In how many pairs the position decided, over the judges."""
-    shares = sorted(one["same_place"] / one["both"] for one in table.orders.values())
+    shares = sorted(order["same_place"] / order["both"] for order in table.orders.values())
     ends = f"{shares[0]:.1%} of pairs"
     if len(shares) > 1:
         ends = f"{shares[0]:.1%} to {shares[-1]:.1%} of pairs, depending on the judge"
@@ -286,7 +286,7 @@ def odd_judge(book: Book, value: float) -> tuple[str, float] | None:
     pairs = kappa_pairs(book)
     without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.study.judges}
     known = {name: rest for name, rest in without.items() if rest is not None and rest >= value + 0.1}
-    return max(known.items(), key=lambda one: one[1]) if known else None
+    return max(known.items(), key=lambda item: item[1]) if known else None
 
 
 def order_lines(table: TableView) -> list[str]:
@@ -307,7 +307,9 @@ def next_steps(book: Book) -> list[tuple[str, str]]:
     item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     odd = None if item is None or item.value is None else odd_judge(book, item.value)
 
-    held = Counter(field for one in book.run.verdicts if one.publication_level != "no-claim" for field in binding(one))
+    held = Counter(
+        field for verdict in book.run.verdicts if verdict.publication_level != "no-claim" for field in binding(verdict)
+    )
 
     def lifts(field: str) -> str:
         return f"Lifts a condition of {counted(held[field], 'sentence')}" if held[field] else ""

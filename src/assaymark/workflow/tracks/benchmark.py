@@ -287,15 +287,15 @@ def _lock(
 
     def ask(bench: LockedBench) -> None:
         plan, found = bench.plan, Canaries(models, bench.plan.engine, progress)
-        named = [*(one.model for one in plan.models), *(one.model for one in plan.judges)]
+        named = [*(one.model for one in plan.models), *(judge.model for judge in plan.judges)]
         wrong = [_no_model(one.model) or unknown_model(one.model, models) for one in plan.models]
-        wrong += [unknown_model(one.model, models) for one in plan.judges]
+        wrong += [unknown_model(judge.model, models) for judge in plan.judges]
         if problems := dict.fromkeys(filter(None, wrong)):
             raise InputError(source, problems)
         if not all(name.startswith("reference/") for name in named):
             rubric = find_rubric(plan.rubric)
             schema = plan_texts(rubric)[f"schema {rubric.version}"]
-            found.ask([*calls(bench), *(check_call(one, schema) for one in plan.judges)])
+            found.ask([*calls(bench), *(check_call(judge, schema) for judge in plan.judges)])
             found.require()
         sent.append(found)
 
@@ -338,10 +338,14 @@ def _publish(
     tally = tally_of(decided.verdicts)
     pairs = ("above", "within")
     said = [
-        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith(pairs)
+        verdict
+        for verdict in decided.verdicts
+        if verdict.publication_level != "no-claim" and not verdict.claim.id.startswith(pairs)
     ]
-    overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
-    shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
+    overall = {leaderboard.board.family: leaderboard for leaderboard in reversed(decided.leaderboards)}.values()
+    shown = [
+        leaderboard for leaderboard in decided.leaderboards if len(leaderboard.models) == 1 or leaderboard in overall
+    ]
     lines = [line for board in shown for line in _board_lines(board, locked.plan.level)]
     narrow = [name for name, why in shown[0].unscored.items() if why.endswith(NO_CHOICE)] if shown else []
     lines += [_no_score(narrow)] if narrow else []
@@ -364,7 +368,9 @@ def _publish(
 def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
     """S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one."""
     for result, convention in (
-        pair for one in episodes for pair in ((one.result, locked.plan.convention), (one.other, locked.other))
+        pair
+        for episode in episodes
+        for pair in ((episode.result, locked.plan.convention), (episode.other, locked.other))
     ):
         labels = {"profile": result.profile, "window": result.window}
         for date in result.dates:
@@ -409,11 +415,11 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: BenchParts) -> tuple
         if item.name == MISSING and item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
     file = decided_file(
-        decided.verdicts, measurements, [one.name for one in plan.models], study=plan.name, title=plan.title,
+        decided.verdicts, measurements, [model.name for model in plan.models], study=plan.name, title=plan.title,
         plan_hash=locked.plan_hash, rubric="none", made_by=plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
         amendments=locked.amendments, preregistered=locked.preregistered, missing=missing,
-        unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
+        unranked={leaderboard.board.name: frozenset(leaderboard.unscored) for leaderboard in decided.leaderboards},
     )  # fmt: skip
     write_json(folder.verdicts, file)
     write_sums(folder)

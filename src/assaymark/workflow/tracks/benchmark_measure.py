@@ -225,7 +225,9 @@ def pipeline_measurements(
     rng = np.random.default_rng([locked.plan.seed, 1])
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
     gone = left_out(locked, replies)
-    mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
+    mine = {
+        name: [episode for episode in episodes if name in (ALL, episode.result.profile)] for name in boards_of(locked)
+    }
     boards, others = (
         {
             name: ceps_items(some, unscored_models(locked, episodes, other=other), other=other)
@@ -235,7 +237,7 @@ def pipeline_measurements(
     )
     found = [
         *family_measurements(locked, boards, others),
-        *_stage_means(locked, [one.result for one in episodes], unscored),
+        *_stage_means(locked, [episode.result for episode in episodes], unscored),
         *_by_history(locked, episodes, unscored),
         *_ratios(locked, episodes, baselines, rng),
         *_baseline_figures(locked, baselines, rng),
@@ -246,8 +248,8 @@ def pipeline_measurements(
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
     found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
-    for one in episodes:
-        found[one.agent.name] |= {heard.key: heard.missing for heard in one.heard.values()}
+    for episode in episodes:
+        found[episode.agent.name] |= {heard.key: heard.missing for heard in episode.heard.values()}
     return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
 
 
@@ -287,8 +289,8 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
     if convention != "paper":
         return {}
     dates: defaultdict[str, list[bool]] = defaultdict(list)
-    for one in episodes:
-        dates[one.agent.name] += [date.answers.signals.count("buy") <= 1 for date in one.result.dates]
+    for episode in episodes:
+        dates[episode.agent.name] += [date.answers.signals.count("buy") <= 1 for date in episode.result.dates]
     return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
 
 
@@ -302,7 +304,7 @@ def ceps_items(
     episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), *, other: bool = False
 ) -> ScoredItems:
     """CEPS of every model on every date of these episodes; ``unscored`` have none."""
-    models = tuple(dict.fromkeys(one.agent.name for one in episodes))
+    models = tuple(dict.fromkeys(episode.agent.name for episode in episodes))
     rows: dict[str, list[float]] = {name: [] for name in models}
     clusters: list[str] = []
     parts: list[str] = []
@@ -344,7 +346,7 @@ def _stage_means(
     }
     kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
     for profile, (kind, wanted) in product(boards_of(locked), kinds.items()):
-        mine = [one for one in results if profile in (ALL, one.profile) and wanted(one.window)]
+        mine = [result for result in results if profile in (ALL, result.profile) and wanted(result.window)]
         if not mine:
             continue
         models = tuple(dict.fromkeys(one.model for one in mine))
@@ -372,7 +374,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
     specs, profiles = {one.window: one.spec for one in locked.data.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
         seen = {profile: list[float]() for profile in profiles}
-        for result in (one.result for one in episodes if one.agent.name == agent.name):
+        for result in (episode.result for episode in episodes if episode.agent.name == agent.name):
             seen[result.profile] += [date.pas for date in result.dates]  # type: ignore[index]
         means = {str(profile): float(np.mean(values)) for profile, values in seen.items()}
         yield measured(
@@ -398,7 +400,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
         method = f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}"
         count, mean = (len(found), "windows"), float(np.mean(found))
         yield measured("bench.stress", {"model": model, "profile": profile}, mean, count, method)
-    for result in (one.result for one in episodes):
+    for result in (episode.result for episode in episodes):
         name, labels, dates = "bench.performance", _labels(result), result.dates
         turnover = np.array([date.turnover for date in dates])
         yield from _figures(name, labels, result.nav, np.stack([date.executed for date in dates]), turnover)
@@ -433,10 +435,10 @@ def _ratios(
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
         return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state=state)
 
-    evens = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
+    evens = {baseline.window: baseline for baseline in baselines if baseline.name == EQUAL_WEIGHT}
     calm = [name for name, one in specs.items() if one.kind == "normal"]
     for window, profile in product(calm, locked.plan.pipeline.profiles):
-        mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
+        mine = [episode for episode in episodes if (episode.result.window, episode.result.profile) == (window, profile)]
         even, moving = evens.get(window), [one for one in mine if _moves(one.result.nav)]
         for one in mine:
             if one not in moving:
@@ -484,16 +486,16 @@ def _baseline_figures(
     locked: LockedBench, baselines: Sequence[BaselineResult], rng: np.random.Generator
 ) -> Iterator[Measurement]:
     specs = {one.window: one.spec for one in locked.data.windows}
-    for one in baselines:
-        name, labels = "bench.baseline", {"baseline": one.name, "window": one.window}
-        yield from _figures(name, labels, one.nav, one.weights, one.turnover)
-        yield _figure(name, labels, "drawdown", _depth(one.nav), one.nav, {})
-        if specs[one.window].kind == "normal" and _moves(one.nav):
-            ((ratio,), _) = sharpe_ratios([_returns(one.nav)], rng=rng, level=locked.plan.level)
+    for baseline in baselines:
+        name, labels = "bench.baseline", {"baseline": baseline.name, "window": baseline.window}
+        yield from _figures(name, labels, baseline.nav, baseline.weights, baseline.turnover)
+        yield _figure(name, labels, "drawdown", _depth(baseline.nav), baseline.nav, {})
+        if specs[baseline.window].kind == "normal" and _moves(baseline.nav):
+            ((ratio,), _) = sharpe_ratios([_returns(baseline.nav)], rng=rng, level=locked.plan.level)
             yield _ratio(name, {**labels, "figure": "sharpe"}, ratio, locked.plan.level, {})
         else:
-            found = performance(one.nav)
-            yield _figure(name, labels, "sharpe", found.sharpe, one.nav, found.undefined)
+            found = performance(baseline.nav)
+            yield _figure(name, labels, "sharpe", found.sharpe, baseline.nav, found.undefined)
 
 
 def _figures(
@@ -537,7 +539,7 @@ def question_items(
     answers: Answers, condition: Condition, unscored: Mapping[str, str], *, other: bool = False
 ) -> ScoredItems:
     """Scores of every model on every question under one condition; questions of one day are one cluster."""
-    rows = [[one for one in items if one.condition == condition] for items in answers.values()]
+    rows = [[item for item in items if item.condition == condition] for items in answers.values()]
     values = np.array([[(one.other if other else one.score).score for one in row] for row in rows])
     values[[name in unscored for name in answers]] = np.nan
     return ScoredItems(
@@ -584,7 +586,7 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
     if len(locked.plan.models) < 3:
         return []
     board = boards_of(locked)[0]
-    mine = [one for one in episodes if board in (ALL, one.result.profile)]
+    mine = [episode for episode in episodes if board in (ALL, episode.result.profile)]
     first = locked.plan.questions.conditions[0]
 
     unscored, gone = unscored_models(locked, episodes), left_out(locked, question_replies(answers))

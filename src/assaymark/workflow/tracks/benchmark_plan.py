@@ -89,13 +89,13 @@ class LockedBench:
         """The questions from which those that are asked are drawn: one split, of the plan's market or of its file."""
         wanted = self.plan.questions
         if wanted.file is not None:
-            return tuple(one for one in read_questions(Path(wanted.file)) if one.split == wanted.split)
+            return tuple(question for question in read_questions(Path(wanted.file)) if question.split == wanted.split)
         return generate_questions(self.data.history, seed=wanted.seed, splits=(wanted.split,)).questions
 
     @property
     def families(self) -> int:
         """How many families of tests share the error rate of the plan, whether or not they were run yet."""
-        return 2 + any(one.spec.kind == "normal" for one in self.data.windows)
+        return 2 + any(window.spec.kind == "normal" for window in self.data.windows)
 
 
 def is_benchmark(folder: RunFolder) -> bool:
@@ -261,7 +261,7 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
 def pipeline_calls(locked: LockedBench) -> int:
     """How many calls the pipeline makes: three a decision date."""
     plan = locked.plan
-    dates = sum(len(one.decisions) for one in locked.data.windows)
+    dates = sum(len(window.decisions) for window in locked.data.windows)
     return 3 * dates * len(plan.models) * len(plan.pipeline.profiles)
 
 
@@ -320,7 +320,7 @@ def _each_episode(
         (EpisodeState(*one, rules), EpisodeState(*one, turned), {}) for one in played
     ]
     done = 0
-    while wave := [(one, call) for one in episodes if (call := one[0].next_call()) is not None]:
+    while wave := [(episode, call) for episode in episodes if (call := episode[0].next_call()) is not None]:
         replies = replies_to(list({call.key: call for _, call in wave}.values()), done)
         if any(call.key not in replies for _, call in wave):
             return None
@@ -429,7 +429,7 @@ def _answered(
     locked: LockedBench, asked: Sequence[tuple[AgentSpec, Question, Condition, CallSpec]],
     replies: Mapping[str, Reply],
 ) -> Answers:  # fmt: skip
-    items: dict[str, list[Item]] = {one.name: [] for one in locked.plan.models}
+    items: dict[str, list[Item]] = {model.name: [] for model in locked.plan.models}
     for agent, question, condition, call in asked:
         reply = replies[call.key]
         scored, turned = (

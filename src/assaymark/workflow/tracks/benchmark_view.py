@@ -202,7 +202,9 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
     ]  # fmt: skip
     shots = []
     for window in locked.data.windows if snapshots else ():  # the date on which its instruments were most volatile
-        day = max(window.decisions, key=lambda one: float(np.mean([x.volatility for x in window.known(one).lines])))
+        day = max(
+            window.decisions, key=lambda decision: float(np.mean([x.volatility for x in window.known(decision).lines]))
+        )
         seen = window.known(day)
         means = seen.between.copy()
         for at, line in enumerate(seen.lines_by_class):
@@ -224,7 +226,7 @@ def template_views(locked: LockedBench, asked: Iterable[Question]) -> Iterator[T
     """The questions by template: the whole set by split, and the split from which those that were asked are drawn."""
     file, drawn = locked.plan.questions.file, Counter(one.template for one in asked)
     if file is not None:
-        splits = Counter((one.template, one.split) for one in read_questions(Path(file)))
+        splits = Counter((question.template, question.split) for question in read_questions(Path(file)))
     else:
         splits = Counter(shared_out(COUNTS))
     for name in TEMPLATES:
@@ -256,10 +258,10 @@ def bench_run(
     """What the pages of a run show; ``gone`` are the models that lack too many replies of the pipeline."""
     plan, data, answers = locked.plan, locked.data, parts.answers or {}
     episodes = parts.episodes or ()
-    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
+    days = {row: data.market.known(row) for window in data.windows for row in window.rows.tolist()} if episodes else {}
     known = {one.day: one for one in days.values()}
     where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
-    dates = [date for one in episodes for date in one.result.dates]
+    dates = [date for episode in episodes for date in episode.result.dates]
     models = tuple(BenchModel(one.name, one.model, one.family, words_of(one.model)) for one in plan.models)
     profiles = [profile_named(name) for name in plan.pipeline.profiles]
     windows = tuple(
@@ -269,9 +271,15 @@ def bench_run(
         )
         for one in data.windows
     )  # fmt: skip
-    results = [one.result for one in episodes if one.agent.name not in gone]
-    paths = [NavPath(one.model, one.profile, one.window, tuple(map(str, one.days)), one.nav) for one in results]
-    paths += [NavPath(one.name, "", one.window, tuple(map(str, one.days)), one.nav, True) for one in parts.baselines]
+    results = [episode.result for episode in episodes if episode.agent.name not in gone]
+    paths = [
+        NavPath(result.model, result.profile, result.window, tuple(map(str, result.days)), result.nav)
+        for result in results
+    ]
+    paths += [
+        NavPath(baseline.name, "", baseline.window, tuple(map(str, baseline.days)), baseline.nav, True)
+        for baseline in parts.baselines
+    ]
     every = [(model, one) for model, items in answers.items() for one in items]
     questions = {one.question.id: one.question for _, one in every}
     kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
@@ -297,15 +305,17 @@ def bench_run(
         level=plan.level,
         models=models,
         profiles=tuple(
-            ProfileView(one.name, one.equity_cap, one.bond_floor, one.drawdown_tolerance, one.var_limit)
-            for one in profiles
+            ProfileView(
+                profile.name, profile.equity_cap, profile.bond_floor, profile.drawdown_tolerance, profile.var_limit
+            )
+            for profile in profiles
         ),
         windows=windows,
         leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
         measurements=tuple(measurements),
         paths=tuple(paths),
-        episodes=tuple(episode_trace(one, known, plan) for one in episodes),
+        episodes=tuple(episode_trace(episode, known, plan) for episode in episodes),
         questions=question_traces(answers),
         asked=asked,
         replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
@@ -314,7 +324,7 @@ def bench_run(
         answers=Counter(one.score.state for _, one in every),
         data=market_view(locked, snapshots=parts.episodes is not None),
         templates=tuple(template_views(locked, questions.values())),
-        others={one.labels["model"]: one for one in others},
+        others={other.labels["model"]: other for other in others},
     )
 
 

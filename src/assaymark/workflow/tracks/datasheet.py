@@ -386,7 +386,7 @@ def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]
 
 def _against(sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet]) -> list[Datasheet]:
     """The sheets, each with the drift since the earlier one of its judge, where there is one."""
-    drift = [compare(earlier[one.judge], one) if one.judge in earlier else () for one in sheets]
+    drift = [compare(earlier[sheet.judge], sheet) if sheet.judge in earlier else () for sheet in sheets]
     return [replace(one, measurements=(*one.measurements, *found)) for one, found in zip(sheets, drift, strict=True)]
 
 

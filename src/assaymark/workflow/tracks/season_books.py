@@ -115,7 +115,7 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
     settled = settle_orders(season, agent, account.book, orders, day, marks, source=last.record_id, refused=refused)
     unusable = set(last.flags) & set(NOT_USABLE)
     notes = [f"your last reply could not be used: {reason}" for reason in last.missing] if unusable else []
-    return replace(settled, notes=(*notes, *(one.text for one in settled.rejections)))
+    return replace(settled, notes=(*notes, *(rejection.text for rejection in settled.rejections)))
 
 
 def settle_orders(
@@ -142,12 +142,21 @@ def settle_orders(
             bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
     settled = settle_day(book, orders, bars, season.rules.broker, universe=day.universe)
     made += [
-        SeasonFill(now, agent, source, one.order + 1, one.symbol, one.quantity, one.price, one.cost)
-        for one in settled.fills
+        SeasonFill(now, agent, source, fill.order + 1, fill.symbol, fill.quantity, fill.price, fill.cost)
+        for fill in settled.fills
     ]
     rejections = [
-        SeasonRejection(now, agent, source, one.order + 1, one.symbol, one.reason, one.text, one.quantity)
-        for one in settled.rejections
+        SeasonRejection(
+            now,
+            agent,
+            source,
+            rejection.order + 1,
+            rejection.symbol,
+            rejection.reason,
+            rejection.text,
+            rejection.quantity,
+        )
+        for rejection in settled.rejections
     ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
     return Settlement(settled.book, nav, tuple(made), (*refused, *rejections), actions=told)
@@ -169,19 +178,19 @@ def _acted(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[S
     for number, name in enumerate(ended, start=1):
         fills.append(SeasonFill(*own, number, name, -book.positions[name], marks[name][0], 0.0, DELISTED))
     if ended:
-        cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
+        cash = book.cash - sum(fill.quantity * marks[fill.symbol][0] for fill in fills)
         book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
     for name in sorted(book.positions):
-        for one in due_actions(name, day, marks):
-            before, book = book, book.acted(name, one.split, one.dividend)
+        for action in due_actions(name, day, marks):
+            before, book = book, book.acted(name, action.split, action.dividend)
             units, paid = book.positions[name], book.cash - before.cash
-            changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if one.split != 1.0 else []
-            changes += [(DIVIDEND, 0.0, one.dividend, -paid)] if one.dividend else []
+            changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if action.split != 1.0 else []
+            changes += [(DIVIDEND, 0.0, action.dividend, -paid)] if action.dividend else []
             first = len(fills) - len(ended) + 1
             for number, (kind, quantity, price, cost) in enumerate(changes, start=first):
                 fills.append(SeasonFill(*own, number, name, quantity, price, cost, kind))
-            money = f", and {paid:,.2f} was paid into its cash" if one.dividend else ""
-            told.append(f"{one}; your book now holds {units:.6g} units{money}")
+            money = f", and {paid:,.2f} was paid into its cash" if action.dividend else ""
+            told.append(f"{action}; your book now holds {units:.6g} units{money}")
     return book, fills, tuple(told)
 
 
@@ -251,9 +260,9 @@ def checked(
     """One agent's stated fills and book of a day held against each other and the day's bars, for the journal."""
     marks = marks or {}
     fills = tuple(
-        StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
-        for one in after.fills
-        if one.kind not in (SPLIT, DIVIDEND)
+        StatedFill(symbol=fill.symbol, quantity=fill.quantity, price=fill.price, cost=fill.cost)
+        for fill in after.fills
+        if fill.kind not in (SPLIT, DIVIDEND)
     )
     held = sorted(before.positions)
     for one in (one for name in held for one in due_actions(name, day, marks)):
@@ -264,10 +273,10 @@ def checked(
     counts = {kind: [found.checks[kind], found.passed[kind]] for kind in RELIABILITY if found.checks[kind]}
     kinds = {"negative-position": "position"}
     mismatches = [
-        [kinds.get(one.kind, one.kind.partition("-")[0]), str(one).removeprefix(f"{record_id}: ")]
-        for one in found.mismatches
+        [kinds.get(mismatch.kind, mismatch.kind.partition("-")[0]), str(mismatch).removeprefix(f"{record_id}: ")]
+        for mismatch in found.mismatches
     ]
-    failed, traded = {one.symbol for one in found.mismatches}, {one.symbol for one in fills}
+    failed, traded = {mismatch.symbol for mismatch in found.mismatches}, {fill.symbol for fill in fills}
     for name in held:
         if sentence := unexplained(name, day, marks):
             kind = "fill" if name in traded else "position"
@@ -283,8 +292,8 @@ def unexplained(name: str, day: Day, marks: Marks) -> str:
     price, of = marks[name]
     close = day.quotes[name].close or price
     worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
-    for one in actions:
-        worth = worth.acted(name, one.split, one.dividend)
+    for action in actions:
+        worth = worth.acted(name, action.split, action.dividend)
     move = abs(math.log(worth.nav({name: close}) / price))
     if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
         return ""

@@ -94,7 +94,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     """
     lines = _bars(season, day, held)
     series = tuple(lines.values())
-    known = {one.id: one for one in day.view.instruments}
+    known = {instrument.id: instrument for instrument in day.view.instruments}
     macro, at = day.view.all_macro(), day.moment
     prices = tuple(
         Fact(id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
@@ -138,9 +138,9 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     if series:
         sections["series"] = fenced(("series", "\n".join(text for _, text in written)))
     facts = [
-        f'{{"as_of":{_json(one.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(one.id)},"instrument":'
-        f'{_json(one.instrument)},"note":"","source":"close","unit":"price","value":{one.value!r}}}'
-        for one in prices
+        f'{{"as_of":{_json(price.as_of)},"available_at":{_json(at)},"field":"price","id":{_json(price.id)},"instrument":'
+        f'{_json(price.instrument)},"note":"","source":"close","unit":"price","value":{price.value!r}}}'
+        for price in prices
     ]
     return DayMaterial(
         context, "[" + ",".join(filter(None, [*facts, canonical_json(others)[1:-1]])) + "]",
@@ -186,7 +186,7 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
         f"Orders fill at the {at} of the next trading day; one beyond cash, holding or limits is {beyond}.",
     ]
     if notes:
-        lines.append("\n".join(["Of your last orders, these were not carried out:", *(f"- {one}" for one in notes)]))
+        lines.append("\n".join(["Of your last orders, these were not carried out:", *(f"- {note}" for note in notes)]))
     if actions:
         lines.append(
             "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
@@ -366,10 +366,10 @@ def season_material(folder: RunFolder) -> SeasonMaterial:
 def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
     """As `season_material`, for a season whose lock was read."""
     season = stored.season
-    navs, times = _by_agent(store.read(NAVS)), {one.record_id: one for one in store.read(TIMES)}
+    navs, times = _by_agent(store.read(NAVS)), {time.record_id: time for time in store.read(TIMES)}
     rejections = store.read(REJECTIONS)
     fills, refused = (  # by the decision that they are due to, in their order
-        _grouped(sorted(rows, key=lambda one: (one.day, one.number)), "record_id")
+        _grouped(sorted(rows, key=lambda row: (row.day, row.number)), "record_id")
         for rows in (store.read(FILLS), rejections)
     )
 
@@ -418,20 +418,20 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
         outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
         navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(kept(BASELINES)),
         checks=tuple(kept(CHECKS)), seconds={name: one.seconds for name, one in times.items()},
-        rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
+        rejections={name: tuple(rejection for rejection in rejections if rejection.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
     )  # fmt: skip
 
 
 def _grouped(rows: Iterable[Any], name: str) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
-    for one in rows:
-        found[getattr(one, name)].append(one)
+    for item in rows:
+        found[getattr(item, name)].append(item)
     return found
 
 
 def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
-    ordered = sorted(rows, key=lambda one: one.day)
+    ordered = sorted(rows, key=lambda row: row.day)
     return {name: tuple(ones) for name, ones in _grouped(ordered, "agent").items()}
 
 

@@ -251,14 +251,14 @@ def start_season(
 
     def ask(season: Season, data: SeasonData) -> None:
         found, schemas = Canaries(models, season.engine, progress), horizon_texts(season.scoring_plan)
-        agents = [one for one in season.agents if one.name not in allow_absent]
-        if not season.recorded and not all(one.model.startswith("reference/") for one in agents):
+        agents = [agent for agent in season.agents if agent.name not in allow_absent]
+        if not season.recorded and not all(agent.model.startswith("reference/") for agent in agents):
             clock = data.clock(season)
             days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
             if (day := next((one for one in days if one.has_data), None)) is not None:
                 found.ask(opening_calls(season, day, agents))
             else:  # the market has no day yet
-                found.ask(check_call(one, season_texts()["schema of an agent"]) for one in agents)
+                found.ask(check_call(agent, season_texts()["schema of an agent"]) for agent in agents)
         found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in season.panel if not one.human)
         found.require()
         sent.append(found)
@@ -273,7 +273,7 @@ def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list
     """What each agent is asked on a day on which all books are as at the start, replicates included."""
     start = Account(Book(season.capital))
     shared, asked = _shown(
-        season, day, agents, {one.name: settle_account(season, one.name, start, day, {}) for one in agents}
+        season, day, agents, {agent.name: settle_account(season, agent.name, start, day, {}) for agent in agents}
     )
     return [call for each in asked for _, _, call in calls_of(season, each, shared)]
 
@@ -386,9 +386,11 @@ class Desk:
         self.folder, self.journal, self.ledger, self.models, self.calls = folder, journal, ledger, models, calls
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
         start = Account(Book(self.season.capital))
-        self.accounts = {one.name: start for one in self.season.agents}
+        self.accounts = {agent.name: start for agent in self.season.agents}
         universe = set(locked.data.universe)
-        self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
+        self.classes = {
+            listing.id: listing.asset_class for listing in locked.data.history.listings if listing.id in universe
+        }
         self.baselines = new_baselines(self.season, self.classes)
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: Marks = {}
@@ -522,7 +524,7 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals
     if not due:
         idle = [] if found.overdue else [f"nothing is due after {last}"]
         return (*(waiting or idle), state)
-    empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
+    empty = [entry.day for entry in journal.entries[-len(due) :] if entry.record["state"] != "ok"]
     done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
     without = f"; without data: {', '.join(empty[:5])}" if empty else ""
     of = f"of {len(due)} days, and held"

@@ -192,7 +192,7 @@ class SeasonAsker:
         found: list[OutcomeGrade | None] = []
         for calls in planned:
             reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
-            found.append(outcome_grade([one.part for one in calls], reads) if calls else None)
+            found.append(outcome_grade([call.part for call in calls], reads) if calls else None)
         return found
 
 
@@ -250,7 +250,7 @@ def season_tasks(
 ) -> list[tuple[SeasonPart, HorizonTask]]:
     """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
     judges, budget = season.model_judges, season.judging.token_budget
-    once = [one.model_copy(update={"trials": 1}) for one in judges]
+    once = [judge.model_copy(update={"trials": 1}) for judge in judges]
     return [
         (part, task)
         for part in parts
@@ -263,9 +263,9 @@ def season_tasks(
 def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
     """Who made it: asked of every whole record, and of every period in which all agents decided."""
     judges, budget = season.model_judges, season.judging.token_budget
-    once = [one.model_copy(update={"trials": 1}) for one in judges]
+    once = [judge.model_copy(update={"trials": 1}) for judge in judges]
     found: dict[tuple[str, str], Probe] = {}
-    agents = {one.agent for one in parts}
+    agents = {part.agent for part in parts}
     by_period: dict[str, dict[str, Horizon]] = {}
     for one in parts if season.judging.author_probe else ():
         if one.scope != "replicate":
@@ -301,24 +301,29 @@ def human_rows(
     """What people of the panel gave records and periods, as grades; the numeric ledger caps them like any other."""
     names = [each.name for each in (*plan.reasoning, *plan.evidence)]
     known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
-    for one in judgments:
-        part = known.get(one.trajectory)
-        if part is None or one.judge not in judges:
+    for judgment in judgments:
+        part = known.get(judgment.trajectory)
+        if part is None or judgment.judge not in judges:
             continue
-        lacking = [name for name in names if name not in one.scores]
-        graded = one.status == "ok" and not lacking
+        lacking = [name for name in names if name not in judgment.scores]
+        graded = judgment.status == "ok" and not lacking
         state: ReplyState = "ok" if graded else "invalid"
-        given, steps = one.scores if graded else {}, len(part.horizon.steps)
+        given, steps = judgment.scores if graded else {}, len(part.horizon.steps)
         grades = HorizonGrades(
-            agent=part.agent, judge=one.judge, family=one.family, trial=one.trial, horizon=part.horizon.id,
-            grader=grader_version(plan), state=state,
-            parts=(GradedPart(first=1, last=steps, tokens=0, over=False, call_key=one.call_key, state=state),),
-            reason=None if graded else one.reason or f"not graded: {', '.join(lacking)}",
+            agent=part.agent,
+            judge=judgment.judge,
+            family=judgment.family,
+            trial=judgment.trial,
+            horizon=part.horizon.id,
+            grader=grader_version(plan),
+            state=state,
+            parts=(GradedPart(first=1, last=steps, tokens=0, over=False, call_key=judgment.call_key, state=state),),
+            reason=None if graded else judgment.reason or f"not graded: {', '.join(lacking)}",
             reasoning={each.name: given[each.name] for each in plan.reasoning if graded},
             evidence={each.name: given[each.name] for each in plan.evidence if graded},
-            data_reliability=one.scores.get("data_reliability"),
-        )  # fmt: skip
-        points = one.scores.get("outcome")
+            data_reliability=judgment.scores.get("data_reliability"),
+        )
+        points = judgment.scores.get("outcome")
         outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
         yield grade_row(part, grades, plan, outcome)
 
@@ -342,27 +347,27 @@ def judged_lines(
     folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
 ) -> list[str]:
     """What was graded and what was not, for whoever called."""
-    agents, judges, period = {one.agent for one in grades}, {one.judge for one in grades}, season.judging.period
-    last = max(one.last for one in grades)
+    agents, judges, period = {grade.agent for grade in grades}, {grade.judge for grade in grades}, season.judging.period
+    last = max(grade.last for grade in grades)
     soon = "" if _is_over(season, last) else "; the season is not over, and is graded anew when it has gone on"
     graded = f"{counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"
     states: dict[str, list[str]] = {}
     for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
-        states[what] = [one.score.grades.state for one in grades if one.scope == scope]
-    outcomes = [(one.judge, one.score.outcome) for one in grades if one.score.outcome is not None]
+        states[what] = [grade.score.grades.state for grade in grades if grade.scope == scope]
+    outcomes = [(grade.judge, grade.score.outcome) for grade in grades if grade.score.outcome is not None]
     states["outcomes"] = [one.state for _, one in outcomes]
-    states["author identification"] = [one.state for one in guesses]
+    states["author identification"] = [guess.state for guess in guesses]
     shares = [f"{what} {ones.count('ok'):,} of {len(ones):,}" for what, ones in states.items() if ones]
     lines = [f"{season.name}: {graded}", ", ".join(shares)]
-    parts = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
+    parts = [(grade.judge, part.first_key, part.state) for grade in grades for part in grade.score.grades.parts]
     for judge in sorted({judge for judge, _, _ in parts}):
         again = [state for name, first, state in parts if name == judge and first]
         if again:
             lines.append(again_line(judge, len(again), sum(one == judge for one, _, _ in parts), again.count("ok")))
     replies: list[tuple[str, str, str | None]] = [
-        *((one.judge, one.score.grades.state, one.score.grades.reason) for one in grades),
+        *((grade.judge, grade.score.grades.state, grade.score.grades.reason) for grade in grades),
         *((judge, one.state, one.reason) for judge, one in outcomes),
-        *((one.judge, one.state, None) for one in guesses),
+        *((guess.judge, guess.state, None) for guess in guesses),
     ]
     for judge in sorted({judge for judge, _, _ in replies}):
         of = [(state, reason) for name, state, reason in replies if name == judge]
@@ -374,7 +379,7 @@ def judged_lines(
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     lines += [f"no grades of people yet: {people}; {how}"] if people else []
     if (draw := stored_draw(folder)) is not None:
-        given = {(one.trajectory, one.grader) for one in stored_grades(folder) if one.score is not None}
+        given = {(grade.trajectory, grade.grader) for grade in stored_grades(folder) if grade.score is not None}
         by = counted(len({who for _, who in given}), "person", "people")
         drawn = f"{len(draw.units)} of {len(draw.frame)} {period}s drawn"
         lines.append(f"people beside the panel: {counted(len(given), 'grade')} by {by}, {drawn}")
@@ -437,7 +442,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
                 guesses.append(SeasonGuess(probe.agent, *of, read.state, guess, key))
         people = {one.name for one in season.panel if one.human}
         grades += human_rows(_given(store), parts, plan, people)
-        if all(one.score.grades.state == "failed" for one in grades):
+        if all(grade.score.grades.state == "failed" for grade in grades):
             first = grades[0].score.grades
             what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written"
             raise ModelError(f"{folder.path}: {what}, and the same command asks again", retryable=True)
@@ -470,17 +475,17 @@ def is_judged(store: Store, stored: StoredSeason) -> bool:
     if not all(store.done(table, basis) for table in (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)):
         return False
     grades = store.read(GRADES)
-    states = {one.state for one in store.read(GUESSES)} | {one.score.grades.state for one in grades}
-    return "failed" not in states | {one.score.outcome.state for one in grades if one.score.outcome is not None}
+    states = {guess.state for guess in store.read(GUESSES)} | {grade.score.grades.state for grade in grades}
+    return "failed" not in states | {grade.score.outcome.state for grade in grades if grade.score.outcome is not None}
 
 
 def judged_periods(grades: Iterable[SeasonGrade]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """The (period, agent) of each record of a period in which all graded agents were graded, and each period's
     cluster: itself, as claims of a season have it."""
     found: dict[str, set[str]] = {}
-    for one in grades:
-        if one.scope == "period" and one.score.score is not None:
-            found.setdefault(one.period, set()).add(one.agent)
+    for grade in grades:
+        if grade.scope == "period" and grade.score.score is not None:
+            found.setdefault(grade.period, set()).add(grade.agent)
     agents = set[str]().union(*found.values())
     whole = sorted(period for period, mine in found.items() if mine == agents)
     records = {f"{agent}/{period}": (period, agent) for period in whole for agent in sorted(agents)}
@@ -499,7 +504,7 @@ def judged_frame(folder: RunFolder) -> Frame:
         what = "is not judged as it is now, so nobody knows which periods a sample is of"
         raise InputError(str(folder.path), [Problem("", f"{what}; first run: assaymark season judge {folder.path}")])
     grades = store.read(GRADES)
-    if not (drawn or _is_over(season, last := max(one.last for one in grades))):
+    if not (drawn or _is_over(season, last := max(grade.last for grade in grades))):
         what = f"goes on to {season.calendar.last} and is judged to {last}; a sample of it is drawn when it is over"
         raise InputError(str(folder.path), [Problem("", what)])
     records, clusters = judged_periods(grades)

@@ -258,12 +258,12 @@ def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> S
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
     listings, wanted, days, problems = history.listings, season.universe, season.calendar, []
-    ids = [one.id for one in listings]
+    ids = [listing.id for listing in listings]
     if not isinstance(wanted, int):
         universe = tuple(name for name in ids if name in wanted)
         unknown = [one for one in wanted if one not in ids]
         problems += [Problem("universe", str(UnknownNameError("instrument", one, ids))) for one in unknown]
-    elif wanted > len(there := [one for one in listings if one.trades_on(days.first)]):
+    elif wanted > len(there := [listing for listing in listings if listing.trades_on(days.first)]):
         universe, what = (), f"{wanted} instruments are asked for, and {len(there)} trade on {days.first}"
         problems.append(Problem("universe", f"{what}; allowed: 1 to {len(there)}"))
     else:  # the classes in turn, so that a small universe is not all of one class
@@ -286,7 +286,7 @@ def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> S
 
 
 def _check_chosen(season: Season, history: History, chosen: Sequence[str], source: str) -> None:
-    known = {one.id for one in history.listings}
+    known = {listing.id for listing in history.listings}
     if lost := [name for name in chosen if name not in known]:
         raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
     if problems := _unstated(season, history, chosen):
@@ -333,7 +333,7 @@ def _checked(
         season: Season | None = parse_season(text, source=source)
     except InputError as exc:
         season, problems = None, [*exc.problems]
-        if any(one.where == "version" for one in problems):
+        if any(problem.where == "version" for problem in problems):
             raise
     agents = _each(AgentSpec, raw.get("agents"))
     for agent in agents:

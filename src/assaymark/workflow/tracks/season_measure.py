@@ -58,10 +58,10 @@ def replies_lacking(
 ) -> tuple[dict[str, dict[str, JSON]], dict[str, str]]:
     """What each judge lacks of whom, if it lacks anything, and the judges that lack too much, each with the reason."""
     usable: dict[tuple[str, str, str, str, int], bool] = {}
-    for one in grades:
-        if one.agent in agents:
-            key = (one.judge, one.agent, one.scope, one.period, one.replicate)
-            usable[key] = usable.get(key, False) or one.score.score is not None
+    for grade in grades:
+        if grade.agent in agents:
+            key = (grade.judge, grade.agent, grade.scope, grade.period, grade.replicate)
+            usable[key] = usable.get(key, False) or grade.score.score is not None
     judges = tuple(sorted({key[0] for key in usable}))
     replies = np.zeros((len(judges), len(agents), 2), dtype=np.int64)
     for (judge, agent, *_), ok in usable.items():
@@ -102,7 +102,8 @@ class SeasonScores:
 def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
     """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
     rows = sorted(
-        (one for one in grades if one.agent in agents), key=lambda one: (one.judge, one.trial, one.period, one.agent)
+        (grade for grade in grades if grade.agent in agents),
+        key=lambda grade: (grade.judge, grade.trial, grade.period, grade.agent),
     )
     whole: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
     parts: dict[str, dict[tuple[Any, Any], dict[str, list[float]]]] = {
@@ -135,7 +136,7 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
 def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
     """The composite of every agent by every judge, the mean over trials."""
     return {
-        agent: {judge: fmean(one.composite for one in trials.values()) for judge, trials in row.items()}
+        agent: {judge: fmean(trial.composite for trial in trials.values()) for judge, trials in row.items()}
         for agent, row in whole.items()
     }
 
@@ -153,19 +154,19 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
     built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
     for agent, steps in material.steps.items():
         labels = {"agent": agent}
-        checks = [one for one in material.checks if one.agent == agent]
-        counted = [one for one in checks if one.kind in RELIABILITY]
+        checks = [check for check in material.checks if check.agent == agent]
+        counted = [check for check in checks if check.kind in RELIABILITY]
         n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
         yield measured(
             "season.reliability", labels, 100.0 * passed / n if n else None, (n, "checks"),
             "100 times the share of fill, cash and position checks that reconcile", state="nothing could be checked",
-            detail={one.kind: [one.passed, one.checks] for one in checks},
+            detail={check.kind: [check.passed, check.checks] for check in checks},
         )  # fmt: skip
         said: dict[str, list[str]] = defaultdict(list)  # a judge says that later data were used if it does in any trial
-        for one in grades:
-            found = one.score.grades.lookahead_check
-            if one.agent == agent and one.scope == "whole" and one.judge not in built_in and found is not None:
-                said[one.judge].append(found)  # built-in judges read no tenses
+        for grade in grades:
+            found = grade.score.grades.lookahead_check
+            if grade.agent == agent and grade.scope == "whole" and grade.judge not in built_in and found is not None:
+                said[grade.judge].append(found)  # built-in judges read no tenses
         looked = {judge: "fail" if "fail" in found else "pass" for judge, found in sorted(said.items())}
         yield measured(
             "season.lookahead", labels, list(looked.values()).count("fail") if looked else None,
@@ -201,7 +202,7 @@ def return_measurements(material: SeasonMaterial, *, level: float, rng: np.rando
         state, total, fall = "no days", None, None
         if rows:
             try:
-                found = performance([capital, *(one.nav for one in rows)])
+                found = performance([capital, *(row.nav for row in rows)])
                 state, total, fall = "ok", found.total_return, found.max_drawdown
             except InputError:
                 state = "its value fell to zero"
@@ -226,7 +227,7 @@ def _excess(
     excess = partial(measured, "season.excess", labels, count=(len(days), "days"))
     if not days:
         return excess(None, method="", state="no common days")
-    paths = [np.array([capital, *values]) for values in ([one.nav for one in days], [base[one.day] for one in days])]
+    paths = [np.array([capital, *values]) for values in ([day.nav for day in days], [base[one.day] for one in days])]
     if any((path <= 0).any() for path in paths):
         return excess(None, method="", state="its value fell to zero")
     mine, theirs = (path[1:] / path[:-1] - 1.0 for path in paths)
@@ -251,12 +252,12 @@ def ledger_measurements(
     for one in evidence:
         if one.decision in of:
             numbers[of[one.decision]].append(one)
-    whole = [one for one in grades if one.scope == "whole"]
+    whole = [grade for grade in grades if grade.scope == "whole"]
     for agent, steps in material.steps.items():
         rows = numbers[agent]
-        counts = Counter(one.state for one in rows)
+        counts = Counter(row.state for row in rows)
         n = len(rows) - counts["own_action"]
-        spoken = {one.decision for one in rows}
+        spoken = {row.decision for row in rows}
         given = [one.score.disagreement for one in whole if one.agent == agent]
         compared = [one for one in given if one is not None]
         detail: dict[str, Any] = {
@@ -270,7 +271,7 @@ def ledger_measurements(
         # what of the agreement with the right row is more than chance
         chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
         contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
-        wanted = {contexts[one.decision] for one in rows if one.decision in contexts}
+        wanted = {contexts[row.decision] for row in rows if row.decision in contexts}
         known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
         with suppress(NotMeasurableError):
             found = chance_corrected(rows, known, contexts, rng=rng)
@@ -358,7 +359,7 @@ def season_totals(
     together, single = (
         floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
         for floor in (
-            noise_floor(gradings), noise_floor([[one.composite for one in trials.values()] for trials in graded]),
+            noise_floor(gradings), noise_floor([[trial.composite for trial in trials.values()] for trials in graded]),
         )
     )  # fmt: skip
     return SeasonTotals(scores, plan, times, floors, silent, heard, together, single, least)
@@ -378,14 +379,14 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
             trials, points = whole.get(judge, {}), scores.composites[agent].get(judge)
             each: dict[str, Any] = {}
             if points is not None:
-                each = {"band": band(points, plan=plan), "trials": [one.composite for one in trials.values()]}
+                each = {"band": band(points, plan=plan), "trials": [trial.composite for trial in trials.values()]}
             yield measured(
                 "season.composite", {**labels, "judge": judge}, points, (len(trials), "gradings"),
                 "mean over trials of the judge's composite", unit=POINTS, detail=each,
                 state=scores.states.get((agent, judge), "not asked"),
             )  # fmt: skip
         for name in (*AXES, "outcome"):  # the panel's median, with its lowest and highest judge
-            given = ([getattr(one, name) for one in trials.values()] for trials in whole.values())
+            given = ([getattr(trial, name) for trial in trials.values()] for trials in whole.values())
             means = [fmean(some) for some in ([one for one in each if one is not None] for each in given) if some]
             axis = {} if name == "outcome" else {"axis": name}
             yield measured(
@@ -432,7 +433,7 @@ def _detail(totals: SeasonTotals, row: SeasonRow) -> dict[str, Any]:
         "efficiency": row.efficiency,
         **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
         "graded": [agreement.standing.lowest, agreement.standing.highest],
-        "margin": min(abs(one - (bound - 0.5)) for one in points for bound in (bands.strong, bands.mixed)),
+        "margin": min(abs(point - (bound - 0.5)) for point in points for bound in (bands.strong, bands.mixed)),
         "reach": gap_floor(totals.agents[row.contestant], totals.single, still, level=totals.plan.ties.level),
         "first": row.first,
         "last": row.last,

@@ -74,7 +74,7 @@ def season_findings(
     agreement, returns, rows = rng.spawn(3)
     names = [one.name for one in season.agents]
     lacking, left_out = replies_lacking(judged.grades, names, season.missing)
-    grades = [one for one in judged.grades if one.judge not in left_out]
+    grades = [grade for grade in judged.grades if grade.judge not in left_out]
     scores = season_scores(judged.grades, names, left_out)
     times, flagged = {}, []
     silent = set()
@@ -85,7 +85,7 @@ def season_findings(
             silent.add(agent)
         seconds = [material.seconds.get(one.record_id) for one in usable]
         times[agent] = decision_time(
-            CallFacts(seconds=one, timing_source="absent" if one is None else "measured") for one in seconds
+            CallFacts(seconds=second, timing_source="absent" if second is None else "measured") for second in seconds
         )
         for step in steps:
             period = period_of(step.day, season.judging.period)
@@ -115,7 +115,7 @@ def season_findings(
         pass_mark = season.human.passed_from(0.0, SPAN)
         found += season_people(totals, families, orders, people, plan, inference, order, pass_mark=pass_mark)
     if season.datasheets is not None:
-        found += limit_measurements({one.judge: one for one in sheets}, season)
+        found += limit_measurements({sheet.judge: sheet for sheet in sheets}, season)
     return found, totals.table
 
 
@@ -139,7 +139,7 @@ def written(material: SeasonMaterial) -> Tokens:
     for agent, steps in material.steps.items():
         for step in steps:
             period = period_of(step.day, material.season.judging.period)
-            found[agent, period].append(sum(token_count(one.text) for one in step.decision.rationales))
+            found[agent, period].append(sum(token_count(rationale.text) for rationale in step.decision.rationales))
     return {key: fmean(counts) for key, counts in found.items()}
 
 
@@ -334,7 +334,7 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
     if not items:
         state = "one judge" if len(scores.judges) < 2 else "not graded"
         return verbosity(None, (0, "agents' periods"), "", state=state)
-    spoken = [one for one in items if tokens.get(one[:2], 0) >= 1]
+    spoken = [item for item in items if tokens.get(item[:2], 0) >= 1]
     count, alike = (len(spoken) or len(items), "agents' periods"), "lengths do not differ"
     if not spoken:
         return verbosity(None, count, "", state=alike)
@@ -352,8 +352,8 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
 def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
     """``season.author_probe`` of every judge that was asked: how often it named the author, against chance."""
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
-    for one in guesses:
-        rows[one.judge].append(one)
+    for guess in guesses:
+        rows[guess.judge].append(guess)
     for judge, asked in sorted(rows.items()):
         usable = [one for one in asked if one.guess is not None]
         right = [one.guess == one.author for one in usable]
@@ -381,10 +381,10 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
 def _invalid(judged: SeasonJudgments, lacking: Mapping[str, Mapping[str, JSON]]) -> Iterator[Measurement]:
     """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind."""
     states: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in judged.grades:
-        states[one.judge].update([one.score.grades.state])
-        if one.score.outcome is not None:
-            states[one.judge].update([one.score.outcome.state])
+    for grade in judged.grades:
+        states[grade.judge].update([grade.score.grades.state])
+        if grade.score.outcome is not None:
+            states[grade.judge].update([grade.score.outcome.state])
     for guess in judged.guesses:
         states[guess.judge].update([guess.state])
     for judge, counts in sorted(states.items()):

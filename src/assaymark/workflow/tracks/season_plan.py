@@ -44,7 +44,7 @@ def period_preflight(
     days: Iterable[str], period: Literal["week", "month"], order: ClusterOrder = "consecutive"
 ) -> tuple[str, ...]:
     """Warn of a season of these days that cannot rank its agents; nothing where it can."""
-    n = len({period_of(one, period) for one in days})
+    n = len({period_of(day, period) for day in days})
     serial = order == "consecutive"
     needed = FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
     if n >= needed:
@@ -370,7 +370,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
         except ValidationError as exc:
             wrong = problems_of(exc, RecordedAgent)
             problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
-    if twice := _twice([one.name for one in agents]):
+    if twice := _twice([agent.name for agent in agents]):
         problems.append(Problem("agents", f"each is named once (twice: {', '.join(twice)})"))
     market: SeasonMarket | None = None
     with suppress(ValidationError):

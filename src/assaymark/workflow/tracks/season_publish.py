@@ -57,17 +57,17 @@ def season_records(
 ) -> tuple[SeasonRecord, ...]:
     """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
     found = []
-    for one in judged.grades:
-        row = judgment_row(one)
-        what = {"whole": "the whole record", "replicate": f"replicate {one.replicate}"}.get(one.scope, one.period)
+    for grade in judged.grades:
+        row = judgment_row(grade)
+        what = {"whole": "the whole record", "replicate": f"replicate {grade.replicate}"}.get(grade.scope, grade.period)
         scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
-        trial = f", trial {one.trial}" if one.trial > 1 else ""
-        keys = [key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key]
+        trial = f", trial {grade.trial}" if grade.trial > 1 else ""
+        keys = [key for part in grade.score.grades.parts for key in (part.first_key, part.call_key) if key]
         found.append(
             SeasonRecord(
-                kind="grades", who=one.judge, of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
+                kind="grades", who=grade.judge, of=f"{grade.agent}, {what}, {grade.first} to {grade.last}{trial}",
                 said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
-                usable=row.status == "ok", keys=() if one.family == HUMAN_FAMILY else tuple(keys), about=one.agent,
+                usable=row.status == "ok", keys=() if grade.family == HUMAN_FAMILY else tuple(keys), about=grade.agent,
             )
         )  # fmt: skip
     for guess in judged.guesses:
@@ -137,8 +137,8 @@ def publish_season(
         lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
     size = max(page.stat().st_size for page in html) / 1024
     parts = [page.relative_to(site).parts for page in html]
-    tops = sorted(one[0].removesuffix(".html") for one in parts if len(one) == 1)
-    below = Counter(one[0] for one in parts if len(one) > 1)
+    tops = sorted(part[0].removesuffix(".html") for part in parts if len(part) == 1)
+    below = Counter(part[0] for part in parts if len(part) > 1)
     named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
     written = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
     lines.append(f"{written}; begin at {site / 'index.html'}")
@@ -183,13 +183,17 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     store.write(VERDICTS, verdicts, {**basis, "measurements": store.digest(MEASUREMENTS)})
     built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
     families = {one.name: one.family for one in season.panel}
-    invalid = {one.labels["judge"]: one.value for one in measurements if one.name == "season.invalid"}
+    invalid = {
+        measurement.labels["judge"]: measurement.value
+        for measurement in measurements
+        if measurement.name == "season.invalid"
+    }
     places = [
         PlaceLine(why=english().render(row.why), **{name: getattr(row, name) for name in _PLACE})
         for row in decided.places
     ]
     file = decided_file(
-        verdicts, measurements, [one.agent for one in decided.places if one.first is not None], study=season.name,
+        verdicts, measurements, [place.agent for place in decided.places if place.first is not None], study=season.name,
         title=season.title, plan_hash=stored.plan_hash, rubric=season.scoring, made_by=season.agents,
         panel=Panel(judges=families, reference=any(built_in.values()), built_in=built_in),
         amendments=stored.amendments, preregistered=stored.preregistered,

@@ -125,8 +125,8 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
 def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
     """Write the tables of a season of records; what is whole stays as it is."""
     store, basis = Store(folder), {"plan": plan_hash, "records": found.digest}
-    names, track = {one.record_id for one in found.decisions}, found.track
-    agents = {one.agent.id for one in found.decisions}
+    names, track = {decision.record_id for decision in found.decisions}, found.track
+    agents = {decision.agent.id for decision in found.decisions}
 
     def nav(one: RecordedBook) -> SeasonNav:
         return SeasonNav(one.day, one.agent, one.state, one.cash, one.nav, 0.0, one.positions, one.stale)
@@ -134,22 +134,24 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
     made: dict[Table[Any], Iterable[Any]] = dict.fromkeys((FILLS, REJECTIONS, NAVS, BASELINES, CHECKS, TIMES), ())
     if track is not None:
         made[FILLS] = [
-            SeasonFill(one.day, one.agent, one.record_id, one.number, one.symbol, one.quantity, one.price, 0.0)
-            for one in track.fills
-            if one.record_id in names
+            SeasonFill(fill.day, fill.agent, fill.record_id, fill.number, fill.symbol, fill.quantity, fill.price, 0.0)
+            for fill in track.fills
+            if fill.record_id in names
         ]
-        made[NAVS] = [nav(one) for one in track.books if one.agent in agents]
-        made[BASELINES] = [nav(one) for one in track.baselines]
+        made[NAVS] = [nav(book) for book in track.books if book.agent in agents]
+        made[BASELINES] = [nav(baseline) for baseline in track.baselines]
         made[CHECKS] = [
-            SeasonCheck(one.agent, one.kind, one.checks, one.passed, tuple(map("\t".join, one.mismatches)))
-            for one in track.checks
-            if one.agent in agents
+            SeasonCheck(check.agent, check.kind, check.checks, check.passed, tuple(map("\t".join, check.mismatches)))
+            for check in track.checks
+            if check.agent in agents
         ]
     # Seconds that were derived from stamps are not mixed with those that were measured.
     made[TIMES] = [
-        SeasonTime(name, found.days[name], one.agent.id, one.replicate, seconds)
-        for one in found.decisions
-        for name, seconds in [(one.record_id, one.call.seconds if one.call.timing_source == "measured" else None)]
+        SeasonTime(name, found.days[name], decision.agent.id, decision.replicate, seconds)
+        for decision in found.decisions
+        for name, seconds in [
+            (decision.record_id, decision.call.seconds if decision.call.timing_source == "measured" else None)
+        ]
     ]
     for table, rows in made.items():
         if not store.done(table, basis):
@@ -162,25 +164,25 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
         problems.append(Problem("market.format", str(UnknownNameError("format", market.format, tuple(IMPORTERS)))))
         return {}
     with Ledger.open(folder.ledger) as ledger:
-        sources = [one for one in ledger.sources() if one.format in IMPORTERS]
-        there = list(dict.fromkeys(one.format for one in sources))
+        sources = [source for source in ledger.sources() if source.format in IMPORTERS]
+        there = list(dict.fromkeys(source.format for source in sources))
         if market.format not in there:
             said = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
             problems.append(Problem("market.format", f"{said} (got {market.format!r})"))
             return {}
         if IMPORTERS[market.format].track is None:
             return {}
-        newest = {one.path.removesuffix(".gz"): one for one in sources if one.format == market.format}
+        newest = {source.path.removesuffix(".gz"): source for source in sources if source.format == market.format}
         return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
 
 
 def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """Everything that agents were shown or acted on, where no price file says what there was."""
-    used = {one.context_id for one in decisions}
-    names = {action.instrument for one in decisions for action in one.actions if action.instrument}
+    used = {decision.context_id for decision in decisions}
+    names = {action.instrument for decision in decisions for action in decision.actions if action.instrument}
     for name, context in store.each_context():
         if name in used:
-            names |= {one.id for one in context.instruments} or {
+            names |= {instrument.id for instrument in context.instruments} or {
                 fact.instrument for fact in context.facts if fact.instrument
             }
     return tuple(sorted(names))

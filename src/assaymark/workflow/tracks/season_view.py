@@ -59,12 +59,12 @@ def season_run(
     """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
     season = stored.season
     steps = [one for ones in material.steps.values() for one in ones]
-    days = sorted({one.day for one in steps})
-    decided_at = max(one.decision.decided_at for one in steps)
+    days = sorted({step.day for step in steps})
+    decided_at = max(step.decision.decided_at for step in steps)
     left = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
     ahead = [day for day in left if day > days[-1]]
     next_at = f"{ahead[0]}T{season.calendar.decide_at.isoformat()}+00:00" if ahead and season.market.live else ""
-    sources = {one.decision.provenance.source for one in steps if one.decision.provenance}
+    sources = {step.decision.provenance.source for step in steps if step.decision.provenance}
     agents = tuple(  # a model of records is called what they call it
         SeasonAgent(one.name, one.family, model, season.strategies.get(one.name, ""))
         for one in season.agents
@@ -158,17 +158,17 @@ def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
 def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[SeasonGradeView, ...]:
     """The grades of whole records, by agent and then judge: means over trials, and the words of the first."""
     found: dict[tuple[str, str], list[SeasonGrade]] = defaultdict(list)
-    for one in sorted(grades, key=lambda one: (one.agent, one.judge, one.trial)):
+    for one in sorted(grades, key=lambda grade: (grade.agent, grade.judge, grade.trial)):
         if one.scope == "whole":
             found[one.agent, one.judge].append(one)
 
     def means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
-        return {name: fmean(one[name] for one in points) for name in points[0]}
+        return {name: fmean(point[name] for point in points) for name in points[0]}
 
     views = []
     for (agent, judge), trials in found.items():
-        first, *_ = (one.score.grades for one in trials)
-        good = [one.score for one in trials if one.score.score is not None]
+        first, *_ = (trial.score.grades for trial in trials)
+        good = [trial.score for trial in trials if trial.score.score is not None]
         if not good:
             reason, parts = first.reason or "", len(first.parts)
             views.append(SeasonGradeView(agent, judge, first.state, reason=reason, parts=parts))
@@ -214,11 +214,11 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
     yield from hindsight(material)
     if any(material.navs.values()):
         yield said("note.records.valued")
-        if bare := sum(one.book is None for one in steps):
+        if bare := sum(step.book is None for step in steps):
             yield said("note.records.not_stated", n=bare, of=len(steps))
     else:
         yield said("note.records.no_books")
-    checks, passed = (sum(getattr(one, name) for one in material.checks) for name in ("checks", "passed"))
+    checks, passed = (sum(getattr(check, name) for check in material.checks) for name in ("checks", "passed"))
     if checks:
         key = "mismatches" if passed < checks else "reconciled"
         yield said(f"note.records.{key}", n=checks - passed, of=checks)
@@ -237,16 +237,16 @@ def hindsight(material: SeasonMaterial) -> Iterator[Said]:
     if not material.season.recorded:
         return
     decisions = [one.decision for ones in material.steps.values() for one in ones]
-    if late := sum(REPLAYED in one.flags for one in decisions):
+    if late := sum(REPLAYED in decision.flags for decision in decisions):
         yield said("note.records.replayed", n=late, of=len(decisions))
-    undated = sum(one.call.timing_source == "absent" and REPLAYED not in one.flags for one in decisions)
+    undated = sum(decision.call.timing_source == "absent" and REPLAYED not in decision.flags for decision in decisions)
     if undated and material.season.market.format == _OF_STEPS:
         yield said("note.records.undated", n=undated, of=len(decisions))
 
 
 def judged_to(grades: Sequence[SeasonGrade]) -> str:
     """The last day that a judge was shown."""
-    return max(one.last for one in grades)
+    return max(grade.last for grade in grades)
 
 
 def behind(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Said | None:
@@ -269,15 +269,15 @@ def season_notes(
         yield said("note.partial")
     untimed = []
     for name, steps in material.steps.items():
-        answered = [one.decision.record_id for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
+        answered = [step.decision.record_id for step in steps if not {*NOT_USABLE} & {*step.decision.flags}]
         if answered and all(material.seconds.get(one) is None for one in answered):
             untimed.append(name)
     if untimed:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
-    judges = sorted({one.judge for one in grades})
+    judges = sorted({grade.judge for grade in grades})
     if nothing := sorted({one.name for one in material.season.panel} - {*judges}):
         yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
-    mine = {judge: [one.score.grades for one in grades if one.judge == judge] for judge in judges}
+    mine = {judge: [grade.score.grades for grade in grades if grade.judge == judge] for judge in judges}
     for judge, given in mine.items():
         if bad := sum(one.state != "ok" for one in given):
             yield said("note.judge_silent", judge=judge, n=bad, of=len(given))
@@ -287,8 +287,8 @@ def season_notes(
             yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
     for name in sorted(material.steps):
         steps = material.steps[name]
-        absent = [one for one in steps if ABSENT in one.decision.flags]
-        bad = sum(bool({*NOT_USABLE} & {*one.decision.flags}) for one in steps) - len(absent)
+        absent = [step for step in steps if ABSENT in step.decision.flags]
+        bad = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps) - len(absent)
         if absent:
             why = "; ".join(absent[-1].decision.missing)
             yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=why)
@@ -296,9 +296,15 @@ def season_notes(
             yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
     if refused := {name: len(ones) for name, ones in material.rejections.items() if ones}:
         yield said("note.rejected", n=sum(refused.values()), agents=tuple(sorted(refused)))
-    same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
-    totals = [one for one in measurements if one.name == TOTAL and one.value is not None]
-    if agents := sorted(same.intersection(one.labels["agent"] for one in totals)):
+    same = {
+        measurement.labels["of"]
+        for measurement in measurements
+        if measurement.name == NOISE and measurement.state == IDENTICAL
+    }
+    totals = [
+        measurement for measurement in measurements if measurement.name == TOTAL and measurement.value is not None
+    ]
+    if agents := sorted(same.intersection(total.labels["agent"] for total in totals)):
         yield said("note.identical", agents=tuple(agents))
     for name in sorted(material.steps):
         if n := sum(INSTRUCTION_LIKE in one.decision.flags for one in material.steps[name]):
@@ -318,19 +324,19 @@ def _market_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> It
         return tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds}))
 
     rows = [one for ones in material.navs.values() for one in ones]
-    if empty := sorted({one.day for one in rows if one.state == "no data"}):
+    if empty := sorted({row.day for row in rows if row.state == "no data"}):
         yield said("note.no_data", n=len(empty), days=few(empty))
-    if stale := {one.day for one in rows if one.state == "ok" and one.stale}:
+    if stale := {row.day for row in rows if row.state == "ok" and row.stale}:
         yield said("note.stale", n=len(stale))
     if ended := symbols(DELISTED):
         yield said("note.ended", n=len(ended), names=ended)
     if acted := symbols(SPLIT, DIVIDEND):
         yield said("note.acted", n=len(acted), names=acted)
-    lines = {line.partition("\t")[2] for one in material.checks for line in one.mismatches}
+    lines = {line.partition("\t")[2] for check in material.checks for line in check.mismatches}
     places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
     if moves := sorted(f"{name} {day}" for name, _, day in places):
         yield said("note.jumped", n=len(moves), moves=few(moves))
-    parts = {one.agent: len(one.score.grades.parts) for one in grades if one.scope == "whole"}
+    parts = {grade.agent: len(grade.score.grades.parts) for grade in grades if grade.scope == "whole"}
     if split := sorted(name for name, n in parts.items() if n > 1):
         yield said("note.split", n=len(split), agents=tuple(split), parts=max(parts.values()))
 
@@ -422,7 +428,7 @@ class _Line:
 def claims_by_judge(grades: Iterable[SeasonGrade], agent: str) -> dict[str, tuple[HorizonClaim, ...]]:
     """What each judge listed of an agent's whole record, in the first trial whose reply could be used."""
     found: dict[str, tuple[HorizonClaim, ...]] = {}
-    for one in sorted(grades, key=lambda one: (one.judge, one.trial)):
+    for one in sorted(grades, key=lambda grade: (grade.judge, grade.trial)):
         if one.agent == agent and one.scope == "whole" and one.score.grades.state == "ok":
             found.setdefault(one.judge, one.score.grades.claims)
     return found
@@ -444,14 +450,17 @@ def ledger_view(
         facts = {} if context is None else _facts(context, lines)
         for line in lines:
             # the state of a row is its own number's: a statement with three numbers has three rows
-            for one in line.numbers or (None,):
-                names = () if one is None else tuple(dict.fromkeys(one.facts))
+            for number in line.numbers or (None,):
+                names = () if number is None else tuple(dict.fromkeys(number.facts))
                 seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
                 seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
-                head = "" if one is None else line.quote[: one.start - line.start]
+                head = "" if number is None else line.quote[: number.start - line.start]
                 quote, saw, judges = " ".join(line.quote.split()), "; ".join(seen), dict(sorted(line.judges.items()))
-                state, rule = (None, line.rule) if one is None else (one.state, one.rule)
-                which, start = "" if one is None else " ".join(one.quote.split()), len(" ".join(f"{head}x".split())) - 1
+                state, rule = (None, line.rule) if number is None else (number.state, number.rule)
+                which, start = (
+                    "" if number is None else " ".join(number.quote.split()),
+                    len(" ".join(f"{head}x".split())) - 1,
+                )
                 found.append(SeasonClaimLine(step.number, step.day, quote, saw, state, rule, judges, which, start))
     return tuple(found)
 
