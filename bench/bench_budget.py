@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from assaymark.engine import CallSpec, Ledger, Message, Purse, Text, run_calls
+from assaymark.engine import CallSpec, Ledger, Message, SpendLimit, Text, run_calls
 from assaymark.engine.prices import prices_of_text
 from assaymark.engine.providers.openai import OpenAIChatModel
 
@@ -99,7 +99,7 @@ def test_a_budget_is_kept_and_lets_calls_run_together(tmp_path: Path, note: Note
     billed, most = [], []
     for seed in range(RUNS):
         with billing(seed) as server, Ledger.open(tmp_path / f"{seed}.db") as ledger:
-            purse = Purse(BUDGET, PRICES.bound, PRICES.paid, PRICES.share)
+            purse = SpendLimit(BUDGET, PRICES.bound, PRICES.paid, PRICES.share)
             asked = calls(f"http://127.0.0.1:{server.server_address[1]}/v1")
             models = {NAME: OpenAIChatModel("judge", environ={})}
             manner = {"concurrency": CONCURRENCY, "deadline_s": 1.5, "attempts": 2, "backoff_s": 0.0}

@@ -33,7 +33,7 @@ from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology import holm, minimum_detectable_effect
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.lookup import KAPPA, Book
+from assaymark.report.lookup import KAPPA, RunIndex
 from assaymark.report.study.controls import tiers
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import conditions_of, tier_rows, tier_sentences, top_words, turned_sentences
@@ -128,7 +128,7 @@ def table(*rows: Sequence[str], right: Iterable[int] = ()) -> str:
 # --- tables with several judges ---------------------------------------------------------------------------------------
 
 
-def order_table(book: Book, order: Order) -> str:
+def order_table(book: RunIndex, order: Order) -> str:
     """Each system by its place in an order, beside the tier and the ranks that the evidence leaves it."""
     groups, ranks = tiers(book, AGGREGATE), book.summary.ranks.get(AGGREGATE, {})
     words = dict(zip((tier.agents for tier in groups), tier_rows(book, AGGREGATE), strict=True))
@@ -141,7 +141,7 @@ def order_table(book: Book, order: Order) -> str:
     return table(("rank", "system", order.by, "tier", "possible ranks", "supported"), *rows, right=(0, 2, 3))
 
 
-def said(book: Book) -> str:
+def said(book: RunIndex) -> str:
     """What may be said, each sentence with its level; the conditions that all share after them."""
     parts, told = list[str](), tier_sentences(book)
     for group, above in ((told, ()), (turned_sentences(book), told)):
@@ -154,7 +154,7 @@ def said(book: Book) -> str:
     return "\n\n".join(parts)
 
 
-def binds(book: Book) -> str:
+def binds(book: RunIndex) -> str:
     """What limits the result, and what it would take."""
     rows = [(one.title, one.measured, one.effect, one.fix) for one in limits(book)[:5]]
     return table(("limit", "measured", "effect", "what helps"), *rows)
@@ -246,7 +246,7 @@ def outcome(
 ) -> str:  # fmt: skip
     """What outcomes support: one value of an item, so no agreement and no order; then what pairs show."""
     found = check([{**row, "judge": ONE} for row in rows], scale=scale, cluster="cluster", cluster_order=cluster_order)
-    book = Book.of(found.run)
+    book = RunIndex.of(found.run)
     tested, words = gaps(rows), PAGES["outcome"]
     clear, names = [one for one in tested if one.p <= 0.05], list(order.values)
     none = words["none"].format(counts=counts(found), clusters=clusters, clear=len(clear), tested=len(tested))
@@ -274,7 +274,7 @@ def lines_of(path: Path) -> Iterator[Row]:
 
 def mt_bench(found: Checked, rows: pa.Table) -> Entry:
     """Six judges that grade six systems in two languages: the table of `assaymark demo --real`."""
-    book = Book.of(found.run)
+    book = RunIndex.of(found.run)
     valid = rows.filter(pc.greater_equal(rows["score"], 1))
     tongues = {name: means(valid.filter(pc.equal(valid["language"], name))) for name in ("English", "Korean")}
     overall = means(valid)
@@ -319,7 +319,7 @@ def mt_bench(found: Checked, rows: pa.Table) -> Entry:
         "liked": table(("judge", "in", "more for its own family"), *liked, right=(2,)), "places": places(found),
         "korean": korean, "unread": sum(lacking.values()), "failed": failed, "binds": binds(book),
         "kept": sum(one.publication_level != "no-claim" for one in coarse.verdicts), "of": len(coarse.verdicts),
-        "alone": " ".join(f"“{text}”" for text, _, _ in tier_sentences(Book.of(coarse.run))),
+        "alone": " ".join(f"“{text}”" for text, _, _ in tier_sentences(RunIndex.of(coarse.run))),
     })  # fmt: skip
 
 
@@ -386,7 +386,7 @@ def judge_verdicts(data: Path) -> Entry:
         [{name: row[name] for name in kept} for row in rows],
         map={"item": "question_id", "agent_a": "slot1_model", "agent_b": "slot2_model", "winner": "verdict"},
     )  # fmt: skip
-    book = Book.of(found.run)
+    book = RunIndex.of(found.run)
     won: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         share = {"1": 1.0, "2": 0.0, "tie": 0.5}.get(row["verdict"])

@@ -119,10 +119,12 @@ def shared(tiers: Mapping[str, tuple[tuple[str, ...], ...]]) -> set[tuple[str, s
 
 def study_turned(run: AssayRun) -> AssayRun:
     """A study in which all that may not be shown is another."""
-    from assaymark.report.lookup import Book
+    from assaymark.report.lookup import RunIndex
 
     pairs = unsupported(list(run.verdicts))
-    members = shared({d: Book.of(run).summary.tiers.get(d, (Book.of(run).agents,)) for d in Book.of(run).dimensions})
+    members = shared(
+        {d: RunIndex.of(run).summary.tiers.get(d, (RunIndex.of(run).agents,)) for d in RunIndex.of(run).dimensions}
+    )
     found = []
     for item in run.measurements:
         made = item

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from engine_calls import Places, Scripted, call, calls, echo
 
-from assaymark.engine import Limits, Patience, door_of, run_calls
+from assaymark.engine import CircuitBreakerPolicy, Limits, endpoint_of, run_calls
 from assaymark.errors import ModelError
 
 NAME = "reference/echo"
@@ -43,7 +43,7 @@ def busy_until(times, retry_after):
 
 def test_a_wait_that_was_asked_for_is_kept_and_is_no_failure(ledger):
     model = Clocked(busy_until(6, 0.04))
-    summary = run_calls(ledger, [call()], {NAME: model}, attempts=2, patience=Patience(1, 0.0), **QUICK)
+    summary = run_calls(ledger, [call()], {NAME: model}, attempts=2, patience=CircuitBreakerPolicy(1, 0.0), **QUICK)
     assert (summary.made, summary.failed, summary.put_off, summary.retried) == (1, (), 6, 6)
     gaps = [after - before for before, after in zip(model.times, model.times[1:], strict=False)]
     assert min(gaps) >= 0.04
@@ -78,7 +78,7 @@ def test_a_provider_that_keeps_failing_is_not_asked_any_more_and_the_others_are(
     broken = Scripted(lambda _call: ModelError("overloaded (503)", retryable=True), wait=0.001)
     models = {"acme/x": broken, "acme/y": broken, NAME: echo()}
     asked = [*calls(100, model="acme/x"), *calls(100, model="acme/y"), *calls(50)]
-    summary = run_calls(ledger, asked, models, concurrency=4, patience=Patience(10, 0.05), **QUICK)
+    summary = run_calls(ledger, asked, models, concurrency=4, patience=CircuitBreakerPolicy(10, 0.05), **QUICK)
     assert summary.made == 50
     (line,) = summary.stopped
     assert line.startswith("acme: ")
@@ -104,7 +104,7 @@ def test_an_outage_that_is_over_after_the_rest_costs_nothing(ledger):
         return "fine"
 
     model = Clocked(answer)
-    summary = run_calls(ledger, calls(20), {NAME: model}, concurrency=5, patience=Patience(5, 0.1), **QUICK)
+    summary = run_calls(ledger, calls(20), {NAME: model}, concurrency=5, patience=CircuitBreakerPolicy(5, 0.1), **QUICK)
     assert (summary.made, summary.stopped, summary.failed) == (20, (), ())
     assert min(at for at in model.times if at > failed[-1]) >= failed[-1] + 0.1
 
@@ -128,7 +128,7 @@ def down(args):
 def test_a_dead_address_does_not_stop_another_of_the_same_model(ledger):
     model = Places(down)
     asked = [*at("dead:1", 60), *at("alive:1", 60)]
-    summary = run_calls(ledger, asked, {NAME: model}, concurrency=4, patience=Patience(5, 0.3), **QUICK)
+    summary = run_calls(ledger, asked, {NAME: model}, concurrency=4, patience=CircuitBreakerPolicy(5, 0.3), **QUICK)
     assert summary.made == 60
     (line,) = summary.stopped
     assert line.startswith("reference at http://dead:1/v1: ")
@@ -159,6 +159,6 @@ def test_a_limit_is_kept_over_all_addresses_of_a_provider(ledger):
 
 
 def test_no_address_that_is_none_is_shown():
-    door = door_of(replace(call(), args={"base_url": "http://me:word@host/v1", "api_key_env": ["x"]}))
+    door = endpoint_of(replace(call(), args={"base_url": "http://me:word@host/v1", "api_key_env": ["x"]}))
     assert str(door) == "reference at another address"
-    assert door_of(replace(call(), args={"base_url": 7})).address == "7"
+    assert endpoint_of(replace(call(), args={"base_url": 7})).address == "7"

@@ -22,8 +22,8 @@ from assaymark.engine import (
     Message,
     Price,
     Prices,
-    Purse,
     Reply,
+    SpendLimit,
     Text,
     load_prices,
     run_calls,
@@ -55,7 +55,7 @@ def cents(_model, reply, _batch):
 
 
 def purse(limit, estimate):
-    return Purse(limit, lambda spec: (0.0, estimate(spec)), cents)
+    return SpendLimit(limit, lambda spec: (0.0, estimate(spec)), cents)
 
 
 @settings(max_examples=40, deadline=None)
@@ -138,7 +138,7 @@ def test_a_reply_without_a_count_is_paid_at_its_estimate(ledger):
 
 def test_what_costs_nothing_passes_an_empty_purse(ledger):
     prices = load_prices()
-    free = Purse(0.0, prices.bound, prices.paid)
+    free = SpendLimit(0.0, prices.bound, prices.paid)
     assert run_calls(ledger, calls(5), {NAME: echo()}, purse=free, **QUICK).made == 5
 
 
@@ -147,9 +147,9 @@ def test_a_model_without_a_price_is_refused_before_anything_is_sent(ledger):
     models = {"openai-chat/mine": echo(), NAME: echo()}
     asked = [*calls(2), *calls(2, model="openai-chat/mine")]
     with pytest.raises(PlanError, match=r"no price is known for openai-chat/mine.*--prices FILE"):
-        run_calls(ledger, asked, models, purse=Purse(5.0, prices.bound, prices.paid, prices.share), **QUICK)
+        run_calls(ledger, asked, models, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK)
     with pytest.raises(PlanError, match="openai-chat/mine"):
-        run_worker(ledger, models, purse=Purse(5.0, prices.bound, prices.paid, prices.share), **QUICK)
+        run_worker(ledger, models, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK)
     assert not models[NAME].asked
     assert not models["openai-chat/mine"].asked
 
@@ -158,7 +158,9 @@ def test_replies_of_a_model_without_a_price_leave_the_sum_unknown(ledger):
     run_calls(ledger, calls(2, model="openai-chat/mine"), {"openai-chat/mine": echo()}, **QUICK)
     prices = load_prices()
     with pytest.raises(PlanError, match="openai-chat/mine"):
-        run_calls(ledger, calls(2), {NAME: echo()}, purse=Purse(5.0, prices.bound, prices.paid, prices.share), **QUICK)
+        run_calls(
+            ledger, calls(2), {NAME: echo()}, purse=SpendLimit(5.0, prices.bound, prices.paid, prices.share), **QUICK
+        )
 
 
 def test_a_worker_keeps_to_the_budget_too(ledger):
@@ -179,10 +181,10 @@ def test_what_other_workers_paid_is_seen(shared):
 
 def test_batches_fit_into_the_budget_together_or_are_not_sent(ledger):
     run_calls(ledger, calls(2), {NAME: Billed(lambda _: 30)}, **QUICK)
-    purse(1.5, lambda _spec: 0.3).afford(ledger, calls(5))  # two are answered, for 0.60
+    purse(1.5, lambda _spec: 0.3).check_affordable(ledger, calls(5))  # two are answered, for 0.60
     with pytest.raises(PlanError, match=r"0.60 spent, 0.00 .* the next 4 calls need up to 1.20.*paid together"):
-        purse(1.5, lambda _spec: 0.3).afford(ledger, calls(6))
-    purse(0.0, lambda _spec: 0.3).afford(ledger, calls(2))
+        purse(1.5, lambda _spec: 0.3).check_affordable(ledger, calls(6))
+    purse(0.0, lambda _spec: 0.3).check_affordable(ledger, calls(2))
 
 
 def test_calls_in_a_batch_under_way_are_not_counted_twice(ledger):
@@ -190,9 +192,9 @@ def test_calls_in_a_batch_under_way_are_not_counted_twice(ledger):
     ledger.batches.prepare()
     ledger.batches.begin("a", "lane", [(spec.key, None) for spec in calls(3)])
     ledger.batches.submitted("a", "remote")
-    purse(1.5, lambda _spec: 0.3).afford(ledger, calls(5))
+    purse(1.5, lambda _spec: 0.3).check_affordable(ledger, calls(5))
     with pytest.raises(PlanError, match=r"0.90 under way.* the next 2 calls need up to 0.60"):
-        purse(1.4, lambda _spec: 0.3).afford(ledger, calls(5))
+        purse(1.4, lambda _spec: 0.3).check_affordable(ledger, calls(5))
 
 
 def test_a_purse_is_for_one_ledger(ledger, tmp_path):
@@ -254,7 +256,7 @@ def test_a_budget_lets_calls_run_together_once_their_cost_is_seen(tmp_path):
     for seed in range(4):
         model = Hanging(seed, prices)
         with Ledger.open(tmp_path / f"{seed}.db") as ledger:
-            held = Purse(1.0, prices.bound, prices.paid, prices.share)
+            held = SpendLimit(1.0, prices.bound, prices.paid, prices.share)
             manner = {"concurrency": 32, "backoff_s": 0.0, "deadline_s": 0.4, "attempts": 2}
             summary = run_calls(ledger, asked, {"acme/m": model}, purse=held, **manner)
         assert model.billed <= 1.0, seed
@@ -267,13 +269,13 @@ def test_a_run_that_goes_on_knows_what_calls_cost_from_the_ledger(ledger):
     prices, asked = priced(40)
     run_calls(ledger, asked[:8], {"acme/m": Hanging(0, prices)}, deadline_s=1.0)
     model = Hanging(1, prices)
-    held = Purse(1.0, prices.bound, prices.paid, prices.share)
+    held = SpendLimit(1.0, prices.bound, prices.paid, prices.share)
     run_calls(ledger, asked, {"acme/m": model}, purse=held, concurrency=32, backoff_s=0.0, deadline_s=0.4)
     assert model.most >= 24
 
 
 def test_replies_that_grow_are_held_at_what_they_grow_to():
-    held = Purse(1.0, lambda _spec: (0.0, 0.5), cents, lambda _spec, reply: (0.0, reply.output_tokens / 100))
+    held = SpendLimit(1.0, lambda _spec: (0.0, 0.5), cents, lambda _spec, reply: (0.0, reply.output_tokens / 100))
     spec = call()
     taken = Reply(text="", model="m", input_tokens=1, output_tokens=2)
     place = iter(range(99))

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from assaymark.engine import (
     CallSpec,
+    CircuitBreakerPolicy,
     Ledger,
     Limits,
     Message,
-    Patience,
     Reply,
     Text,
     provider_of,
@@ -199,7 +199,7 @@ WRONG = ModelError("bad request", retryable=False)
 
 
 def breaker(failures=3, cool_down_s=10.0):
-    return Breaker("acme", Patience(failures, cool_down_s))
+    return Breaker("acme", CircuitBreakerPolicy(failures, cool_down_s))
 
 
 def fail(one, times, *, now=0.0, error=BUSY):
@@ -290,7 +290,7 @@ def test_a_wait_is_never_longer_than_five_minutes(asked, waited):
 @pytest.mark.parametrize(("failures", "cool_down_s", "name"), [(0, 1, "failures"), (1, -1, "cool_down_s")])
 def test_a_patience_out_of_range_is_refused(failures, cool_down_s, name):
     with pytest.raises(ValueError, match=f"{name} must be at least"):
-        Patience(failures, cool_down_s)
+        CircuitBreakerPolicy(failures, cool_down_s)
 
 
 @pytest.mark.parametrize(

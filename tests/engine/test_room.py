@@ -9,7 +9,7 @@ from agent_servers import agent_call, http, serving
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, run_calls
-from assaymark.engine.loop import PLACES, Room, place_here
+from assaymark.engine.loop import PLACES, BodySlots, current_slot
 from assaymark.engine.providers.http_agent import HttpAgent
 from assaymark.errors import ModelError
 
@@ -26,7 +26,7 @@ class Large:
         self.most = 0
 
     async def complete(self, call):
-        place = place_here()
+        place = current_slot()
         await place.take()
         await place.take()
         await asyncio.sleep(0.002)
@@ -55,7 +55,7 @@ def test_a_place_comes_back_from_an_attempt_that_fails(ledger):
 
 def test_a_place_that_is_given_back_before_it_came_is_free():
     async def play():
-        room = Room(places=1)
+        room = BodySlots(places=1)
         first, second, third = room.place(), room.place(), room.place()
         await first.take()
         waiting = asyncio.create_task(second.take())

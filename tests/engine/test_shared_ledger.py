@@ -17,10 +17,10 @@ from engine_calls import RUBRIC, Places, Scripted, answer, call, calls, echo
 from assaymark.engine import (
     INLINE_BYTES,
     CallSpec,
+    CircuitBreakerPolicy,
     End,
     Ledger,
     Message,
-    Patience,
     Reply,
     Text,
     run_batches,
@@ -378,7 +378,7 @@ def test_a_worker_that_meets_a_dead_address_goes_on_with_the_others_of_the_model
     asked = [replace(one, args={"base_url": address}) for address in (dead, alive) for one in calls(60)]
     model = Places(lambda args: ModelError("down", retryable=True) if args["base_url"] == dead else "fine")
     either.plan(asked)
-    summary = run_worker(either, {NAME: model}, concurrency=16, patience=Patience(5, 0.01), **QUICK)
+    summary = run_worker(either, {NAME: model}, concurrency=16, patience=CircuitBreakerPolicy(5, 0.01), **QUICK)
     assert (summary.made, summary.left) == (60, 60 - len(summary.failed))
     assert [line.partition(":")[0] for line in summary.stopped] == ["reference at http"]
     assert run_worker(either, {NAME: echo()}, **QUICK).made == 60

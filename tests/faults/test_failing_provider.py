@@ -12,7 +12,7 @@ from engine_calls import calls
 from openai_wire import completion
 from provider_server import answer, free_url, hang, hang_up, page, serving
 
-from assaymark.engine import Ledger, Patience, run_calls
+from assaymark.engine import CircuitBreakerPolicy, Ledger, run_calls
 from assaymark.engine.providers.openai import OpenAIChatModel
 
 NAME = "openai-chat/storm"
@@ -71,7 +71,9 @@ def test_in_a_storm_nothing_is_lost_and_waits_are_kept(ledger, long, note):
     storm = Storm(busy)
     with serving(storm) as server:
         model = {NAME: model_at(server.url)}
-        summary = run_calls(ledger, asked, model, concurrency=concurrency, patience=Patience(10_000, 0.1), **REPEATED)
+        summary = run_calls(
+            ledger, asked, model, concurrency=concurrency, patience=CircuitBreakerPolicy(10_000, 0.1), **REPEATED
+        )
     assert (summary.made, summary.failed, summary.left, summary.stopped) == (len(keys), (), 0, ())
     assert storm.answered == dict.fromkeys(keys, 1)
     assert {key: json.loads(reply.text) for key, reply in ledger.replies(keys)} == {key: {"key": key} for key in keys}
@@ -101,7 +103,7 @@ def test_an_outage_is_named_stops_the_asking_and_costs_nothing(ledger, long, not
     n = 200 if long else 60
     asked = calls(n, model=NAME)
     quick = {"attempts": 3, "backoff_s": 0.001, "deadline_s": 5.0, "concurrency": 4}
-    summary = run_calls(ledger, asked, {NAME: model_at(free_url())}, patience=Patience(8, 0.05), **quick)
+    summary = run_calls(ledger, asked, {NAME: model_at(free_url())}, patience=CircuitBreakerPolicy(8, 0.05), **quick)
     (line,) = summary.stopped
     assert line.startswith("openai-chat")
     assert (summary.made, summary.left > n - 30) == (0, True)

@@ -17,7 +17,7 @@ from assaymark.errors import InputError
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
     ORACLE_DIMENSION,
-    Conduct,
+    AgentBehaviour,
     bootstrap_kappa,
     cluster_gap,
     cluster_t,
@@ -37,11 +37,11 @@ from assaymark.workflow.measure import oracle_known
 KEPT, BROKEN = (("max_weight", True), ("min_cash", True)), (("max_weight", False), ("min_cash", False))
 
 
-def asked(agent: str = "ash", cluster: str = "calm", **more) -> Conduct:
-    return Conduct(**{"agent": agent, "cluster": cluster, "usable": True, "checks": KEPT, "tokens": 50, **more})
+def asked(agent: str = "ash", cluster: str = "calm", **more) -> AgentBehaviour:
+    return AgentBehaviour(**{"agent": agent, "cluster": cluster, "usable": True, "checks": KEPT, "tokens": 50, **more})
 
 
-def found(*conduct: Conduct, level: float = 0.95) -> dict[str, Measurement]:
+def found(*conduct: AgentBehaviour, level: float = 0.95) -> dict[str, Measurement]:
     return {item.id: item for item in conduct_measurements(conduct, level=level)}
 
 
@@ -119,11 +119,16 @@ def test_a_level_that_is_none_is_refused():
 
 
 CONDUCT = st.builds(
-    Conduct, agent=st.sampled_from(["ash", "birch"]), cluster=st.sampled_from(["a", "b", "c"]), usable=st.booleans(),
+    AgentBehaviour,
+    agent=st.sampled_from(["ash", "birch"]),
+    cluster=st.sampled_from(["a", "b", "c"]),
+    usable=st.booleans(),
     flags=st.lists(st.sampled_from(["refused", "rejected-order"]), max_size=2, unique=True).map(tuple),
-    checks=st.none() | st.sampled_from([KEPT, BROKEN]), seconds=st.none() | st.floats(0, 100),
-    output_tokens=st.none() | st.integers(0, 9999), tokens=st.integers(0, 500),
-)  # fmt: skip
+    checks=st.none() | st.sampled_from([KEPT, BROKEN]),
+    seconds=st.none() | st.floats(0, 100),
+    output_tokens=st.none() | st.integers(0, 9999),
+    tokens=st.integers(0, 500),
+)
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,7 +15,7 @@ import pytest
 from page_words import words as plain
 from read_blocks import blocks_of, rows, tables, words
 
-from assaymark.metrology import Conduct, conduct_measurements
+from assaymark.metrology import AgentBehaviour, conduct_measurements
 from assaymark.protocol import AgentSpec, DateProbe, Substrate
 from assaymark.records import (
     Action,
@@ -35,7 +35,7 @@ from assaymark.report import AssayRun, PlantedView, render_pages
 from assaymark.report.blocks import Group, Items, Mark, Section
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.cycle import CAUTION, agents_section, example_page
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
@@ -121,15 +121,15 @@ REGIMES = (
 )
 
 
-def conduct(name: str, *, kept: int, of: int = 10, seconds: float | None = 2.0, lost: int = 0) -> list[Conduct]:
+def conduct(name: str, *, kept: int, of: int = 10, seconds: float | None = 2.0, lost: int = 0) -> list[AgentBehaviour]:
     rows = [
-        Conduct(
+        AgentBehaviour(
             agent=name, cluster=f"regime {at % 5}", usable=True, checks=(("min_cash", at < kept),), seconds=seconds,
             output_tokens=None if seconds is None else 300, tokens=80,
         )
         for at in range(of)
     ]  # fmt: skip
-    return rows + [Conduct(agent=name, cluster="regime 0", usable=False, flags=("refused",))] * lost
+    return rows + [AgentBehaviour(agent=name, cluster="regime 0", usable=False, flags=("refused",))] * lost
 
 
 def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str] = (), **more) -> AssayRun:
@@ -159,7 +159,7 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
 
 
 def section_of(run: AssayRun) -> Section:
-    found = agents_section(Book.of(run))
+    found = agents_section(RunIndex.of(run))
     assert found is not None
     return found
 
@@ -171,7 +171,7 @@ def rows_of_conduct(run: AssayRun) -> list[tuple[str, ...]]:
 
 def example_of(run: AssayRun) -> list[Group]:
     """The answers of the agents on the example cycle."""
-    found = example_page(Book.of(run))
+    found = example_page(RunIndex.of(run))
     assert found is not None
     return [one for one in found.sections[1].blocks if isinstance(one, Group)]
 
@@ -187,7 +187,7 @@ def with_example(run: AssayRun, cycle: CycleView | None) -> AssayRun:
 def test_a_run_of_imported_records_shows_none_of_it():
     run = runs.minimal()
     pages = render_pages(run)
-    assert agents_section(Book.of(run)) is None
+    assert agents_section(RunIndex.of(run)) is None
     assert "cycle-example.html" not in pages
     assert 'id="agents' not in pages["agents.html"]
     assert "Built-in agents" not in pages["index.html"]

@@ -9,7 +9,7 @@ import pytest
 from read_blocks import rows, tables
 
 from assaymark.report import PaidView, money, render_pages
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.plan import cost_section
 
 PRICED = PaidView(
@@ -22,7 +22,7 @@ UNPRICED = PaidView(
 
 
 def view(*paid):
-    return cost_section(Book.of(replace(runs.realistic(), paid=paid)))
+    return cost_section(RunIndex.of(replace(runs.realistic(), paid=paid)))
 
 
 def test_a_model_with_a_price():
@@ -56,7 +56,7 @@ def test_the_sum_says_what_is_in_it(paid, answer):
 
 
 def test_where_nobody_is_paid_there_is_no_section():
-    assert cost_section(Book.of(runs.realistic())) is None
+    assert cost_section(RunIndex.of(runs.realistic())) is None
     assert 'id="cost"' not in render_pages(runs.realistic())["plan.html"]
     assert 'id="cost"' in render_pages(replace(runs.realistic(), paid=(UNPRICED,)))["plan.html"]
 

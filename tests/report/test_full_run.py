@@ -20,7 +20,7 @@ from assaymark.report.blocks import Figure, Items, Linked, Quote, Table, plain
 from assaymark.report.board import board
 from assaymark.report.cards import cards
 from assaymark.report.levels import claim_view, level_views, withheld_groups
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study.agreement import ranks_section, single_section, stability_section
 from assaymark.report.study.claim_checks import checked, explanations_section
@@ -45,7 +45,7 @@ SECTIONS = (
 
 def views(run) -> str:
     """The claim map and what the sections answer."""
-    book = Book.of(run)
+    book = RunIndex.of(run)
     return " ".join([said_by(claim_map(book, {})), *(said_by(make(book)) for make in SECTIONS)])
 
 
@@ -89,7 +89,7 @@ def rows_of(book):
     ],
 )
 def test_the_map_says_what_was_found_and_what_that_supports(experiment, result, conclusion):
-    row = rows_of(Book.of(full_runs.full()))[experiment]
+    row = rows_of(RunIndex.of(full_runs.full()))[experiment]
     line, _, found, follows = row
     assert line.style == ""
     assert result in found.replace("\u00a0", " ")
@@ -98,7 +98,7 @@ def test_the_map_says_what_was_found_and_what_that_supports(experiment, result, 
 
 
 def test_what_was_not_run_says_why_it_matters():
-    view, found = claim_map(Book.of(runs.minimal()), {}), list(rows_of(Book.of(runs.minimal())).values())
+    view, found = claim_map(RunIndex.of(runs.minimal()), {}), list(rows_of(RunIndex.of(runs.minimal())).values())
     assert len(found) == 21
     assert {result for line, _, result, _ in found if line.style} >= {"Not run"}
     assert sum(not line.style for line, *_ in found) == 1
@@ -141,7 +141,7 @@ def test_each_outcome_of_a_cell_has_its_words(outcome, said):
         replace(m, detail={**m.detail, "outcome": outcome}) if m.id == "cell.gate[cell=cell_a]" else m
         for m in run.measurements
     )
-    assert said in rows_of(Book.of(replace(run, measurements=found)))["Cell A"][-1]
+    assert said in rows_of(RunIndex.of(replace(run, measurements=found)))["Cell A"][-1]
 
 
 def test_a_halo_names_the_cell_that_is_scored_without_its_family():
@@ -150,7 +150,7 @@ def test_a_halo_names_the_cell_that_is_scored_without_its_family():
         replace(m, value=0.4, detail={"family": "north", "triggered": True}) if m.name == "cell.halo" else m
         for m in run.measurements
     )
-    book = Book.of(replace(run, measurements=found))
+    book = RunIndex.of(replace(run, measurements=found))
     assert "the score without that family is primary" in rows_of(book)["Self-preference on control texts"][-1]
     assert "from judge family north, left out" in said_by(controls_section(book))
 
@@ -197,7 +197,7 @@ def test_nothing_reads_passed_where_one_judge_family_makes_it_pass(with_all, wit
         kept = m.name not in ("cell.gate", "cell.drop", "cell.score") or m.labels["cell"] in ("cell_a", "fact_flip")
         return (replace(m, detail={**m.detail, "outcome": outcome}) if mine else m) if kept else None
 
-    book = Book.of(replace(run, measurements=tuple(filter(None, map(other, run.measurements)))))
+    book = RunIndex.of(replace(run, measurements=tuple(filter(None, map(other, run.measurements)))))
     assert said in controls_section(book).lead
     claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
     checks = {one.name: one.text for one in checked(book, claim).checks}
@@ -219,13 +219,13 @@ def test_the_held_out_judge_on_a_supported_pair_has_its_side():
     run = full_runs.full()
     labels = {"dimension": AGGREGATE, "high": "Badger", "low": "Marten"}
     item = runs.measured("probe.contrast", labels, -0.2, low=-0.3, high=-0.1, n=240)
-    (row,) = rows(tables(outside_group(Book.of(replace(run, measurements=(item,)))))["Score"])
+    (row,) = rows(tables(outside_group(RunIndex.of(replace(run, measurements=(item,)))))["Score"])
     assert row[1:4] == ("Badger and Marten", "+0.20 points (0.10 to 0.30)", "a difference")
     assert row[-1] == "Marten above Badger"
 
 
 def test_only_supported_orders_have_a_mark():
-    view = gaps_section(Book.of(full_runs.full()))
+    view = gaps_section(RunIndex.of(full_runs.full()))
     assert view.lead == "28 orders of 70 supported."
     table = tables(view)["Pair"]
     assert all("Marten" in row[0] for row in rows(table))
@@ -235,7 +235,7 @@ def test_only_supported_orders_have_a_mark():
     assert drawn[0].count(">S</text>") == 4
     assert 'class="novoid"' in drawn[0]
     assert not any(char.isdigit() for row in rows(table) for cell in row for char in cell)
-    halted = gaps_section(Book.of(full_runs.halted()))
+    halted = gaps_section(RunIndex.of(full_runs.halted()))
     assert not list(filter(lambda one: isinstance(one, Table | Figure), blocks_of(halted)))
     assert notes(halted)[0].startswith("No order is supported on the overall score, risk fit, ")
 
@@ -257,12 +257,12 @@ def test_two_agents_within_the_margin_are_no_order_and_a_cell_is_no_agent():
         runs.verdict(close, "qualified", "publish", "stable", "passed", p=0.01, p_adjusted=0.02),
         runs.verdict(cell, "headline", "publish", "stable", "passed"),
     ]
-    book = Book.of(replace(run, verdicts=tuple(claims), decisions=()))
+    book = RunIndex.of(replace(run, verdicts=tuple(claims), decisions=()))
     assert "cell_a" not in book.agents
     assert book.status(AGGREGATE) == "publish"
     assert [(row.ranks, row.note) for row in board(book)] == [("1 to 5", "cannot be ranked")]
     assert [view.total for view in level_views(book)] == [1, 1, 0]
-    kept = Book.of(replace(run, verdicts=tuple(replace(v, publication_level="no-claim") for v in claims)))
+    kept = RunIndex.of(replace(run, verdicts=tuple(replace(v, publication_level="no-claim") for v in claims)))
     assert [group.text for group in withheld_groups(kept)] == [
         "That Badger and Otter score alike on the overall score.",
         "How the panel scores confident but wrong rationales.",
@@ -276,7 +276,7 @@ def test_the_name_of_a_certificate_within_the_margin_is_not_shown():
     assert dict(card.facts)["Certificate"][2].startswith("; its name has the direction in it")
     assert "Otter" not in card.id
     other = replace(verdict, claim=runs.within("Badger", "Otter"))
-    ((_, turned),) = cards(Book.of(replace(full_runs.full(), verdicts=(other,))), {})
+    ((_, turned),) = cards(RunIndex.of(replace(full_runs.full(), verdicts=(other,))), {})
     assert turned.id == card.id
 
 
@@ -284,7 +284,7 @@ def test_the_name_of_a_certificate_within_the_margin_is_not_shown():
 
 
 def card_of(run, claim_id):
-    book = Book.of(run)
+    book = RunIndex.of(run)
     found = dict(cards(book, measured_links({"m.html": measured_rows(book)})))
     return found[claim_id], next(v for v in run.verdicts if v.claim.id == claim_id)
 
@@ -340,7 +340,7 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
     }  # fmt: skip
     conditions = next(one for one in card.blocks if isinstance(one, Items))
     assert conditions.items == ("Graded by rule-based stand-ins.", runs.WEAK)
-    view = claim_view(Book.of(full_runs.full()), verdict)
+    view = claim_view(RunIndex.of(full_runs.full()), verdict)
     assert view.amended == "Made under a plan amended after its lock: gates.publish."
     assert view.amended in card.blocks[0].copy
     assert view.amended in said_by(card.blocks)
@@ -388,7 +388,7 @@ def test_each_check_that_stops_has_its_words(fields, name, text):
     more = {"stability": StabilityFinding(state="stable"), "p": 0.0001, "p_adjusted": 0.21, **fields}
     made = runs.verdict(claim, "no-claim", "publish", "stable", "passed", **more)
     stopped = replace(made, caps=(runs.Cap(field=cap, level="no-claim"),))
-    ((_, card),) = cards(Book.of(replace(run, verdicts=(stopped,))), {})
+    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(stopped,))), {})
     assert checks_of(card)[name] == (text, "stops")
     assert list(checks_of(card))[-1] == name
 
@@ -412,7 +412,7 @@ def test_a_pair_that_cannot_be_tested_says_why_and_a_study_of_such_pairs_says_so
     made = render_pages(few)
     assert words(made["index.html"]).count("This study cannot order agents: 2 clusters.") == 1
     assert "What would change under another rule?" not in every(made)
-    (group,) = withheld_groups(Book.of(few))
+    (group,) = withheld_groups(RunIndex.of(few))
     why = "".join(text for text, _ in group.why)
     assert why == "Ten pairs cannot be tested (2 common clusters; 3 are needed, 5 or more to have a chance). "
     assert group.covers == 10
@@ -440,12 +440,12 @@ def test_clusters_in_time_are_said_with_their_lags(order, flagged, check, sectio
     card, _ = card_of(changed, runs.above("Marten", "Otter", AGGREGATE).id)
     assert checks_of(card)["Clusters"][0] == check
     (clusters,) = (
-        one for one in blocks_of(explanations_section(Book.of(changed))) if "Lag 1" in getattr(one, "heads", ())
+        one for one in blocks_of(explanations_section(RunIndex.of(changed))) if "Lag 1" in getattr(one, "heads", ())
     )
     assert rows(clusters)[0] == (
         "Overall score", "−0.21", "+0.08", "+0.02", "−0.11", f"{section} (above 0.27 needed)",
     )  # fmt: skip
-    assert conclusion in rows_of(Book.of(changed))["Clusters in time"][-1]
+    assert conclusion in rows_of(RunIndex.of(changed))["Clusters in time"][-1]
 
 
 def test_a_limit_of_another_kind_has_a_check_of_its_own_and_a_lifted_one_has_no_effect():
@@ -455,7 +455,7 @@ def test_a_limit_of_another_kind_has_a_check_of_its_own_and_a_lifted_one_has_no_
         runs.Cap(field="missing", level="qualified"), runs.Cap(field="length", level="qualified", lifted=True),
     )  # fmt: skip
     anchored = replace(claim, caps=caps, publication_level="qualified", human_anchor="confirms", length="may-be-length")
-    ((_, card),) = cards(Book.of(replace(run, verdicts=(anchored,))), {})
+    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(anchored,))), {})
     assert checks_of(card)["Missing"] == ("limits this claim", "condition")
     assert checks_of(card)["Length"][1] == ""
     assert checks_of(card)["People"] == ("people’s grades confirm it", "")
@@ -473,7 +473,7 @@ def test_an_unsupported_first_rank_does_not_show_who_leads():
             ("Badger", "tie-class", "no-claim", 1.0, None),
         )
     ]  # fmt: skip
-    made = [card for _, card in cards(Book.of(replace(run, verdicts=tuple(firsts))), {})]
+    made = [card for _, card in cards(RunIndex.of(replace(run, verdicts=tuple(firsts))), {})]
     assert len({str(checks_of(card)) for card in made}) == 1
     for card in made:
         assert checks_of(card)["Difference"] == ("no supported lead over every other agent", "stops")
@@ -492,7 +492,7 @@ def test_long_lists_of_measurements_are_counted():
     run = full_runs.full()
     ids = tuple(m.id for m in run.measurements if m.name == "lofo.effect" or m.name == "single.level")
     claim = next(v for v in run.verdicts if v.publication_level == "headline")
-    book = Book.of(replace(run, verdicts=(replace(claim, measurements=ids),)))
+    book = RunIndex.of(replace(run, verdicts=(replace(claim, measurements=ids),)))
     ((_, card),) = cards(book, measured_links({"m.html": measured_rows(book)}))
     rests = dict(card.facts)["Rests on"]
     assert len(linked_in(rests)) == 12
@@ -504,7 +504,7 @@ def test_long_lists_of_measurements_are_counted():
 
 
 def test_nothing_measured_is_said_in_every_section():
-    book = Book.of(replace(runs.realistic(), measurements=(), verdicts=()))
+    book = RunIndex.of(replace(runs.realistic(), measurements=(), verdicts=()))
     assert ranks_section(book).lead == "No ranks follow: no order was put to a test."
     assert controls_section(book).lead.startswith("No control texts were graded")
     assert single_section(book).lead == "Not measured: no judge was analysed alone."
@@ -551,7 +551,7 @@ def test_details_may_be_absent(name):
 
 def test_controls_that_turn_or_cannot_be_told_apart_are_noted():
     run = full_runs.full()
-    view = controls_section(Book.of(run))
+    view = controls_section(RunIndex.of(run))
     assert "inconclusive without judge family quay" in view.lead
     assert next(one for one in notes(view) if one.startswith("Cell B minus")).startswith(
         "Cell B minus cell A: 2.53 (2.40 to 2.66) points."
@@ -562,16 +562,16 @@ def test_the_held_out_judge_that_was_not_needed_says_so():
     run = full_runs.full()
     kept = tuple(m for m in run.measurements if not m.name.startswith("probe."))
     state = runs.measured("probe.state", {}, None, n=0, state="not needed: no drop turns a pair")
-    view = outside_group(Book.of(replace(run, measurements=(*kept, state))))
+    view = outside_group(RunIndex.of(replace(run, measurements=(*kept, state))))
     assert notes(view) == ["The held-out judge, tarn-1 (judge family tarn): not needed: no drop turns a pair."]
     assert tables(view) == {}
-    assert rows_of(Book.of(replace(run, measurements=(*kept, state))))["Held-out judge"][-1] == (
+    assert rows_of(RunIndex.of(replace(run, measurements=(*kept, state))))["Held-out judge"][-1] == (
         "Why it matters: No drop turned a pair."
     )
 
 
 def test_the_plan_knows_the_held_out_judge_and_what_the_panel_is_worth():
-    found = facts(plan_section(Book.of(full_runs.full())))
+    found = facts(plan_section(RunIndex.of(full_runs.full())))
     assert found["Held-out judge"] == "tarn-1 (judge family tarn) asked about three pairs"
     assert found["Worth"] == "2.1 independent judges their errors correlate at 0.21"
     assert "0.21 points for a leader, 0.33 for a single pair" in found["Could detect"]

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from assaymark.records import AGGREGATE
 from assaymark.report.board import board
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.controls import ranked_alone, tiers
 
 
-def book(agents, pairs) -> Book:
+def book(agents, pairs) -> RunIndex:
     """A run with these supported pairs."""
     found = [runs.verdict(runs.above(a, b, AGGREGATE), level, "publish", "stable", "passed") for a, b, level in pairs]
     measured = [
         runs.measured("score.effect", {"dimension": AGGREGATE, "agent": a}, 4.0, low=3.9, high=4.1) for a in agents
     ]
-    return Book.of(replace(runs.minimal(), verdicts=tuple(found), measurements=tuple(measured), decisions=()))
+    return RunIndex.of(replace(runs.minimal(), verdicts=tuple(found), measurements=tuple(measured), decisions=()))
 
 
 def shape(found):
@@ -90,16 +90,16 @@ def test_a_score_of_its_own_needs_a_tier_of_its_own():
 
 
 def test_where_agreement_stops_every_claim_the_tier_has_its_range_and_why():
-    (row,) = board(Book.of(runs.withheld()))
+    (row,) = board(RunIndex.of(runs.withheld()))
     assert (row.ranks, row.score, row.level) == ("1 to 5", "3.65 to 4.38", "no-claim")
     assert row.why == "The judges do not agree: κ 0.11; 0.20 needed"
 
 
 def test_an_agent_that_shares_its_tier_has_the_range_of_its_judges_and_the_tier_too_without_intervals():
     full = full_runs.full()
-    first, rest = board(Book.of(full))
+    first, rest = board(RunIndex.of(full))
     assert [judged for *_, judged in first.agents] == [""]
     assert {name: judged for name, *_, judged in rest.agents}["Otter"] == "4.07 to 4.27"
     bare = tuple(replace(m, low=None, high=None, level=None) for m in full.measurements)
-    _, rest = board(Book.of(replace(full, measurements=bare)))
+    _, rest = board(RunIndex.of(replace(full, measurements=bare)))
     assert rest.score == "3.72 to 4.27", "from the lowest to the highest judge of any of its agents"

@@ -11,7 +11,7 @@ from read_blocks import blocks_of, facts, rows, tables, words
 from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
 from assaymark.records import Rationale
 from assaymark.report.blocks import Items
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.plan import noise_section, panel_section, plan_section, records_section, reference_words
 
 
@@ -29,7 +29,7 @@ def test_the_plan_says_at_which_level_orders_are_tested(share, dimensions, said)
         update={"inference": Inference(aggregate_share=share), "claims": Claims(dimensions=dimensions)}
     )
     kept = tuple(v for v in run.verdicts if dimensions is None or v.claim.dimension in dimensions)
-    found = plan_section(Book.of(replace(run, study=plan, verdicts=kept)))
+    found = plan_section(RunIndex.of(replace(run, study=plan, verdicts=kept)))
     meanings = {row[0]: row[2] for row in rows(tables(found)["Field"])}
     assert meanings["inference.aggregate_share"].endswith(said)
     assert meanings["inference.alpha"].startswith("error rate of all order claims together")
@@ -39,7 +39,7 @@ def test_every_locked_value_says_what_it_decides():
     run = runs.realistic()
     more = {"datasheets": DatasheetLimits(verbosity=0.15), "contamination": Contamination(post_cutoff=("regime 4",))}
     for study in (run.study, run.study.model_copy(update=more)):
-        found = {row[0]: row for row in rows(tables(plan_section(Book.of(replace(run, study=study))))["Field"])}
+        found = {row[0]: row for row in rows(tables(plan_section(RunIndex.of(replace(run, study=study))))["Field"])}
         assert [name for name, *_, meaning in found.values() if not meaning] == []
     new = {"inference.test", "inference.margin", "inference.cluster_order", "claims.within", "claims.length"}
     new |= {"claims.distinct", "claims.judges", "missing.per_judge", "human.pass", "datasheets.verbosity"}
@@ -55,7 +55,7 @@ def test_records_without_a_judged_text_are_counted():
     ]
 
     def missing(decisions, notes=()):
-        section = records_section(Book.of(replace(run, decisions=tuple(decisions), import_notes=notes)))
+        section = records_section(RunIndex.of(replace(run, decisions=tuple(decisions), import_notes=notes)))
         return tuple(line for one in blocks_of(section) if isinstance(one, Items) for line in one.items)
 
     assert missing(run.decisions) == ()
@@ -71,7 +71,7 @@ def test_records_without_a_judged_text_are_counted():
 def test_what_is_undefined_for_one_reason_is_one_row():
     run = runs.realistic()
     some = runs.measured("noise.repetition_stability", {"judge": "north-1", "ddof": "0"}, 0.97)
-    found = noise_section(Book.of(replace(run, measurements=(*run.measurements, some))))
+    found = noise_section(RunIndex.of(replace(run, measurements=(*run.measurements, some))))
     assert [row[:2] for row in rows(tables(found)["About"])[:3]] == [
         ("north-1, repeated (ddof 0)", "0.970"),
         ("north-1, quay-1 and strand-1, repeated (ddof 1)", "not defined: one trial, needs two"),
@@ -81,26 +81,26 @@ def test_what_is_undefined_for_one_reason_is_one_row():
 
 def test_a_panel_of_models_has_no_notice():
     run = replace(runs.realistic(), reference_panel=())
-    assert reference_words(Book.of(run)) == ""
-    assert "planted" not in words(panel_section(Book.of(run)))
+    assert reference_words(RunIndex.of(run)) == ""
+    assert "planted" not in words(panel_section(RunIndex.of(run)))
 
 
 def test_a_mixed_panel_names_its_built_in_judges():
     run = replace(runs.realistic(), reference_panel=runs.PANEL[:2])
-    assert reference_words(Book.of(run)).startswith("north-1 and strand-1 are built-in graders")
+    assert reference_words(RunIndex.of(run)).startswith("north-1 and strand-1 are built-in graders")
 
 
 def test_a_plan_without_measurements_says_what_is_missing():
     run = runs.realistic()
     bare = replace(run, measurements=(), calls=0)
-    found = facts(plan_section(Book.of(bare)))
+    found = facts(plan_section(RunIndex.of(bare)))
     assert found["Claims"].endswith(" no difference was tested")
     assert found["Could detect"] == "not measured"
     assert found["Test"] == "moderated cluster t clusters not stated"
     assert found["Replies"].startswith("0 calls, 42 invalid ")
-    assert rows(tables(panel_section(Book.of(bare)))["Judge"])[0][4] == "14"
+    assert rows(tables(panel_section(RunIndex.of(bare)))["Judge"])[0][4] == "14"
 
 
 def test_families_that_made_nobody_are_no_conflict():
     run = replace(runs.realistic(), decisions=tuple(runs.decisions({"Marten": "elsewhere"}, 4)))
-    assert facts(plan_section(Book.of(run)))["Conflict"].startswith("none ")
+    assert facts(plan_section(RunIndex.of(run)))["Conflict"].startswith("none ")

@@ -18,7 +18,7 @@ from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
 from assaymark.report.blocks import Group, plain
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_section
-from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.first import sentences, tier_cuts
 from assaymark.report.portbench.levels import claim_cards, said_levels, withheld_groups
 from assaymark.report.portbench.records import episode_paths
@@ -26,7 +26,7 @@ from assaymark.report.portbench.sections import every_measurement, signals_figur
 from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
 from assaymark.text import NBSP, number
 
-EIGHT = BenchBook.of(runs.eight())
+EIGHT = BenchmarkIndex.of(runs.eight())
 RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty")
 
 
@@ -94,7 +94,7 @@ def tiers_of(group):
 
 
 def test_models_are_sorted_by_name_inside_a_tier_and_only_a_supported_rank_has_a_point():
-    book = BenchBook.of(runs.eight())
+    book = BenchmarkIndex.of(runs.eight())
     for group, board in zip(stage_tables(book), book.run.leaderboards, strict=False):
         tiers = [one for one in tiers_of(group) if not one[0].startswith("Ceiling")]
         assert [tuple(row[0].partition("rank")[0] for row in rows) for _, rows in tiers] == [*board.tiers]
@@ -110,13 +110,13 @@ def test_models_are_sorted_by_name_inside_a_tier_and_only_a_supported_rank_has_a
 
 
 def test_a_board_says_how_it_is_tested_what_depends_and_what_can_be_detected():
-    book = BenchBook.of(runs.eight())
+    book = BenchmarkIndex.of(runs.eight())
     note = stage_tables(book)[0].blocks[-1].body
     assert note.startswith("Differences: moderated cluster t. Autocorrelation of neighbouring clusters: ")
     assert "Smallest detectable difference (power 80" in note
     item = book.one("order.autocorrelation", dimension="all")
     serial = replace(item, detail={**item.detail, "order": "consecutive", "lags": [0.31, 0.2, 0.1, 0.05]})
-    turned = BenchBook.of(replace(book.run, measurements=(serial,)))
+    turned = BenchmarkIndex.of(replace(book.run, measurements=(serial,)))
     assert "Autocorrelation of clusters at lags 1 to 4: 0.31, 0.20, 0.10, 0.05" in design_note(turned, "all")
 
 
@@ -137,7 +137,7 @@ def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page(pages):
 
 
 def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number():
-    book = BenchBook.of(runs.eight())
+    book = BenchmarkIndex.of(runs.eight())
     rows = {row.id: row for row in every_measurement(book)}
     for item in book.by_name["contrast"]:
         level = book.pair_level(item.labels["dimension"], item.labels["high"], item.labels["low"])
@@ -181,7 +181,7 @@ def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is()
     pair = next(v for v in EIGHT.of_kind("above") if v.claim.subjects == (above[0], below[0]))
     rest = tuple(v for v in EIGHT.run.verdicts if v is not pair)
     for gone, left in ((rest, 1), ((*rest, replace(pair, publication_level="no-claim")), 1)):
-        assert len(list(tier_cuts(BenchBook.of(replace(EIGHT.run, verdicts=gone)), board))) == left
+        assert len(list(tier_cuts(BenchmarkIndex.of(replace(EIGHT.run, verdicts=gone)), board))) == left
 
 
 def test_a_sentence_about_built_in_models_is_never_copied_without_saying_so():
@@ -214,14 +214,14 @@ def test_a_withheld_order_is_named_without_its_direction(pages):
 
 def test_every_verdict_has_one_card():
     run = runs.eight()
-    cards = claim_cards(BenchBook.of(run))
+    cards = claim_cards(BenchmarkIndex.of(run))
     assert len(cards) == len(run.verdicts)
     assert Counter(card.level for card in cards) == Counter(verdict.publication_level for verdict in run.verdicts)
 
 
 def test_the_tallies_of_the_first_page_count_its_sentences(pages):
     for name in ("eight", "two", "single", "questions_only"):
-        book, index = BenchBook.of(getattr(runs, name)()), words(pages(name)["index.html"])
+        book, index = BenchmarkIndex.of(getattr(runs, name)()), words(pages(name)["index.html"])
         shown = Counter(quote.level for quote, _ in sentences(book))
         for level, said in (("headline", "supported"), ("qualified", "only with a condition")):
             assert f" {shown[level]} {said}" in index
@@ -246,7 +246,7 @@ def test_withheld_claims_are_few_lines_with_numbers():
 
 def test_a_model_that_ranks_first_is_the_first_sentence():
     names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
-    headline, *_ = said_levels(BenchBook.of(runs.made(names)))
+    headline, *_ = said_levels(BenchmarkIndex.of(runs.made(names)))
     assert headline.shown[0].sentence == "alder ranks first of the four models on CEPS over all profiles."
     quotes = [claim.sentence for claim in (*headline.shown, *headline.more)]
     assert any("conservative profile" in quote for quote in quotes)
@@ -262,7 +262,7 @@ def test_one_model_has_no_order_and_two_have_one_pair(pages):
 
 def test_a_group_without_verdicts_has_no_position():
     run = runs.eight()
-    bare = BenchBook.of(replace(run, verdicts=()))
+    bare = BenchmarkIndex.of(replace(run, verdicts=()))
     tiers = [one for one in tiers_of(stage_tables(bare)[0]) if not one[0].startswith("Ceiling")]
     assert tiers
     for head, rows in tiers:
@@ -274,12 +274,12 @@ def test_a_group_without_verdicts_has_no_position():
 def test_a_board_that_is_not_of_a_profile_is_no_stage_table():
     run = runs.eight()
     other = Leaderboard(Board("else", "something", "f"), (), {}, (), {})
-    assert len(stage_tables(BenchBook.of(replace(run, leaderboards=(*run.leaderboards, other))))) == 4
+    assert len(stage_tables(BenchmarkIndex.of(replace(run, leaderboards=(*run.leaderboards, other))))) == 4
 
 
 def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column(pages):
     run = runs.eight()
-    *tables, further = [one for one in questions_section(BenchBook.of(run)).blocks if isinstance(one, Group)]
+    *tables, further = [one for one in questions_section(BenchmarkIndex.of(run)).blocks if isinstance(one, Group)]
     full, _, difference = tables
     board = next(one for one in run.leaderboards if one.board.name == "questions")
     assert [tuple(re.split(" ?rank", row[0])[0] for row in rows) for _, rows in tiers_of(full)] == [*board.tiers]
@@ -293,7 +293,7 @@ def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column(pages):
 
 
 def test_calm_against_stress_shows_intervals_and_no_point(pages):
-    book = BenchBook.of(runs.eight())
+    book = BenchmarkIndex.of(runs.eight())
     table = windows_table(book)
     assert [row[0] for row in table.rows] == list(book.names)
     for name, *cells in table.rows:
@@ -301,10 +301,10 @@ def test_calm_against_stress_shows_intervals_and_no_point(pages):
             item = book.one("bench.stage", model=name, profile="all", stage="CEPS", windows=kind)
             assert said == f"{number(item.low)} to {number(item.high)}"
             assert "h10v10" not in strip
-    assert windows_table(BenchBook.of(runs.questions_only())) is None
-    assert signals_figure(BenchBook.of(runs.questions_only())) is None
-    figure = signals_figure(BenchBook.of(runs.twelve()))
-    for name in BenchBook.of(runs.twelve()).names:
+    assert windows_table(BenchmarkIndex.of(runs.questions_only())) is None
+    assert signals_figure(BenchmarkIndex.of(runs.questions_only())) is None
+    figure = signals_figure(BenchmarkIndex.of(runs.twelve()))
+    for name in BenchmarkIndex.of(runs.twelve()).names:
         assert name[:12] in figure.wide
     assert "Does quality hold under stress?" in words(pages("eight")["scores.html"])
 
@@ -316,7 +316,7 @@ def test_a_score_without_an_interval_is_said_so_beside_the_calm_windows():
         for m in run.measurements
         if m.labels.get("windows") != "normal" or m.labels["model"] != "literal"
     )
-    rows = windows_table(BenchBook.of(replace(run, measurements=bare))).rows
+    rows = windows_table(BenchmarkIndex.of(replace(run, measurements=bare))).rows
     assert [plain(said) for said in rows[0][2::2]] == ["not measured", "no interval"]
 
 
@@ -374,7 +374,9 @@ def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_oth
         for m in run.measurements
     )
     decided = decide_benchmark(strong, runs.BOARDS, BenchRules(), runs.PLAN)
-    book = BenchBook.of(replace(run, measurements=strong, leaderboards=decided.leaderboards, verdicts=decided.verdicts))
+    book = BenchmarkIndex.of(
+        replace(run, measurements=strong, leaderboards=decided.leaderboards, verdicts=decided.verdicts)
+    )
     headline, _, withheld = said_levels(book)
     said = [claim.sentence for claim in (*headline.shown, *headline.more)]
     assert sum("literal beats equal weight" in quote for quote in said) == 3
@@ -432,7 +434,7 @@ def test_replies_that_were_lost_are_counted_in_words():
         ({"ok": 1}, "The one reply could be read."),
         ({}, "follow from its supported pairs."),
     ):
-        assert said in stage_note(BenchBook.of(replace(run, replies=replies)))
+        assert said in stage_note(BenchmarkIndex.of(replace(run, replies=replies)))
 
 
 def test_an_episode_without_a_history_says_so():
@@ -578,6 +580,6 @@ def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):
 def test_the_ceiling_stands_below_the_models_and_is_no_model(pages):
     first = words(pages("eight")["scores.html"])
     assert "Ceiling true answers at every stage" in first
-    *tiers, (_, [ceiling]) = tiers_of(stage_tables(BenchBook.of(runs.eight()))[0])
+    *tiers, (_, [ceiling]) = tiers_of(stage_tables(BenchmarkIndex.of(runs.eight()))[0])
     assert ceiling[1:6] == ["1.00", "1.00", "0.72", "1.00", "1.00"]
     assert all("true answers" not in row[0] for _, rows in tiers for row in rows)

@@ -16,7 +16,7 @@ from assaymark.report.board import board, board_section
 from assaymark.report.cards import cards, rules_section
 from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
 from assaymark.report.levels import claim_view, level_views, withheld_groups
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.page import paged
 from assaymark.report.study.agreement import agreement_section, agreement_table, agreement_words, stability_section
 from assaymark.report.study.probes import outside_group
@@ -28,11 +28,11 @@ def with_values(values, **more):
     kept = [m for m in run.measurements if not m.name.startswith(("kappa", "redundancy"))]
     claims = runs.verdicts(runs.LEVELS, values)
     found = tuple(kept + runs.kappas(run.study, values))
-    return Book.of(replace(run, measurements=found, verdicts=tuple(claims), **more))
+    return RunIndex.of(replace(run, measurements=found, verdicts=tuple(claims), **more))
 
 
 def stable(run):
-    book = Book.of(run)
+    book = RunIndex.of(run)
     return stability_section(book, outside_group(book))
 
 
@@ -50,15 +50,15 @@ def test_agreement_answers_with_every_gate():
 
 def test_agreement_that_was_not_measured_says_so():
     run = replace(runs.realistic(), measurements=(), verdicts=())
-    view = agreement_section(Book.of(run))
+    view = agreement_section(RunIndex.of(run))
     assert view.lead == "Agreement was not measured."
     assert view.blocks == ()
-    assert "No score was measured." in words(board_section(Book.of(run)))
+    assert "No score was measured." in words(board_section(RunIndex.of(run)))
 
 
 def test_without_verdicts_the_plan_gates_the_point_estimate():
     run = replace(runs.realistic(), verdicts=())
-    gates = {row[0]: row[-1] for row in rows(agreement_table(Book.of(run)))}
+    gates = {row[0]: row[-1] for row in rows(agreement_table(RunIndex.of(run)))}
     assert gates["Overall score"].startswith("enough")
     assert gates["Limits"] == "weak"
 
@@ -71,13 +71,13 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
     def has_marks(section):
         return any(getattr(one, "title", "") == "Which marks did each judge give?" for one in blocks_of(section))
 
-    view = agreement_section(Book.of(runs.realistic()))
+    view = agreement_section(RunIndex.of(runs.realistic()))
     assert pairs_of(view).heads[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
     assert rows(pairs_of(view))[0] == ("Overall score", "0.66", "0.64", "0.68")
     assert has_marks(view)
     run = runs.realistic()
     bare = tuple(replace(m, detail={"clusters": 30, "pairs": {"north-1|quay-1": None}}) for m in run.measurements)
-    other = agreement_section(Book.of(replace(run, measurements=bare)))
+    other = agreement_section(RunIndex.of(replace(run, measurements=bare)))
     assert not has_marks(other)
     assert ("Limits", "not defined") in rows(pairs_of(other))
     assert not any("clusters a percentile" in note for note in notes(other))
@@ -95,7 +95,7 @@ def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, said
     run = runs.realistic()
     without = {name: {"alpha": value, "pulls_down": value > 0.5} for name, value in pulls.items()}
     alpha = runs.measured("panel.alpha", {"dimension": AGGREGATE}, 0.46, low=0.3, high=0.6, detail={"without": without})
-    view = agreement_section(Book.of(replace(run, measurements=(*run.measurements, alpha))))
+    view = agreement_section(RunIndex.of(replace(run, measurements=(*run.measurements, alpha))))
     assert f"Krippendorff’s α on the overall score is {interval(0.46, 0.3, 0.6)}. {said}" in notes(view)
 
 
@@ -107,13 +107,13 @@ def test_generalizability_and_the_matrix_of_judges_and_dimensions_are_shown_besi
         runs.measured("dimension.mtmm", {"dimension": "sizing"}, 0.61, detail={"other_judges": 0.2, "same_judge": 0.5}),
         runs.measured("dimension.mtmm", {"dimension": "limits"}, None, state="undefined: flat"),
     ]
-    view = agreement_section(Book.of(replace(run, measurements=(*run.measurements, *more))))
+    view = agreement_section(RunIndex.of(replace(run, measurements=(*run.measurements, *more))))
     (note,) = (note for note in notes(view) if "eneralizability" in note)
     assert "on the overall score is 0.87:" in note
     assert "0.022 squared points" in note
     assert note.endswith("standard deviation of 0.15 points.")
     assert rows(tables(view)["Dimension"]) == [("Sizing", "0.61", "0.20", "0.50")]
-    bare = agreement_section(Book.of(run))
+    bare = agreement_section(RunIndex.of(run))
     assert "Dimension" not in tables(bare)
     assert not any("eneralizability" in note for note in notes(bare))
 
@@ -132,7 +132,7 @@ def in_formats(pooled, values):
     run = runs.realistic()
     kept = [m for m in run.measurements if not m.name.startswith(("kappa", "redundancy"))]
     found = [*kept, *runs.kappas(run.study, {"sizing": pooled}), *formats_of(values)]
-    return Book.of(replace(run, measurements=tuple(found)))
+    return RunIndex.of(replace(run, measurements=tuple(found)))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_the_lowest_gated_kappa_decides_as_for_the_verdicts(pooled, formats, not
     known = index(book.run.measurements)
     decided = governing_agreement("sizing", known, Rules.of(book.run.study))
     assert book.gating("sizing").value == decided.kappa
-    assert Book.of(replace(book.run, verdicts=())).status("sizing") == decided.status
+    assert RunIndex.of(replace(book.run, verdicts=())).status("sizing") == decided.status
 
 
 def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
@@ -171,7 +171,7 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
 def test_too_little_agreement_names_the_format_that_decides():
     book = in_formats(0.66, {"v1": 0.1966})
     claims = [v for v in runs.verdicts(runs.LEVELS, {"sizing": 0.1}) if v.claim.dimension == "sizing"]
-    (group,) = withheld_groups(Book.of(replace(book.run, verdicts=tuple(claims))))
+    (group,) = withheld_groups(RunIndex.of(replace(book.run, verdicts=tuple(claims))))
     assert "".join(text for text, _ in group.why) == "Agreement: κ 0.197 in v1; 0.20 needed. "
 
 
@@ -215,7 +215,7 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
     levels = {"Marten": 4.3, "Otter": 4.0, "Badger": 3.7, "Weasel": 3.4, "Stoat": 3.1}
     found = runs.agents_measured(run.study, levels, AGGREGATE, "none")
     claims = runs.verdicts(levels, {AGGREGATE: 0.6}, bent="none")
-    rows = board(Book.of(replace(run, measurements=tuple(found), verdicts=tuple(claims))))
+    rows = board(RunIndex.of(replace(run, measurements=tuple(found), verdicts=tuple(claims))))
     assert [(row.agents[0][0], row.ranks, row.note) for row in rows] == [
         (agent, str(at), "") for at, agent in enumerate(levels, 1)
     ]
@@ -227,7 +227,7 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
 
 
 def test_the_first_rank_of_the_overall_score_opens_the_page():
-    headline = level_views(Book.of(runs.realistic()))[0]
+    headline = level_views(RunIndex.of(runs.realistic()))[0]
     assert headline.shown[0].quote == "Marten ranks first of the 5 agents on the overall score."
     assert headline.shown[1].quote == "Marten scores above Badger on the overall score."
 
@@ -238,7 +238,7 @@ def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
         replace(m, value=5 - m.value, low=None, high=None) if m.name == "score.effect" else m for m in run.measurements
     )
     plain, turned = (
-        [[claim.quote for claim in (*view.shown, *view.more)] for view in level_views(Book.of(version))]
+        [[claim.quote for claim in (*view.shown, *view.more)] for view in level_views(RunIndex.of(version))]
         for version in (run, replace(run, measurements=other))
     )
     assert plain == turned
@@ -251,7 +251,7 @@ def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
 def test_groups_cover_every_unsupported_claim_once():
     for run in (runs.realistic(), runs.large(), runs.withheld(), runs.hostile()):
         withheld = [v for v in run.verdicts if v.publication_level == "no-claim"]
-        assert sum(group.covers for group in withheld_groups(Book.of(run))) == len(withheld)
+        assert sum(group.covers for group in withheld_groups(RunIndex.of(run))) == len(withheld)
 
 
 def test_a_pair_that_cannot_be_tested_is_said_to_be_so():
@@ -263,7 +263,7 @@ def test_a_pair_that_cannot_be_tested_is_said_to_be_so():
     labels = {"dimension": AGGREGATE, "high": "Otter", "low": "Badger"}
     state = "cannot be tested (2 common clusters; 3 are needed, 5 or more to have a chance)"
     found = runs.measured("contrast", labels, None, n=0, state=state, detail={"clusters": 2})
-    book = Book.of(replace(run, verdicts=(claim,), measurements=(found,)))
+    book = RunIndex.of(replace(run, verdicts=(claim,), measurements=(found,)))
     (group,) = withheld_groups(book)
     said = "".join(text for text, _ in group.why)
     assert said == f"The pair {state}. "
@@ -282,7 +282,7 @@ def test_a_pair_that_is_not_resolved_gives_its_p_and_the_level_that_it_misses(sh
         for name in (AGGREGATE, *dimensions)
     ]
     plan = run.study.model_copy(update={"inference": Inference(aggregate_share=share)})
-    groups = withheld_groups(Book.of(replace(run, study=plan, verdicts=tuple(claims))))
+    groups = withheld_groups(RunIndex.of(replace(run, study=plan, verdicts=tuple(claims))))
     assert (
         "".join(text for text, _ in groups[0].why) == f"The pair is not resolved: adjusted p = .060; {level} needed. "
     )
@@ -291,8 +291,8 @@ def test_a_pair_that_is_not_resolved_gives_its_p_and_the_level_that_it_misses(sh
 def test_dimensions_have_all_of_alpha_once_every_pair_of_the_overall_score_passed():
     run = runs.realistic()
     claims = runs.verdicts({"Otter": 4.4, "Badger": 4.0}, dict.fromkeys((AGGREGATE, "risk_fit", "sizing"), 0.6))
-    assert Book.of(replace(run, verdicts=tuple(claims))).needed("sizing") == pytest.approx(0.05)
-    assert Book.of(run).needed("sizing") == pytest.approx(0.01)
+    assert RunIndex.of(replace(run, verdicts=tuple(claims))).needed("sizing") == pytest.approx(0.05)
+    assert RunIndex.of(run).needed("sizing") == pytest.approx(0.01)
 
 
 def test_one_judge_family_cannot_be_left_out():
@@ -301,7 +301,7 @@ def test_one_judge_family_cannot_be_left_out():
     pair = runs.verdict(
         runs.above("Otter", "Badger", AGGREGATE), "no-claim", "publish", "judge-dependent", "passed", stability=alone
     )
-    book = Book.of(replace(run, verdicts=(pair,), measurements=()))
+    book = RunIndex.of(replace(run, verdicts=(pair,), measurements=()))
     check = claim_view(book, pair).checked.checks[-1]
     assert (check.name, check.text) == ("Without any one judge family", "not measurable: one judge family")
     (group,) = withheld_groups(book)
@@ -309,7 +309,7 @@ def test_one_judge_family_cannot_be_left_out():
 
 
 def test_the_leader_of_a_score_without_claims_is_not_marked_by_its_checks():
-    book = Book.of(runs.withheld())
+    book = RunIndex.of(runs.withheld())
     firsts = [v for v in book.on(AGGREGATE) if len(v.claim.subjects) == 1]
     assert len({v.stability_status for v in firsts}) == 2
     assert len({claim_view(book, v).checked for v in firsts}) == 1
@@ -321,7 +321,7 @@ def test_failing_control_texts_are_named():
         runs.above("Otter", "Badger", AGGREGATE), "no-claim", "publish", "stable", "contaminated",
         stability=StabilityFinding(state="stable"),
     )  # fmt: skip
-    (group,) = withheld_groups(Book.of(replace(run, verdicts=(bad,))))
+    (group,) = withheld_groups(RunIndex.of(replace(run, verdicts=(bad,))))
     assert "".join(text for text, _ in group.why) == "The control texts fail. "
 
 
@@ -345,25 +345,25 @@ def test_undefined_agreement_stops_in_words():
 def test_a_card_names_the_rules_under_which_its_claim_holds(fragility, text):
     run = runs.realistic()
     claim = replace(run.verdicts[0], publication_level="headline", fragility=fragility)
-    ((_, card),) = cards(Book.of(replace(run, verdicts=(claim,))), {})
+    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(claim,))), {})
     assert plain(dict(card.facts)["Other rules"]) == text
 
 
 def test_without_other_rules_there_is_no_table():
     run = runs.realistic()
     bare = tuple(replace(v, fragility={}) for v in run.verdicts)
-    book = Book.of(replace(run, verdicts=bare))
+    book = RunIndex.of(replace(run, verdicts=bare))
     assert rules_section(book) is None
 
 
 def rules_table(run):
-    (table,) = (one for one in rules_section(Book.of(run)).blocks if isinstance(one, Table))
+    (table,) = (one for one in rules_section(RunIndex.of(run)).blocks if isinstance(one, Table))
     return table
 
 
 def test_fragility_counts_what_moves():
     run = runs.realistic()
-    assert rules_section(Book.of(run)).lead == (
+    assert rules_section(RunIndex.of(run)).lead == (
         "Five verdicts of 105 would change under any one of three other rules, which the plan did not lock."
     )
     table = rules_table(run)
@@ -411,14 +411,14 @@ def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
             else m
             for m in run.measurements
         )
-        return next(iter(notes(rules_section(Book.of(replace(run, measurements=found))))), "")
+        return next(iter(notes(rules_section(RunIndex.of(replace(run, measurements=found))))), "")
 
     assert flipped(5) == (
         "Not counted: ValueBlindBench’s sign flip with Holm. With five clusters this test cannot reject: p = .062 at "
         "least, after correction over ten pairs p = .625; .05 needed."
     )
     claims = tuple(replace(v, fragility=v.fragility | {"source: sign flip": v.publication_level}) for v in run.verdicts)
-    assert notes(rules_section(Book.of(replace(run, verdicts=claims)))) == []
+    assert notes(rules_section(RunIndex.of(replace(run, verdicts=claims)))) == []
 
 
 # --- board ----------------------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
 def test_a_score_without_interval_says_so():
     run = runs.realistic()
     found = tuple(replace(m, low=None, high=None, level=None) for m in run.measurements)
-    first, rest = board(Book.of(replace(run, measurements=found)))
+    first, rest = board(RunIndex.of(replace(run, measurements=found)))
     assert (first.score, first.bounds) == ("4.31", "(no interval)")
     assert rest.score is None, "points without intervals would show the differences"
 
@@ -435,7 +435,7 @@ def test_a_score_without_interval_says_so():
 def test_a_rank_without_a_score_says_so():
     run = runs.realistic()
     found = tuple(m for m in run.measurements if m.name != "score.effect")
-    rows = board(Book.of(replace(run, measurements=found)))
+    rows = board(RunIndex.of(replace(run, measurements=found)))
     assert [row.score for row in rows] == ["not measured", None]
 
 
@@ -451,11 +451,11 @@ def test_numbers_are_shown_as_written(value, unit, text):
 
 
 def test_the_ledger_is_in_order_of_time_and_knows_its_agents():
-    book = Book.of(runs.realistic())
+    book = RunIndex.of(runs.realistic())
     rows = ledger_rows(book)
     assert [row.record for row in rows[:3]] == ["rec-00000", "rec-00000", "rec-00001"]
     assert rows[0].agent == "Badger"
-    orphan = ledger_rows(Book.of(replace(book.run, decisions=())))
+    orphan = ledger_rows(RunIndex.of(replace(book.run, decisions=())))
     assert {row.agent for row in orphan} == {"unknown"}
 
 
@@ -464,7 +464,7 @@ def test_a_row_shows_its_number_in_its_sentence():
     text = "Gold rose. Cash is 500, so 20 units fit in it. I wait."
     first = replace(run.decisions[0], rationales=(Rationale(text=text, kind="summary"),))
     item = replace(run.evidence[0], decision=first.record_id, start=text.index("20"), quote="20", state="in_context")
-    book = Book.of(replace(run, decisions=(first,), evidence=(item,)))
+    book = RunIndex.of(replace(run, decisions=(first,), evidence=(item,)))
     (row,) = ledger_rows(book)
     assert (row.before, row.quote, row.after, row.word) == (
         "Cash is 500, so ", "20", " units fit in it.", "in the context"
@@ -478,7 +478,7 @@ def test_a_row_shows_its_number_in_its_sentence():
 def test_states_of_older_tables_are_shown_where_they_are():
     run = runs.realistic()
     old = replace(run, evidence=tuple(replace(one, state="not_verifiable") for one in run.evidence))
-    before, now = (evidence_section(book, ledger_rows(book)) for book in (Book.of(old), Book.of(run)))
+    before, now = (evidence_section(book, ledger_rows(book)) for book in (RunIndex.of(old), RunIndex.of(run)))
     assert "100\u00a0% were not found" in before.lead
     assert "not verifiable" in str(before.blocks)
     assert "not verifiable" not in str(now.blocks)
@@ -487,7 +487,7 @@ def test_states_of_older_tables_are_shown_where_they_are():
 def test_measured_shares_win_over_counted_rows():
     run = runs.realistic()
     share = runs.measured("evidence.share", {"state": "contradicted"}, 0.33, n=2400)
-    book = Book.of(replace(run, measurements=(*run.measurements, share)))
+    book = RunIndex.of(replace(run, measurements=(*run.measurements, share)))
     answer = evidence_section(book, ledger_rows(book)).lead
     assert "33\u00a0% contradict it" in answer
 
@@ -496,11 +496,11 @@ def test_undefined_side_measures_are_said_in_words():
     state = "undefined: no numbers"
     names = ("evidence.chance_corrected", "evidence.no_number_share", "forecast.mismatch")
     found = tuple(runs.measured(name, {}, None, n=0, state=state) for name in names)
-    book = Book.of(replace(runs.realistic(), measurements=found))
+    book = RunIndex.of(replace(runs.realistic(), measurements=found))
     said = " ".join(notes(evidence_section(book, ())))
     assert said.count("not defined: no numbers") == 3
     bare = tuple(runs.measured("evidence.chance_corrected", {}, 0.4) for _ in range(1))
-    said = notes(evidence_section(Book.of(replace(runs.realistic(), measurements=bare)), ()))
+    said = notes(evidence_section(RunIndex.of(replace(runs.realistic(), measurements=bare)), ()))
     assert "every number." in said[0]
 
 
@@ -509,7 +509,7 @@ def test_nothing_wrong_is_said_without_a_percent():
     found = tuple(runs.measured(name, {}, 0.0, n=48) for name in names)
     run = runs.realistic()
     kept = tuple(item for item in run.evidence if item.state != "contradicted")
-    book = Book.of(replace(run, measurements=found, evidence=kept))
+    book = RunIndex.of(replace(run, measurements=found, evidence=kept))
     view = evidence_section(book, ledger_rows(book))
     assert view.lead.endswith("none contradicts it.")
     assert "Each of 48 records holds at least one number." in notes(view)
@@ -518,7 +518,7 @@ def test_nothing_wrong_is_said_without_a_percent():
 
 def test_forecasts_that_do_not_add_up_are_many():
     found = (runs.measured("forecast.mismatch", {}, 0.19, n=270),)
-    said = notes(evidence_section(Book.of(replace(runs.realistic(), measurements=found)), ()))
+    said = notes(evidence_section(RunIndex.of(replace(runs.realistic(), measurements=found)), ()))
     wanted = "19\u00a0% of 270 stated portfolio forecasts differ from the weighted sum of their own parts."
     assert wanted in said
 
@@ -526,12 +526,12 @@ def test_forecasts_that_do_not_add_up_are_many():
 def test_many_facts_are_counted():
     run = runs.realistic()
     item = replace(run.evidence[0], facts=("a", "b", "c", "d"), rule="")
-    (row,) = ledger_rows(Book.of(replace(run, evidence=(item,))))
+    (row,) = ledger_rows(RunIndex.of(replace(run, evidence=(item,))))
     assert row.against == ": a, b and 2 more"
 
 
 def test_pages_are_full_but_never_over_their_limit():
-    rows = ledger_rows(Book.of(runs.realistic()))[:50]
+    rows = ledger_rows(RunIndex.of(runs.realistic()))[:50]
     limit = 3 * rows[0].size + 40
     parts = paged(rows, limit)
     assert tuple(row for part in parts for row in part) == rows

@@ -8,9 +8,9 @@ import typer
 
 from assaymark.cli import app, main
 from assaymark.cli.commands import COMMANDS
-from assaymark.cli.options import Tools, logging_session
+from assaymark.cli.options import Services, logging_session
 
-TOOLS = Tools(dict, nullcontext, list, print)
+TOOLS = Services(dict, nullcontext, list, print)
 NAMES = [name for places in COMMANDS.values() for name in places]
 
 

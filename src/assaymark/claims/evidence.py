@@ -26,7 +26,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Directed:
+class SignedDifference:
     """A difference "one minus other" with its interval, read from a measurement of the pair in either direction."""
 
     measurement: Measurement
@@ -93,16 +93,16 @@ class Index:
         """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
         return len(self.agents) < 2 or dimension in self.compared
 
-    def directed(self, name: str, dimension: str, one: str, other: str) -> Directed | None:
+    def directed(self, name: str, dimension: str, one: str, other: str) -> SignedDifference | None:
         """The measurement ``name`` of a pair, turned so that above 0 means that ``one`` is higher."""
         found = self.get(name, dimension=dimension, high=one, low=other)
         if found is not None:
-            return Directed(found, found.value, found.low, found.high)
+            return SignedDifference(found, found.value, found.low, found.high)
         found = self.get(name, dimension=dimension, high=other, low=one)
         if found is None:
             return None
         value, low, high = (None if end is None else -end for end in (found.value, found.high, found.low))
-        return Directed(found, value, low, high)
+        return SignedDifference(found, value, low, high)
 
     def level(self, dimension: str, agent: str, family: str | None = None) -> Measurement | None:
         """The level of an agent, or its level without a judge family."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from assaymark.claims.candidates import kind_of
-from assaymark.claims.evidence import Directed, Index
+from assaymark.claims.evidence import Index, SignedDifference
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.messages import (
     agent_words,
@@ -195,7 +195,7 @@ def _first(
     return Evidence(status, reason, rests, tuple(pairs), published, finding, None, p, p_adjusted, p_headline)
 
 
-def contains_zero(probe: Directed | None) -> bool | None:
+def contains_zero(probe: SignedDifference | None) -> bool | None:
     """Whether the interval of a probe contains 0; None where there is no interval to look at."""
     if probe is None or probe.low is None or probe.high is None:
         return None

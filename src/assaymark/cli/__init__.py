@@ -24,7 +24,7 @@ from assaymark import __version__
 from assaymark.cli.commands import Root
 from assaymark.cli.options import (
     WHOLE,
-    Tools,
+    Services,
     Verbosity,
     console,
     logging_session,
@@ -138,7 +138,7 @@ app = typer.Typer(
     help="Report which comparisons of LLM systems your judge scores support.",
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "obj": Tools(models, progress, _print_lines, lambda content: console().print(content)),
+        "obj": Services(models, progress, _print_lines, lambda content: console().print(content)),
     },
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip

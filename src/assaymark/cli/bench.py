@@ -17,8 +17,8 @@ from assaymark.cli.options import (
     DryRun,
     Ledger,
     PriceFile,
+    Services,
     StrictAgents,
-    Tools,
     examples,
     option,
     say,
@@ -65,7 +65,7 @@ _HELP: Final[Mapping[str, str]] = {
 }
 
 
-def bench_app(tools: Tools) -> typer.Typer:
+def bench_app(tools: Services) -> typer.Typer:
     """The group of commands, to be added to the command line."""
     app = typer.Typer(
         help="Run PortBench: questions with exact answers, and a five-stage pipeline under stress.", cls=CommandGroup,
@@ -100,7 +100,7 @@ def bench_app(tools: Tools) -> typer.Typer:
     return app
 
 
-def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[..., None]:
+def _asking(tools: Services, verb: Callable[..., benching.Benched]) -> Callable[..., None]:
     """A command that asks models. Both take the same options, because both are about one plan."""
 
     def command(

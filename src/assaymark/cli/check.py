@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from assaymark.cli.options import NOTHING, AsJson, Tools, examples, option, say_json, tools_of
+from assaymark.cli.options import NOTHING, AsJson, Services, examples, option, say_json, tools_of
 from assaymark.errors import InputError, Problem
 from assaymark.importers.roles import ROLES
 from assaymark.importers.scores import UnnamedError
@@ -66,7 +66,7 @@ def check(
 
 
 def run_check(
-    tools: Tools, table: Path, out: Path | None, json: bool, *, role_map: RoleMap, family: Makers,
+    tools: Services, table: Path, out: Path | None, json: bool, *, role_map: RoleMap, family: Makers,
     dimensions: Criteria, without: Without, **given: Any,
 ) -> None:  # fmt: skip
     """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
@@ -90,7 +90,7 @@ def run_check(
     show_checked(tools, json, found, page)
 
 
-def show_checked(tools: Tools, json: bool, found: Checked, page: Path | None) -> None:
+def show_checked(tools: Services, json: bool, found: Checked, page: Path | None) -> None:
     """The result for a program, or in words."""
     if json:
         say_json(found.document | ({} if page is None else {"page": str(page)}))

@@ -13,7 +13,7 @@ from assaymark.cli.options import (
     Budget,
     DryRun,
     PriceFile,
-    Tools,
+    Services,
     examples,
     option,
     refuse,
@@ -110,7 +110,7 @@ def datasheet(
     _show(tools, json, folder, made, who)
 
 
-def _show(tools: Tools, json: bool, folder: RunFolder, made: Made, who: Models | None = None) -> None:
+def _show(tools: Services, json: bool, folder: RunFolder, made: Made, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
     value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
     summary = datasheet_summary(made.sheets, made.agreement)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli.options import AsJson, Tools, examples, option, say, say_json, tools_of
+from assaymark.cli.options import AsJson, Services, examples, option, say, say_json, tools_of
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.report.label import label_files
@@ -122,7 +122,7 @@ def _folder(run: Path, out: Path) -> RunFolder:
     return folder
 
 
-def _say(tools: Tools, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
+def _say(tools: Services, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
     say(tools, json, {**found.progress(), "needed": needed(found), **more}, [*lines(found), *said])
 
 

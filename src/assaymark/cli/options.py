@@ -317,7 +317,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class Services:
     """The models that can be asked, progress, and how lines and tables are printed.
 
     ``progress`` can be told what is safe when the work in its block is stopped.
@@ -329,14 +329,14 @@ class Tools:
     show: Callable[[RenderableType], None]
 
 
-def tools_of(ctx: Context) -> Tools:
+def tools_of(ctx: Context) -> Services:
     """The tools that the root of the command line was given."""
-    found = ctx.find_object(Tools)
+    found = ctx.find_object(Services)
     assert found is not None, "the root sets them before any command runs"
     return found
 
 
-def say(tools: Tools, as_json: bool, value: object, lines: Iterable[str]) -> None:
+def say(tools: Services, as_json: bool, value: object, lines: Iterable[str]) -> None:
     """A result: one JSON document on one line for a program, else lines for a person."""
     if as_json:
         say_json(value)
@@ -351,13 +351,13 @@ def say_json(value: object) -> None:
     typer.echo(canonical_json(value))
 
 
-def say_forecast(tools: Tools, as_json: bool, found: Forecast) -> None:
+def say_forecast(tools: Services, as_json: bool, found: Forecast) -> None:
     """What a dry run found."""
     say(tools, as_json, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)
 
 
 def say_paid(
-    tools: Tools, as_json: bool, folder: RunFolder, who: Models | None, value: Mapping[str, object],
+    tools: Services, as_json: bool, folder: RunFolder, who: Models | None, value: Mapping[str, object],
     lines: Iterable[str], then: Iterable[str] = (), summary: RenderableType | None = None,
 ) -> None:  # fmt: skip
     """A result, for a person below its summary; with what the replies of the run cost, where it asked models."""

@@ -18,8 +18,8 @@ from assaymark.cli.options import (
     DryRun,
     Ledger,
     PriceFile,
+    Services,
     StrictAgents,
-    Tools,
     examples,
     option,
     say,
@@ -173,7 +173,7 @@ def publish(
     say(tools, json, value, done.lines)
 
 
-def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[..., Stepped]) -> None:
+def _run(tools: Services, json: bool, season: Path, who: Models, verb: Callable[..., Stepped]) -> None:
     folder = RunFolder(season)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)

@@ -20,8 +20,8 @@ from assaymark.cli.options import (
     DryRun,
     Ledger,
     PriceFile,
+    Services,
     StrictAgents,
-    Tools,
     examples,
     option,
     refuse,
@@ -430,7 +430,7 @@ def report(
         raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
 
 
-def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls, language: str) -> None:
+def _report_one(tools: Services, json: bool, folder: RunFolder, calls: Calls, language: str) -> None:
     """The pages of one run in its own folder, whatever it holds."""
     if is_table(folder):
         checked = open_checked(folder)
@@ -481,7 +481,7 @@ def export(
     say(tools, json, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(tools: Tools, json: bool, folder: RunFolder, result: verbs.Reported, who: Models | None = None) -> None:
+def _finish(tools: Services, json: bool, folder: RunFolder, result: verbs.Reported, who: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
     value = {"page": str(result.page), "verdicts": Store(folder).read(VERDICTS) if json else ()}
     say_paid(tools, json, folder, who, value, [f"page: {result.page}"], summary=result.summary)

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from assaymark.engine.calls import INLINE_BYTES, CallSpec, Finish, Message, Model, Reply, Role, Text
     from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
     from assaymark.engine.ledger import Ledger
-    from assaymark.engine.prices import Price, Prices, Purse, load_prices, prices_of_text
-    from assaymark.engine.rate_limits import Limits, Patience, door_of, provider_of
+    from assaymark.engine.prices import Price, Prices, SpendLimit, load_prices, prices_of_text
+    from assaymark.engine.prices import SpendLimit as Purse  # noqa: F401  # its name in 0.1
+    from assaymark.engine.rate_limits import CircuitBreakerPolicy, Limits, endpoint_of, provider_of
+    from assaymark.engine.rate_limits import CircuitBreakerPolicy as Patience  # noqa: F401  # its name in 0.1
     from assaymark.engine.runner import (
         FIRST,
         Failure,
@@ -34,6 +36,7 @@ __all__ = [
     "CallSpec",
     "Chunk",
     "ChunkError",
+    "CircuitBreakerPolicy",
     "End",
     "Failure",
     "Finish",
@@ -42,21 +45,20 @@ __all__ = [
     "Message",
     "Model",
     "Outcome",
-    "Patience",
     "Price",
     "Prices",
     "Progress",
-    "Purse",
     "Reply",
     "Role",
     "RunSummary",
     "Source",
+    "SpendLimit",
     "Text",
     "Unusable",
     "Watch",
     "beside",
     "cancel_batches",
-    "door_of",
+    "endpoint_of",
     "first_line",
     "load_prices",
     "map_chunks",

@@ -447,7 +447,7 @@ NOTES: Final = sa.select(meta).where(meta.c.name.not_in(("kind", "schema")))
 """Every note; the other two rows are looked at whenever the ledger is opened."""
 
 
-class Notes:
+class Metadata:
     """The notes of one ledger; see `Ledger.notes`. Each is sealed: one that was damaged is not read as another."""
 
     def __init__(self, store: Store) -> None:

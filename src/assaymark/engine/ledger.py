@@ -35,7 +35,7 @@ from assaymark.engine.compute import ChunkBook
 from assaymark.engine.database import (
     KEYS_A_QUERY,
     NOTES,
-    Notes,
+    Metadata,
     PostgresStore,
     SqliteStore,
     Store,
@@ -50,7 +50,7 @@ from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, 
 from assaymark.errors import LedgerError
 
 if TYPE_CHECKING:
-    from assaymark.engine.rate_limits import Due, Work
+    from assaymark.engine.rate_limits import PendingCall, Work
 
 # Going over a whole ledger: is every row and object what was written, and which came after its last clean close?
 
@@ -240,8 +240,8 @@ class Ledger:
 
     ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
     ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
-    computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Notes`. ``looked_over`` says that
-    a run found it sound since it was opened, ``heard`` which models are known to have replied.
+    computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Metadata`. ``looked_over`` says
+    that a run found it sound since it was opened, ``heard`` which models are known to have replied.
     """
 
     def __init__(self, store: Store) -> None:
@@ -254,7 +254,7 @@ class Ledger:
         self._has_windows = store.shared
         self.batches = BatchBook(store)
         self.chunks = ChunkBook(store)
-        self.notes = Notes(store)
+        self.notes = Metadata(store)
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
@@ -531,13 +531,13 @@ class Journal:
         self._work = work
         self._thread = thread
         self._committed = committed
-        self._begins: list[tuple[Due, asyncio.Future[Attempt | None]]] = []
+        self._begins: list[tuple[PendingCall, asyncio.Future[Attempt | None]]] = []
         self._ends: list[End] = []
         self._afterwards: list[Callable[[], None]] = []
         self._news = asyncio.Event()
         self._closing = False
 
-    async def begin(self, due: Due) -> Attempt | None:
+    async def begin(self, due: PendingCall) -> Attempt | None:
         """Wait until it is on the disk that this call is about to be sent; None: another worker has it now."""
         begun: asyncio.Future[Attempt | None] = asyncio.get_running_loop().create_future()
         self._begins.append((due, begun))

@@ -111,18 +111,18 @@ PLACES: Final = 2
 """So many of them are in memory at once, in one run. Each may be there several times over while it is written down."""
 
 
-class Room:
+class BodySlots:
     """The places of one run."""
 
     def __init__(self, places: int = PLACES) -> None:
         self._free = asyncio.Semaphore(places)
 
-    def place(self) -> Place:
+    def place(self) -> Slot:
         """A place for one attempt, which takes it only if it needs it."""
-        return Place(self._free)
+        return Slot(self._free)
 
 
-class Place:
+class Slot:
     """The right of one attempt to hold a large body."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
@@ -147,10 +147,10 @@ class Place:
             self._free.release()
 
 
-_PLACE: ContextVar[Place | None] = ContextVar("assaymark_place", default=None)
+_PLACE: ContextVar[Slot | None] = ContextVar("assaymark_place", default=None)
 
 
-def place_here() -> Place | None:
+def current_slot() -> Slot | None:
     """The place of the attempt that this task makes, for whoever reads a body; None outside of a run."""
     return _PLACE.get()
 
@@ -171,7 +171,7 @@ class Attempts:
         self._deadline_s = deadline_s
         self._left_behind: set[asyncio.Task[Reply]] = set()
 
-    async def at(self, model: Model, call: CallSpec, place: Place) -> Reply | Trouble:
+    async def at(self, model: Model, call: CallSpec, place: Slot) -> Reply | Trouble:
         """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself.
 
         ``place`` is for a large body. It is given back here unless there is a reply to be written down.
@@ -210,7 +210,7 @@ class Attempts:
         return result
 
 
-async def _complete(model: Model, call: CallSpec, place: Place) -> Reply:
+async def _complete(model: Model, call: CallSpec, place: Slot) -> Reply:
     _PLACE.set(place)
     reply = await model.complete(call)
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):

@@ -321,7 +321,7 @@ class Most:
         return self.input + self.output
 
 
-class Purse:
+class SpendLimit:
     """Money that the calls on one ledger may cost. Before a call is sent, what it may cost is held back.
 
     A call is held at its bound until two replies in its manner have come. Then it is held at the largest parts of their
@@ -358,7 +358,7 @@ class Purse:
         self._bounds: dict[str, Most | str] = {}
         self._seen: dict[Manner, _Seen] = {}
         self._read: Counter[str] = Counter()
-        self._holds: set[Hold] = set()
+        self._holds: set[Reservation] = set()
         self._ledger: str | None = None
         self._until = 0.0
         self._changed = asyncio.Event()
@@ -384,9 +384,9 @@ class Purse:
         bound = self._bound(call)
         return None if bound is None else Most(_manner(call), *bound)
 
-    def emptied(self) -> Purse:
+    def emptied(self) -> SpendLimit:
         """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
-        return Purse(self.limit_usd, self._bound, self._cost, self._share)
+        return SpendLimit(self.limit_usd, self._bound, self._cost, self._share)
 
     def begin(self, ledger: Ledger) -> None:
         """Read what was paid, before a run of calls on ``ledger``."""
@@ -394,13 +394,13 @@ class Purse:
             raise ValueError(f"this purse is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
         self._changed, self._holds = asyncio.Event(), set()
-        self.enter_books(self.read(ledger))
+        self.load_spend(self.read(ledger))
 
     def check(self, calls: Iterable[CallSpec]) -> None:
         """Raise `PlanError` if a call has no known price: with a budget, such a call is not sent."""
         _refuse({call.model for call in calls if self._bound(call) is None})
 
-    def afford(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
+    def check_affordable(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
         """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once."""
         asked = {call.key: call for call in calls}
         waiting = {key for key, _ in ledger.batches.attempts_under_way()}
@@ -438,7 +438,7 @@ class Purse:
         until = max([self._until, *(one.finished_at for one in found)])
         return Books(paid, owed, unknown, self._shares(ledger, found), until)
 
-    def enter_books(self, books: Books) -> None:
+    def load_spend(self, books: Books) -> None:
         """Take account of what was read. Called where calls are taken."""
         _refuse(books.unknown)
         for place, cost in books.paid.items():
@@ -466,7 +466,7 @@ class Purse:
             self._paid[place] = cost
             self._paid_usd += cost
 
-    async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Hold | None:
+    async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Reservation | None:
         """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more.
 
         ``shut`` says whether nothing may be sent for another reason; see `wake`.
@@ -480,7 +480,7 @@ class Purse:
             to_spare = max(0.0, *(one.usd - self._expected(one) for one in (most, *(one.most for one in self._holds))))
             needed = self._expected(most) + self.spent + self.under_way + to_spare
             if most.usd == 0 or self._fits(needed):
-                hold = Hold(self, call, most)
+                hold = Reservation(self, call, most)
                 self._holds.add(hold)
                 return hold
             if not self._holds or not self._fits(most.usd + self.spent + self._held(self._perhaps.values(), least=1)):
@@ -500,7 +500,7 @@ class Purse:
         )
         self.wake()
 
-    def back(self, hold: Hold, place: Place | None, result: Reply | Trouble | None) -> None:
+    def back(self, hold: Reservation, place: Place | None, result: Reply | Trouble | None) -> None:
         """Release a hold; what was paid for it, or may have been, counts from now on."""
         self._holds.discard(hold)
         if place is not None:
@@ -521,12 +521,12 @@ class Purse:
         self._changed = asyncio.Event()
 
 
-class Hold:
+class Reservation:
     """Money held back for one attempt at a call that costs ``most``; `done` settles it."""
 
     __slots__ = ("_purse", "call", "most")
 
-    def __init__(self, purse: Purse, call: CallSpec, most: Most) -> None:
+    def __init__(self, purse: SpendLimit, call: CallSpec, most: Most) -> None:
         self._purse, self.call, self.most = purse, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:

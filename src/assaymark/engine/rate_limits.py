@@ -151,7 +151,7 @@ def provider_of(model: str) -> str:
     return model if provider == "python" else provider
 
 
-class Door(NamedTuple):
+class Endpoint(NamedTuple):
     """Where calls go and with which key: what fails behind one door says nothing about another of the same provider."""
 
     provider: str
@@ -165,14 +165,16 @@ class Door(NamedTuple):
         return f"{self.provider} at {self.address if _ADDRESS.fullmatch(self.address) else 'another address'}"
 
 
-def door_of(call: CallSpec) -> Door:
+def endpoint_of(call: CallSpec) -> Endpoint:
     """The door of a call: its provider, with the ``base_url`` and ``api_key_env`` that its arguments name."""
     address, key = call.args.get("base_url"), call.args.get("api_key_env")
-    return Door(provider_of(call.model), None if address is None else str(address), None if key is None else str(key))
+    return Endpoint(
+        provider_of(call.model), None if address is None else str(address), None if key is None else str(key)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class CircuitBreakerPolicy:
     """How long a run bears with a provider that fails.
 
     After ``failures`` failed attempts in a row that another attempt might have helped, over all of its calls, nothing
@@ -189,7 +191,7 @@ class Patience:
 class Breaker:
     """What a run knows about the health of one provider. Times are seconds of one monotonic clock, handed in."""
 
-    def __init__(self, provider: str, patience: Patience) -> None:
+    def __init__(self, provider: str, patience: CircuitBreakerPolicy) -> None:
         self.stopped: str | None = None
         """Why this provider is not asked any more, in one line; None while it is."""
         self._provider, self._patience = provider, patience
@@ -266,9 +268,9 @@ class Permit(NamedTuple):
 
 
 class Gate:
-    """What every attempt at one provider passes first. One for each `Door` of a run."""
+    """What every attempt at one provider passes first. One for each `Endpoint` of a run."""
 
-    def __init__(self, provider: str, patience: Patience, reserve: Reserve | None) -> None:
+    def __init__(self, provider: str, patience: CircuitBreakerPolicy, reserve: Reserve | None) -> None:
         self._breaker = Breaker(provider, patience)
         self._throttle = None if reserve is None else _Throttle(reserve, self)
         self._changed = asyncio.Event()
@@ -508,7 +510,7 @@ _KEYS_A_CLAIM = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class PendingCall:
     """A call to be asked now. ``fence`` is that of the claim it is held by, None where no claim is needed."""
 
     key: str
@@ -541,13 +543,13 @@ class Work:
         planned = sizes if self.leases is None and calls is None else ()
         self._planned = {model: iter(ledger.pending_of(model)) for model in planned}
 
-    def at_hand(self, lane: str) -> list[Due]:
+    def ready(self, lane: str) -> list[PendingCall]:
         """The calls of a lane that need not be fetched."""
         if self._calls is None or self.leases is not None:
             return []
-        return [Due(key, self._calls[key]) for key in self._todo.pop(lane)]
+        return [PendingCall(key, self._calls[key]) for key in self._todo.pop(lane)]
 
-    def more(self, lane: str, n: int) -> list[Due] | None:
+    def more(self, lane: str, n: int) -> list[PendingCall] | None:
         """Some more calls of a lane, about ``n``. Empty: others hold them, look again; None: nothing is left."""
         if self.leases is None:
             claims = [Claim(key, 0) for key in islice(self._planned.get(lane, ()), n)]
@@ -562,13 +564,13 @@ class Work:
             taken = {claim.key: claim.fence for claim in self._claim(len(keys), keys=keys)}
             later += [key for key in keys if key not in taken]
             if taken:
-                return [Due(key, self._calls[key], taken[key]) for key in keys if key in taken]
+                return [PendingCall(key, self._calls[key], taken[key]) for key in keys if key in taken]
         open_ = self.leases.open_keys(later, self.since)
         todo += [key for key in reversed(later) if key in open_]
         later.clear()
         return [] if todo else None
 
-    def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
+    def commit(self, begins: Sequence[PendingCall], ends: Sequence[End]) -> Committed:
         """Write down how attempts ended and which begin."""
         if self.leases is not None:
             return self.leases.commit([Claim(due.key, due.fence or 0) for due in begins], ends)
@@ -580,18 +582,20 @@ class Work:
         if self.leases is not None:
             self.leases.renew(self.worker, self._lease_s)
 
-    def put_back(self, dues: Collection[Due] | None = None) -> None:
+    def requeue(self, dues: Collection[PendingCall] | None = None) -> None:
         """These are not asked after all, or nothing that is still held: others may."""
         if self.leases is not None:
             self.leases.release(self.worker, None if dues is None else [due.key for due in dues])
 
-    def _dues(self, claims: Sequence[Claim]) -> list[Due]:
+    def _dues(self, claims: Sequence[Claim]) -> list[PendingCall]:
         """Planned calls; the texts that many of them show are remembered."""
         if len(self._texts) > _KNOWN_TEXTS:
             self._texts.clear()
         calls = self._ledger.load([claim.key for claim in claims], self._texts)
         held = self.leases is not None
-        return [Due(one.key, call, one.fence if held else None) for one, call in zip(claims, calls, strict=True)]
+        return [
+            PendingCall(one.key, call, one.fence if held else None) for one, call in zip(claims, calls, strict=True)
+        ]
 
     def _claim(self, n: int, *, keys: Sequence[str] | None = None, model: str | None = None) -> list[Claim]:
         if self.leases is None:
@@ -608,5 +612,5 @@ def sizes_of(calls: Iterable[CallSpec]) -> Mapping[str, int]:
 
 def _lane(call: CallSpec) -> str:
     """The model and the door of a call: calls of one model that go elsewhere must not wait for each other."""
-    door = door_of(call)
+    door = endpoint_of(call)
     return call.model if door.address is None and door.key is None else f"{call.model} {door.address} {door.key}"

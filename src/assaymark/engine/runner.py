@@ -14,19 +14,19 @@ from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
-from assaymark.engine.loop import Attempts, Place, Room, Trouble, on_own_loop
-from assaymark.engine.prices import Hold, Purse
+from assaymark.engine.loop import Attempts, BodySlots, Slot, Trouble, on_own_loop
+from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
-    Door,
-    Due,
+    CircuitBreakerPolicy,
+    Endpoint,
     Gate,
     Limits,
-    Patience,
+    PendingCall,
     Work,
     asked_wait_s,
     at_least,
-    door_of,
+    endpoint_of,
     sizes_of,
 )
 from assaymark.engine.schema import Attempt, Committed, End
@@ -118,7 +118,7 @@ _LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at 
 class Failure:
     """A call without a reply after so many attempts, and the last reason. The next run asks it again.
 
-    ``turned_away`` says that the provider refused this call as a request, which may be about this call alone.
+    ``rate_limited`` says that the provider refused this call as a request, which may be about this call alone.
     """
 
     key: str
@@ -129,7 +129,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """How calls are made; see `run_calls`."""
 
     concurrency: int
@@ -137,7 +137,7 @@ class Manner:
     attempts: int
     backoff_s: float
     lease_s: float
-    patience: Patience
+    patience: CircuitBreakerPolicy
     limits: Mapping[str, Limits]
 
     def __post_init__(self) -> None:
@@ -187,11 +187,11 @@ class Run:
         self,
         ledger: Ledger,
         work: Work,
-        manner: Manner,
+        manner: RunOptions,
         planned: int,
         already: int,
         progress: Progress | None,
-        purse: Purse | None = None,
+        purse: SpendLimit | None = None,
         told: Told | None = None,
         watch: Watch | None = None,
     ) -> None:
@@ -200,13 +200,13 @@ class Run:
         self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
         self._planned, self._already = planned, already
-        self._attempts, self._room = Attempts(manner.deadline_s), Room()
-        self._gates: dict[Door, Gate] = {}
+        self._attempts, self._room = Attempts(manner.deadline_s), BodySlots()
+        self._gates: dict[Endpoint, Gate] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
         self.made = self.retried = self.put_off = self.in_flight_bound = 0
         self.failed: list[Failure] = []
-        self.turned_away: dict[str, tuple[Attempt, ModelError]] = {}
+        self.rate_limited: dict[str, tuple[Attempt, ModelError]] = {}
         """The last attempts at failed calls that the provider turned away for good, by key."""
         self.interrupted = False
 
@@ -244,7 +244,7 @@ class Run:
             finally:
                 renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
-                    await _in(thread, self.work.put_back)
+                    await _in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
 
@@ -264,11 +264,11 @@ class Run:
         try:
             while (due := await feed.next()) is not None:
                 await self._answer(feed, due, models[due.call.model])
-            await feed.put_back()
+            await feed.requeue()
         except Exception as exc:
             self._halt(exc)
 
-    async def _answer(self, feed: _Feed, due: Due, model: Model) -> None:
+    async def _answer(self, feed: _Feed, due: PendingCall, model: Model) -> None:
         gate, sent, turned_away = feed.gate(due), 0, 0
         while (leave := await self._leave(gate, due)) is not None:
             attempt = await self._journal.begin(due)
@@ -303,14 +303,16 @@ class Run:
             )
             if not await gate.pause(pause_s):
                 break
-        feed.set_aside(due)
+        feed.defer(due)
 
-    async def _leave(self, gate: Gate, due: Due) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
+    async def _leave(
+        self, gate: Gate, due: PendingCall
+    ) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
         """Wait until an attempt may be paid and sent. None: it may not, now or later in this run.
 
         The leave is given back with how the attempt ended; None: it was not sent.
         """
-        hold: Hold | None = None
+        hold: Reservation | None = None
         if self._purse is not None:
             hold = await self._purse.take(due.call, lambda: gate.shut)
             if hold is None:
@@ -333,13 +335,13 @@ class Run:
     async def look(self, thread: Executor) -> None:
         """Where others pay too, see what they have paid."""
         if self._purse is not None and self.work.renew_every_s is not None:
-            self._purse.enter_books(await _in(thread, self._purse.read, self._ledger))
+            self._purse.load_spend(await _in(thread, self._purse.read, self._ledger))
 
-    def _give_up(self, due: Due, attempt: Attempt, sent: int, trouble: Trouble) -> None:
+    def _give_up(self, due: PendingCall, attempt: Attempt, sent: int, trouble: Trouble) -> None:
         _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, trouble.error)
         turned_away = trouble.error.refused is not None
         if turned_away:
-            self.turned_away[due.key] = attempt, trouble.error
+            self.rate_limited[due.key] = attempt, trouble.error
         self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error), turned_away))
         if self.watch is not None:
             self.watch.failed(due.call, trouble.error)
@@ -348,7 +350,7 @@ class Run:
 
     def gate(self, thread: Executor, call: CallSpec) -> Gate:
         """What every attempt at a call passes first."""
-        door = door_of(call)
+        door = endpoint_of(call)
         if door not in self._gates:
             limits = self._manner.limits.get(door.provider)
             reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, door.provider, limits)
@@ -376,7 +378,7 @@ class Run:
             except Exception as exc:
                 self._halt(exc)
 
-    def _replied(self, place: Place, due: Due, reply: Reply) -> None:
+    def _replied(self, place: Slot, due: PendingCall, reply: Reply) -> None:
         place.leave()
         if self._told is not None:
             self._told(due.call.model, reply)
@@ -386,13 +388,13 @@ class Run:
 
         A model that turns many calls away may be asked wrongly, or not be there any more: the next run asks them again.
         """
-        count = Counter(one.model for one in self.failed if one.key in self.turned_away)
+        count = Counter(one.model for one in self.failed if one.key in self.rate_limited)
         answered = self._ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
-        refused = {one.key: one.model for one in self.failed if one.key in self.turned_away and one.model in few}
+        refused = {one.key: one.model for one in self.failed if one.key in self.rate_limited and one.model in few}
         ends = []
         for key, model in refused.items():
-            attempt, error = self.turned_away[key]
+            attempt, error = self.rate_limited[key]
             ends.append(End(attempt, "replied", str(error), refusal_of(error, model)))
         if ends:
             self._ledger.commit(ends=ends)
@@ -439,8 +441,8 @@ class _Feed:
 
     def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
         self._run, self._thread, self._lane, self._n = run, thread, lane, n
-        self._dues = deque(run.work.at_hand(lane))
-        self._aside: list[Due] = []  # held, so that they do not come again, until nothing more is asked
+        self._dues = deque(run.work.ready(lane))
+        self._aside: list[PendingCall] = []  # held, so that they do not come again, until nothing more is asked
         self._gates: set[Gate] = set()
         self._fetching = asyncio.Lock()
         self._empty = False
@@ -450,13 +452,13 @@ class _Feed:
         """Whether nothing more may be sent, as far as the doors of its calls are known."""
         return self._run.over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
 
-    def gate(self, due: Due) -> Gate:
+    def gate(self, due: PendingCall) -> Gate:
         """What an attempt at a call passes first."""
         gate = self._run.gate(self._thread, due.call)
         self._gates.add(gate)
         return gate
 
-    async def next(self) -> Due | None:
+    async def next(self) -> PendingCall | None:
         """The next call whose door is not shut; None when there is none left, or nothing more may be sent."""
         while not self._shut:
             if not self._dues:
@@ -467,21 +469,21 @@ class _Feed:
             due = self._dues.popleft()
             if not self.gate(due).shut and not (self._run.watch and self._run.watch.stopped(due.call)):
                 return due
-            self.set_aside(due)
+            self.defer(due)
         return None
 
-    def set_aside(self, due: Due) -> None:
+    def defer(self, due: PendingCall) -> None:
         """This call is not asked in this run."""
         self._aside.append(due)
 
-    async def put_back(self) -> None:
+    async def requeue(self) -> None:
         """What was set aside is for others to ask; and when nothing more may be sent, what waits is too."""
         given_back, self._aside = self._aside, []
         if self._shut:
             given_back += self._dues
             self._dues.clear()
         if given_back:
-            await _in(self._thread, self._run.work.put_back, given_back)
+            await _in(self._thread, self._run.work.requeue, given_back)
 
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
@@ -513,9 +515,9 @@ def run_calls(
     attempts: int = 4,
     backoff_s: float = 1.0,
     lease_s: float = 60.0,
-    patience: Patience | None = None,
+    patience: CircuitBreakerPolicy | None = None,
     limits: Mapping[str, Limits] | None = None,
-    purse: Purse | None = None,
+    purse: SpendLimit | None = None,
     progress: Progress | None = None,
     told: Told | None = None,
     watch: Watch | None = None,
@@ -540,7 +542,9 @@ def run_calls(
     or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
     `ModelError`, after what was under way is written down.
     """
-    manner = Manner(concurrency, deadline_s, attempts, backoff_s, lease_s, patience or Patience(), limits or {})
+    manner = RunOptions(
+        concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
+    )
     with ledger.exclusive():
         with _looking_over(ledger):
             asked = {call.key: call for call in calls}
@@ -565,9 +569,9 @@ def run_worker(
     attempts: int = 4,
     backoff_s: float = 1.0,
     lease_s: float = 60.0,
-    patience: Patience | None = None,
+    patience: CircuitBreakerPolicy | None = None,
     limits: Mapping[str, Limits] | None = None,
-    purse: Purse | None = None,
+    purse: SpendLimit | None = None,
     progress: Progress | None = None,
     told: Told | None = None,
 ) -> RunSummary:
@@ -577,7 +581,9 @@ def run_worker(
     at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
     worker was there. ``planned`` of the summary counts what had no reply at the start.
     """
-    manner = Manner(concurrency, deadline_s, attempts, backoff_s, lease_s, patience or Patience(), limits or {})
+    manner = RunOptions(
+        concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
+    )
     with ledger.exclusive():
         with _looking_over(ledger):
             sizes = _sizes(ledger, models)

@@ -34,7 +34,7 @@ from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import (
     Design,
     Levels,
-    Meeting,
+    PairedDifferences,
     Panel,
     level_measurements,
     pair_tests,
@@ -240,7 +240,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
         found, cycles = np.zeros((clusters.size, columns.shape[2])), np.zeros(clusters.size, dtype=np.int64)
         np.add.at(found, which, means[common, a] - means[common, b])
         np.add.at(cycles, which, sums.cycles[common])
-        meetings.append(Meeting(a, b, clusters, found, cycles))
+        meetings.append(PairedDifferences(a, b, clusters, found, cycles))
     totals = np.zeros((len(sums.agents), max(1, present.size), columns.shape[2]))
     np.add.at(totals.transpose(1, 0, 2), place, columns)
     design = Design(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,

@@ -42,7 +42,7 @@ _WILSON: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conduct:
+class AgentBehaviour:
     """One question that was put to an agent, and what came back.
 
     ``checks`` are the numeric limits held against the book after the orders, as (rule, kept); None without a book or
@@ -59,9 +59,9 @@ class Conduct:
     tokens: int = 0
 
 
-def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> Iterator[Measurement]:
+def conduct_measurements(asked: Iterable[AgentBehaviour], *, level: float = 0.95) -> Iterator[Measurement]:
     """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
-    by_agent: dict[str, list[Conduct]] = {}
+    by_agent: dict[str, list[AgentBehaviour]] = {}
     for one in asked:
         by_agent.setdefault(one.agent, []).append(one)
     for agent in sorted(by_agent):

@@ -210,7 +210,7 @@ Levels = tuple[Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class PairedDifferences:
     """Paired differences of two agents, first minus second, summed by common cluster: ``sums`` [G, columns].
 
     ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each.
@@ -242,7 +242,7 @@ class Panel:
     drops: Mapping[str, int]
     columns: Floats
     design: Design
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[PairedDifferences, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -306,7 +306,7 @@ def panel_of(table: ScoreTable, study: Study) -> Panel:
         cycles, gaps = found[clusters], means[first, common] - means[second, common]
         # reduceat wants at least one segment.
         sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
-        meetings.append(Meeting(first, second, clusters, sums, cycles))
+        meetings.append(PairedDifferences(first, second, clusters, sums, cycles))
     drops = {family: k for k, family in enumerate(kept, start=1 + judges)}
     return Panel(table, study, scores, drops, columns, Design.of(columns, table.agent, table.cycle, cluster, a),
                  tuple(meetings))  # fmt: skip

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
-from assaymark.metrology.sums import Codes, Layout, NotStreamableError, Part, ScoreSums, count, total, whole_weights
+from assaymark.metrology.sums import Codes, NotStreamableError, Part, ScoreSums, TableSpec, count, total, whole_weights
 from assaymark.problems import table_problem
 from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
@@ -171,7 +171,7 @@ def _streamed(
     return sums
 
 
-def _summed(path: Path, file: pq.ParquetFile, layout: Layout, threads: int, note: Note) -> ScoreSums:
+def _summed(path: Path, file: pq.ParquetFile, layout: TableSpec, threads: int, note: Note) -> ScoreSums:
     """Sums of all parts. Cycles that reach over the end of a part are put together at last."""
     tasks = _tasks(file)
     rows = [sum(file.metadata.row_group(i).num_rows for i in task) for task in tasks]
@@ -232,7 +232,7 @@ def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iter
         yield pa.Table.from_batches([batch])
 
 
-def _pieces(table: pa.Table, layout: Layout, row: int) -> list[Piece]:
+def _pieces(table: pa.Table, layout: TableSpec, row: int) -> list[Piece]:
     """The sums of the cycles inside a part, and the rows of its first and its last cycle."""
     key = _ids(table, "cycle" if layout.paired else "trajectory")
     if not key.size:
@@ -280,15 +280,15 @@ def _streaming_judges(table: pa.Table) -> dict[str, str]:
 
 def _layout(
     judges: Mapping[str, str], dimensions: tuple[str, ...], weights: tuple[int, ...], paired: bool, scale: Scale
-) -> Layout:
+) -> TableSpec:
     if not RubricChoice(scale=scale).categories:
         said = f"scores on {scale_words(scale)} have too many levels to be counted by, or none that are whole"
         raise NotStreamableError(said, sortable=False)
     names = tuple(sorted(judges))
-    return Layout(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
+    return TableSpec(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
 
 
-def _part(table: pa.Table, layout: Layout, row: int) -> Part:
+def _part(table: pa.Table, layout: TableSpec, row: int) -> Part:
     """The columns of a table as codes; ``row`` is the place of its first row, for messages."""
     agents, agent = _coded(table, "agent", row)
     clusters, cluster = _coded(table, "cluster", row)
@@ -375,7 +375,7 @@ def _ids(table: pa.Table, name: str) -> Ints:
     return np.asarray(values.astype(np.int64, copy=False))
 
 
-def _scores(table: pa.Table, name: str, row: int, layout: Layout) -> Codes:
+def _scores(table: pa.Table, name: str, row: int, layout: TableSpec) -> Codes:
     """Scores as small whole numbers from 1 for the lowest, 0 where one is missing."""
     column: Any = table.column(name)
     low, high = layout.scale
@@ -484,7 +484,7 @@ def read_partition(data: bytes) -> Partition:
         ]
         tables = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
         arrays = {name: file[name] for name in _ARRAYS}
-        sums = ScoreSums(layout=Layout(**parts[0]), tables=tables, **parts[1], **arrays)
+        sums = ScoreSums(layout=TableSpec(**parts[0]), tables=tables, **parts[1], **arrays)
         return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))
 
 

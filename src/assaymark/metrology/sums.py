@@ -27,7 +27,7 @@ _DENOMINATOR: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableSpec:
     """What two parts must have in common to add up: the panel, the dimensions, and how they make the aggregate.
 
     ``weights`` [D] are whole numbers in the ratio of the aggregate's weights. ``paired`` is False where no column names
@@ -80,7 +80,7 @@ class ScoreSums:
     by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories.
     """
 
-    layout: Layout
+    layout: TableSpec
     agents: tuple[str, ...]
     clusters: tuple[str, ...]
     formats: tuple[str, ...]
@@ -231,7 +231,7 @@ def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: In
     return found, np.asarray(distinct[:, 0]), many, sums
 
 
-def require_room(layout: Layout, agents: int, clusters: int, formats: int, lineups: int) -> None:
+def require_room(layout: TableSpec, agents: int, clusters: int, formats: int, lineups: int) -> None:
     """Refuse a table whose sums would be larger than what is gained by summing."""
     cells = formats * clusters * len(layout.pairs) * sum(size * size for size in layout.levels)
     if cells > _LARGEST_TABLES:
@@ -320,7 +320,7 @@ class Complete(NamedTuple):
         return Complete.of(self, kept, tuple(tuple(column[kept] for column in columns) for columns in self.scores))
 
 
-def count(part: Part, layout: Layout) -> ScoreSums:
+def count(part: Part, layout: TableSpec) -> ScoreSums:
     """The sums of one part."""
     rows, replies, left_out = _complete(part, len(layout.judges))
     a, g = len(part.agents), len(part.clusters)
@@ -489,7 +489,8 @@ def _bits(value: int) -> int:
 
 
 def _dimension(
-    columns: tuple[Codes, ...], layout: Layout, seat: Ints, seats: int, group: Ints, groups: int, cell_of: Ints | None,
+    columns: tuple[Codes, ...], layout: TableSpec, seat: Ints, seats: int, group: Ints, groups: int,
+    cell_of: Ints | None,
 ) -> tuple[Ints, Ints]:  # fmt: skip
     """Contingency tables [groups, P, S, S] and sums by seat and judge [seats, J] of one dimension, counted from 1."""
     judges, size = len(columns), layout.categories
@@ -520,7 +521,7 @@ def _without(judges: int, *kept: int) -> tuple[int, ...]:
     return tuple(j + 1 for j in range(judges) if j not in kept)
 
 
-def _weighted(columns: list[Codes], layout: Layout) -> Codes:
+def _weighted(columns: list[Codes], layout: TableSpec) -> Codes:
     """Level of one judge's aggregate [T], from 0: exact, because scores and weights are whole numbers."""
     kind = np.int16 if layout.levels[0] < _SHORT // 2 else np.int32
     found = np.full(columns[0].shape, -sum(layout.weights), dtype=kind)
@@ -529,7 +530,7 @@ def _weighted(columns: list[Codes], layout: Layout) -> Codes:
     return found
 
 
-def _pairs(codes: list[Codes], layout: Layout, name: int, group: Ints, groups: int) -> Ints:
+def _pairs(codes: list[Codes], layout: TableSpec, name: int, group: Ints, groups: int) -> Ints:
     """Contingency tables [groups, P, S, S] of one name, from levels that start at 0."""
     size = layout.levels[name]
     base = group * (size * size)

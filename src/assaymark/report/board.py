@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.blocks import Inline, Linked, Mark, Section, Styled, Table, bold, notes, small, spaced
 from assaymark.report.levels import TAGS
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.claim_checks import agreement_words, cap_words, stopping
 from assaymark.report.study.controls import Tier, judged_range, supported_orders, tiers
 from assaymark.report.text import counted, interval, listing, ordinal_span, shown
@@ -32,7 +32,7 @@ class BoardRow:
     why: str
 
 
-def board(book: Book) -> tuple[BoardRow, ...]:
+def board(book: RunIndex) -> tuple[BoardRow, ...]:
     """The tiers of the overall score from high to low."""
     rows: list[BoardRow] = []
     for tier in tiers(book, AGGREGATE):
@@ -72,7 +72,7 @@ def board(book: Book) -> tuple[BoardRow, ...]:
     return tuple(rows)
 
 
-def board_section(book: Book) -> Section:
+def board_section(book: RunIndex) -> Section:
     """The board as a table, with how the numbers were made."""
     level = percent(book.study.inference.level)
     heads = ("Rank", "Agent", f"Panel score, {book.study.scale_text}, with {level} interval", "Verdict")
@@ -101,12 +101,12 @@ def board_section(book: Book) -> Section:
     return Section("board", "Who is ahead?", lead, (table, *notes([note])))
 
 
-def effect_of(book: Book, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
+def effect_of(book: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
     """The score of an agent."""
     return book.one("score.effect", dimension=dimension, agent=agent)
 
 
-def tier_ends(book: Book, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
+def tier_ends(book: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
     """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents. No
     mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a judge
     alone gives."""
@@ -117,13 +117,13 @@ def tier_ends(book: Book, tier: Tier, dimension: str = AGGREGATE) -> tuple[float
     return (max(lowest, min(ends)), min(highest, max(ends))) if ends else None
 
 
-def _judged(book: Book, agent: str) -> str:
+def _judged(book: RunIndex, agent: str) -> str:
     """What the judges give an agent, from lowest to highest; empty for fewer than two judges."""
     found = judged_range(book, AGGREGATE, agent)
     return "" if found is None else book.to(effect_of(book, agent), span(*found))
 
 
-def _method_note(book: Book) -> str:
+def _method_note(book: RunIndex) -> str:
     effects = [m for m in (effect_of(book, agent) for agent in book.agents) if m is not None and m.value is not None]
     if not effects:
         return "No score was measured."

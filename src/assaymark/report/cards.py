@@ -38,7 +38,7 @@ from assaymark.report.levels import (
     rule_words,
     supported_verdicts,
 )
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.measurements import measured_title
 from assaymark.report.page import beside
 from assaymark.report.study.bench import FLIP, flip_words
@@ -51,7 +51,7 @@ from assaymark.text import clean, count, prose
 _ROWS: Final = 6
 
 
-def rules_section(book: Book) -> Section | None:
+def rules_section(book: RunIndex) -> Section | None:
     """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
     Where no pair can be tested no rule could reject anything, and none is counted."""
     verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
@@ -115,7 +115,7 @@ _SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def cards(book: Book, links: Mapping[str, str]) -> tuple[tuple[str, Card], ...]:
+def cards(book: RunIndex, links: Mapping[str, str]) -> tuple[tuple[str, Card], ...]:
     """A card for every verdict, with the id of its claim; ``links`` are those of `measured_links`."""
     made: list[tuple[str, Card]] = []
     for verdict in ordered_verdicts(book):
@@ -230,7 +230,7 @@ def _listed(verdict: Verdict) -> Iterator[str]:
             yield name
 
 
-def _about(book: Book, item: Measurement, dimension: str) -> str:
+def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
     """What distinguishes a measurement from its neighbours; two agents in alphabetical order."""
     labels = item.labels
     pair = sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels)

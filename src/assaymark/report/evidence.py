@@ -34,7 +34,7 @@ from assaymark.report.text import counted, excerpt, signed, state_words
 from assaymark.text import clean, count, percent
 
 if TYPE_CHECKING:
-    from assaymark.report.lookup import Book
+    from assaymark.report.lookup import RunIndex
 
 
 STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
@@ -99,7 +99,7 @@ class LedgerRow:
         return row_bytes(_ROW_BYTES, texts)
 
 
-def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
+def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
     """All rows, by time of decision, then agent, record and place in the text. ``places`` are those of decisions, by
     record id."""
     decisions = {d.record_id: d for d in book.run.decisions}
@@ -136,7 +136,7 @@ def written_number(value: float, unit: str) -> str:
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
-def evidence_section(book: Book, rows: Sequence[LedgerRow]) -> Section:
+def evidence_section(book: RunIndex, rows: Sequence[LedgerRow]) -> Section:
     """Where the numbers in the rationales come from; ``rows`` are those of `ledger_rows`."""
     blocks: list[Block] = []
     if rows:
@@ -246,7 +246,7 @@ def _shown(rows: Sequence[LedgerRow]) -> tuple[EvidenceState, ...]:
     return STATES if any(row.state == BEFORE for row in rows) else tuple(state for state in STATES if state != BEFORE)
 
 
-def _shares(book: Book, agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, float]:
+def _shares(book: RunIndex, agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, float]:
     """Measured shares; where a share was not measured, the share of the rows themselves."""
     total = sum(seen.values())
     labels = {} if agent is None else {"agent": agent}
@@ -257,7 +257,7 @@ def _shares(book: Book, agent: str | None, seen: Mapping[EvidenceState, int]) ->
     return found
 
 
-def _linked(book: Book, agent: str | None, bar: BarRow, states: Sequence[EvidenceState]) -> Iterator[str]:
+def _linked(book: RunIndex, agent: str | None, bar: BarRow, states: Sequence[EvidenceState]) -> Iterator[str]:
     """The shares of a bar, each leading to its measurement."""
     labels = {} if agent is None else {"agent": agent}
     for state, cell in zip(states, bar.cells, strict=True):
@@ -268,7 +268,7 @@ def _cells_words(bar: BarRow, columns: Sequence[str]) -> str:
     return ", ".join(f"{cell.text} {word.lower()}" for cell, word in zip(bar.cells, columns, strict=True))
 
 
-def _chance(book: Book) -> str:
+def _chance(book: RunIndex) -> str:
     item = book.one("evidence.chance_corrected")
     if item is None:
         return ""
@@ -287,7 +287,7 @@ def _observed(item: Measurement) -> str:
     return f" ({percent(float(observed))} found, {percent(float(chance))} by chance; n = {count(item.n)})"
 
 
-def _forecasts(book: Book) -> str:
+def _forecasts(book: RunIndex) -> str:
     item = book.one("forecast.mismatch")
     if item is None:
         return ""

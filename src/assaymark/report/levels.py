@@ -11,7 +11,7 @@ from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.candidates import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Verdict
-from assaymark.report.lookup import Book, score_words
+from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.study.claim_checks import ONE_FAMILY, Checked, agreement_words, checked, is_significant, stopping
 from assaymark.report.study.probes import finds, found_words
 from assaymark.report.text import alpha, counted, listing, moment, p_value, plural, state_words, words
@@ -34,7 +34,7 @@ class WithheldGroup:
     covers: int
 
 
-def withheld_groups(book: Book) -> tuple[WithheldGroup, ...]:
+def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
     """Unsupported claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
     known = book.dimensions
     others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
@@ -103,7 +103,7 @@ def _components(pairs: Sequence[Verdict]) -> list[list[Verdict]]:
 # --- why ------------------------------------------------------------------------------------------------------------
 
 
-def _why(book: Book, verdicts: Sequence[Verdict]) -> Segments:
+def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
     """The first check that stops each of some claims on one score, with its number; nothing says who is ahead."""
     stops = [set(stopping(v)) for v in verdicts]
     if all("agreement" in fields for fields in stops):
@@ -162,7 +162,7 @@ def _resting(pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
     return parts
 
 
-def outside_words(book: Book, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
+def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
     """What the held-out judge settled about some pairs: whether it finds a difference, never on which side. Empty where
     it was not asked about any of them."""
     asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
@@ -242,7 +242,7 @@ class LevelView:
     rest: int
 
 
-def level_views(book: Book) -> tuple[LevelView, ...]:
+def level_views(book: RunIndex) -> tuple[LevelView, ...]:
     """The three levels in order, each with its first claims."""
     found = []
     for level in LEVELS:
@@ -257,7 +257,7 @@ def level_views(book: Book) -> tuple[LevelView, ...]:
     return tuple(found)
 
 
-def claim_view(book: Book, verdict: Verdict) -> ClaimView:
+def claim_view(book: RunIndex, verdict: Verdict) -> ClaimView:
     """How one verdict is shown. Of a claim that is not supported neither the sentence nor its condition is."""
     level = verdict.publication_level
     said = level != "no-claim"
@@ -272,7 +272,7 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     )  # fmt: skip
 
 
-def built_in_words(book: Book, verdict: Verdict) -> str:
+def built_in_words(book: RunIndex, verdict: Verdict) -> str:
     """That a claim's judges or agents are built in; nobody's agents wrote control texts."""
     graders = {one.name for one in book.run.reference_panel}
     makers = {agent.name for agent in book.run.reference_agents}
@@ -302,7 +302,7 @@ def amended_words(fields: Sequence[str]) -> str:
     return f"Made under a plan amended after its lock: {named}." if named else ""
 
 
-def ordered_verdicts(book: Book) -> tuple[Verdict, ...]:
+def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
     """Every verdict: the aggregate first, then the dimensions; by kind and then by name within."""
     order = {name: at for at, name in enumerate(book.dimensions)}
 
@@ -314,12 +314,12 @@ def ordered_verdicts(book: Book) -> tuple[Verdict, ...]:
     return tuple(sorted(book.run.verdicts, key=place))
 
 
-def _sorted(book: Book, level: Level) -> list[Verdict]:
+def _sorted(book: RunIndex, level: Level) -> list[Verdict]:
     """Score by score and by name: a page must not be sorted by an order that it does not support."""
     return [v for v in ordered_verdicts(book) if v.publication_level == level]
 
 
-def supported_verdicts(book: Book) -> tuple[Verdict, ...]:
+def supported_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
     """The supported claims, in the order of the page."""
     return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
 

@@ -22,7 +22,7 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class RunIndex:
     """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`. ``summary`` has tiers and
     possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links`` leads from the id of a
     measurement to its row, ``claims`` from that of a claim to its card; both are empty until rows and cards are placed.
@@ -41,7 +41,7 @@ class Book:
     made: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, run: AssayRun) -> Book:
+    def of(cls, run: AssayRun) -> RunIndex:
         """Index a run once."""
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:

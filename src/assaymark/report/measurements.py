@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.page import Frame, beside
 from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
 from assaymark.report.text import cell_title, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span
 
 if TYPE_CHECKING:
-    from assaymark.report.records.calls import Rests
+    from assaymark.report.records.calls import Lineage
 
 
 # Every measurement as a row: value, interval, denominator and method.
@@ -147,7 +147,7 @@ class MeasuredRow:
         return row_bytes(_ROW_BYTES + _REF_BYTES * len(self.rests), texts)
 
 
-def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, ...]:
+def measured_rows(book: RunIndex, rests: Lineage | None = None) -> tuple[MeasuredRow, ...]:
     """All measurements of a study; ``rests`` gives what each was computed from, where that has pages. A difference
     whose order is not supported is without its numbers. A score of an agent that shares its tier has the range of its
     judges in its place."""

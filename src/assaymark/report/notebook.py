@@ -22,14 +22,14 @@ from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.datasheet.wording import Missing
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TAGS, TALLY, WithheldGroup, level_views
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.page import asset, drawn_rules
-from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
+from assaymark.report.portbench.book import BenchmarkIndex, board_title, pipeline_boards
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels
 from assaymark.report.portbench.stages import lede, stage_tables
 from assaymark.report.season.accounts import account_figure
-from assaymark.report.season.index import SeasonLookup, Words
+from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import (
     account_facts,
@@ -80,7 +80,7 @@ def _renamed(svg: str, mark: str) -> str:
 
 def study_parts(run: AssayRun) -> Iterator[Part]:
     """What the first page says, then the board, and the figure of agreement."""
-    book = Book.of(run)
+    book = RunIndex.of(run)
     found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
     if found.notice[0]:
         yield Note(" ".join(found.notice))
@@ -138,7 +138,7 @@ def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
 
 def bench_parts(run: BenchRun) -> Iterator[Part]:
     """The first screen of the page, and every leaderboard of the pipeline."""
-    book = BenchBook.of(run)
+    book = BenchmarkIndex.of(run)
     yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
     yield Note(lede(book))
     levels = Counter(verdict.publication_level for verdict in run.verdicts)
@@ -217,7 +217,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     ``catalogue`` is the language; English without one.
     """
     words = Words(catalogue or english())
-    book = SeasonLookup.of(run, words)
+    book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
     for view in levels_said_levels(book):

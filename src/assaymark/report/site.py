@@ -19,14 +19,14 @@ from assaymark.report.datasheet.comparison import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, TITLES, level_views
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.page import Frame, Link, Site
-from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels as bench_levels
 from assaymark.report.portbench.stages import lede as bench_lede
 from assaymark.report.records.texts import visible
-from assaymark.report.season.index import SeasonLookup, Words
+from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
@@ -120,7 +120,7 @@ class FrontRun:
 
 def front_of_study(run: AssayRun) -> FrontRun:
     """A study."""
-    book = Book.of(run)
+    book = RunIndex.of(run)
     return FrontRun(
         kind="study",
         title=clean(run.study.title or run.study.name, 120),
@@ -132,7 +132,7 @@ def front_of_study(run: AssayRun) -> FrontRun:
 
 def front_of_benchmark(run: BenchRun) -> FrontRun:
     """A run of PortBench."""
-    book = BenchBook.of(run)
+    book = BenchmarkIndex.of(run)
     return FrontRun(
         kind="portbench",
         title=clean(run.title or "PortBench", 120),
@@ -144,7 +144,7 @@ def front_of_benchmark(run: BenchRun) -> FrontRun:
 
 def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
     """A season, in the words of a catalogue; None: in English."""
-    book = SeasonLookup.of(run, Words(catalogue or english()))
+    book = SeasonIndex.of(run, Words(catalogue or english()))
     return FrontRun(
         kind="season",
         title=clean(run.title or run.name, 120),

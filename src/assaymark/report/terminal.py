@@ -15,7 +15,7 @@ from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
 from assaymark.report.inputs import AssayRun, TableView
 from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import (
     axis_of,
@@ -48,7 +48,7 @@ _SPAN: Final = 24
 def terminal_summary(run: AssayRun) -> RenderableType:
     """The first page for `rich.console.Console.print`: the same sentences in the same order. Texts from records are
     printed as they are: markup in them has no effect and control characters are replaced."""
-    book = Book.of(run)
+    book = RunIndex.of(run)
     found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
     said = found.said if found.verdict is None else f"“{found.said}”"
@@ -76,7 +76,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
 
 
-def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
+def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
     """How a table was read, the tiers, each sentence that may be made with its condition, and why others may not."""
     levels = [verdict.publication_level for verdict in book.run.verdicts]
     yield from (Text(f"{prose(one, 600)}\n", style="italic") for one in (table.about,) if one)
@@ -141,7 +141,7 @@ def _indented(text: Text, by: int = 4) -> RenderableType:
     return Padding(text, (0, 0, 0, by if not text.plain.startswith("[") else 0))
 
 
-def _tiers(book: Book) -> list[RenderableType]:
+def _tiers(book: RunIndex) -> list[RenderableType]:
     """The tiers of the overall score, each from end to end on one axis, where the judges agree."""
     rows = tier_rows(book, AGGREGATE)
     if not rows or book.status(AGGREGATE) == "halt":

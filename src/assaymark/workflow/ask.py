@@ -20,9 +20,9 @@ from assaymark.engine import (
     Ledger,
     Limits,
     Model,
-    Purse,
     Reply,
     RunSummary,
+    SpendLimit,
     Unusable,
     Watch,
     provider_of,
@@ -193,7 +193,7 @@ def run_all(
     purse = purse_of(models)
     if engine.batch:
         if purse is not None:
-            purse.afford(ledger, batched_calls(calls))
+            purse.check_affordable(ledger, batched_calls(calls))
         ask_in_batches(ledger, calls, engine, what, progress)
     counts = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
@@ -288,7 +288,7 @@ def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
         saying(progress)(line)
 
 
-def purse_of(models: Mapping[str, Model]) -> Purse | None:
+def purse_of(models: Mapping[str, Model]) -> SpendLimit | None:
     """The budget that these models are paid from, if there is one."""
     return models.purse if isinstance(models, Models) else None
 
@@ -448,7 +448,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
     return not folder.has_ledger
 
 
-def hold_ledger(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
+def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
     """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
         plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assaymark.engine import CallSpec, Ledger, Model, Purse
+from assaymark.engine import CallSpec, Ledger, Model, SpendLimit
 from assaymark.engine.prices import CHARACTERS_PER_TOKEN, Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, Problem
@@ -46,7 +46,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class CostEstimate:
     """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
 
     model: str
@@ -64,7 +64,7 @@ class Expected:
 class Forecast:
     """What would be asked and cost: for each model, and in lines to print."""
 
-    models: tuple[Expected, ...]
+    models: tuple[CostEstimate, ...]
     lines: tuple[str, ...]
 
     @property
@@ -86,7 +86,7 @@ def paid_models(
         raise missing(prices, "file of prices")
     found = load_prices(prices)
     try:
-        purse = None if budget is None else Purse(budget, found.bound, found.paid, found.share)
+        purse = None if budget is None else SpendLimit(budget, found.bound, found.paid, found.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
@@ -158,7 +158,9 @@ def _datasheet_calls(
             yield from (one.call for one in point_calls(points, judge, rubric))
 
 
-def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, batch: bool = False) -> list[Expected]:
+def expected(
+    stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, batch: bool = False
+) -> list[CostEstimate]:
     """What each model has to answer, by name; ``held`` are the keys of calls that have a reply."""
     replied = set(held)
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -172,7 +174,7 @@ def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, ba
         if key not in replied:
             rest[call.model].append(call)
     return [
-        Expected(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
+        CostEstimate(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch))
         for name, of in sorted(counts.items())
     ]
 

@@ -17,7 +17,7 @@ from assaymark.judging import asked_alike, judged_text, load_rubric, oracle_scor
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.context_index import Material
 from assaymark.metrology import (
-    Conduct,
+    AgentBehaviour,
     analyse,
     anchor_measurements,
     cell_measurements,
@@ -64,7 +64,7 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
     return list(conduct_measurements(conduct, level=locked.study.inference.level))
 
 
-def conduct_of(decision: Decision, context: Context) -> Conduct:
+def conduct_of(decision: Decision, context: Context) -> AgentBehaviour:
     """What a decision shows of the conduct of its agent, with every numeric limit, where there is a book."""
     usable = not set(decision.flags) & set(NOT_USABLE)
     checks: tuple[tuple[str, bool], ...] | None = None
@@ -77,7 +77,7 @@ def conduct_of(decision: Decision, context: Context) -> Conduct:
             if math.isfinite(after.equity + after.exposure):
                 checks = tuple((check.rule, check.kept) for check in audit(after, context.constraints))
     timed = decision.call.timing_source != "absent"
-    return Conduct(
+    return AgentBehaviour(
         agent=decision.agent.id, cluster=decision.cluster, usable=usable, flags=decision.flags, checks=checks,
         seconds=decision.call.seconds if timed else None, output_tokens=decision.call.output_tokens,
         tokens=token_count(judged_text(decision)),

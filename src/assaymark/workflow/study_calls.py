@@ -27,7 +27,7 @@ from assaymark.engine import (
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import check_ready
-from assaymark.engine.rate_limits import KEPT, door_of
+from assaymark.engine.rate_limits import KEPT, endpoint_of
 from assaymark.errors import LedgerError, ModelError, PlanError
 from assaymark.judging import (
     PlannedCall,
@@ -51,7 +51,7 @@ from assaymark.workflow.ask import (
     LockedPlan,
     ask_anchor,
     ask_probe,
-    hold_ledger,
+    check_plan_hash,
     judgments_asked_again,
     prices_of,
     purse_of,
@@ -110,7 +110,7 @@ class JudgingSession:
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
         unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
         with Ledger.open(self.folder.ledger) as ledger:
-            hold_ledger(self.folder, ledger, self.locked)
+            check_plan_hash(self.folder, ledger, self.locked)
             calls, made = [item.call for item in planned], 0
             for again in ("", " again"):
                 ledger.plan(calls)
@@ -232,7 +232,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     outside = (patience(one.agent.spec.args) + _MARGIN_S for one in asked if is_outside(one.agent.spec.model))
     lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
     with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(folder, ledger, locked)
+        check_plan_hash(folder, ledger, locked)
         ledger.plan(calls)
         summary = run_all(
             ledger, calls, models, engine.model_copy(update=lane), what="asking the agents", progress=progress
@@ -404,7 +404,7 @@ class Canaries:
         if self.kept:
             with Ledger.open(folder.ledger) as ledger:
                 if locked is not None:
-                    hold_ledger(folder, ledger, locked)
+                    check_plan_hash(folder, ledger, locked)
                 calls = [call for call, _ in self.kept.values()]
                 run_calls(ledger, calls, dict.fromkeys((call.model for call in calls), self))
 
@@ -476,7 +476,7 @@ def _form_missed(call: CallSpec, reply: Reply) -> bool:
 
 def _place(call: CallSpec) -> tuple[str, ...]:
     """Who is asked, and where."""
-    return (call.model, *map(str, door_of(call)))
+    return (call.model, *map(str, endpoint_of(call)))
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:
@@ -485,7 +485,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress
     locked = None if folder is None else open_locked(folder)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
-            hold_ledger(folder, ledger, locked)
+            check_plan_hash(folder, ledger, locked)
         engine = stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
         if engine is None and ledger.pending_models():
             raise PlanError(

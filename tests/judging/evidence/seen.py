@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
+from assaymark.judging.evidence import DecisionNumbers, Finding, Material, audit_texts
 from assaymark.records import Action, Agent, Context, Decision, Fact, Instrument, Provenance, Rationale, Series
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -98,15 +98,15 @@ COMPLETE = material()
 PARTIAL = material(completeness="partial")
 
 
-def audit(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> list[Finding]:
+def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[Finding]:
     return audit_texts([("summary", text)], seen, own)
 
 
-def states(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> list[str]:
+def states(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[str]:
     return [finding.state for finding in audit(text, seen, own)]
 
 
-def only(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> Finding:
+def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> Finding:
     found = audit(text, seen, own)
     assert len(found) == 1, found
     return found[0]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from seen import AT, CELLS, COMPLETE, INSTRUMENTS, PARTIAL, audit, bars, context, decision, material, only, states
 
 from assaymark.judging import numeric_ledger
-from assaymark.judging.evidence import Material, OwnNumbers, audit_texts, ledger
+from assaymark.judging.evidence import DecisionNumbers, Material, audit_texts, ledger
 from assaymark.records import Action, Constraint, Fact, Portfolio, Rationale, canonical_json
 
 ROW = [
@@ -196,7 +196,7 @@ def test_evidence_quotes_its_text_and_goes_to_json():
 
 
 def test_an_unnamed_own_weight_is_found_by_its_subject():
-    own = OwnNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
+    own = DecisionNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
     assert only("SMH at 22.5% here", COMPLETE, own).rule == "own-same-subject"
     assert only("IAU at 22.5% here", PARTIAL, own).state == "not_found"
 
@@ -214,7 +214,7 @@ def test_the_reason_of_one_action_is_about_its_instrument():
     "text", ["GOLD: {n} shares", "买入黄金 IAU {n}股", "sold {n} share of IAU", "now {n} units of IAU"]
 )
 def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order(text):
-    own = OwnNumbers.of([("GOLD", "holdings", 11.0, "count"), ("CHIPS", "holdings", 12.0, "count")])
+    own = DecisionNumbers.of([("GOLD", "holdings", 11.0, "count"), ("CHIPS", "holdings", 12.0, "count")])
     found = only(text.format(n=11), PARTIAL, own)
     assert (found.state, found.rule, found.subject) == ("own_action", "own-same-subject", "GOLD")
     assert only(text.format(n=12), PARTIAL, own).state == "not_found"

@@ -17,17 +17,17 @@ from kraken_wire import candles, kraken
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import open_history, write_snapshot
-from assaymark.market.sources import SOURCES, Manners, Request, pull, pull_questions
+from assaymark.market.sources import SOURCES, Request, RetryPolicy, pull, pull_questions
 from assaymark.market.sources.request import (
-    Busy,
     DailySeries,
-    Stopped,
+    ServiceUnavailable,
+    TransientError,
     asked_wait,
     checked_data,
     one_line,
-    patiently,
     series_problems,
     set_problems,
+    with_retries,
 )
 
 PAGE = (Path(__file__).parents[3] / "docs" / "market-sources.md").read_text(encoding="utf-8")
@@ -108,19 +108,19 @@ def test_vintages_go_through_a_store_and_read_as_they_stood(tmp_path, now, manne
 @given(st.lists(st.sampled_from([None, 0.0, 3.0, 59.0]), max_size=6))
 def test_no_question_is_asked_more_often_than_manners_allow(answers):
     waits, left = [], list(answers)
-    manners = Manners(attempts=4, sleep=waits.append)
+    manners = RetryPolicy(attempts=4, sleep=waits.append)
 
     def ask() -> str:
         if left:
-            raise Busy("busy", left.pop(0))
+            raise TransientError("busy", left.pop(0))
         return "data"
 
     if len(answers) < 4:
-        assert patiently(ask, manners) == "data"
+        assert with_retries(ask, manners) == "data"
         assert len(waits) == len(answers)
     else:
-        with pytest.raises(Stopped, match="given up after 4 attempts"):
-            patiently(ask, manners)
+        with pytest.raises(ServiceUnavailable, match="given up after 4 attempts"):
+            with_retries(ask, manners)
         assert len(answers) - len(left) == 4
     expected = [2.0 * 2**place if one is None else one for place, one in enumerate(answers[:3])]
     assert waits == expected
@@ -143,7 +143,7 @@ def test_the_wait_that_is_asked_for_is_read_strictly(headers, seconds):
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE html>", b"\n <HTML>", b"<head>", b"<Body class=x>"])
 def test_pages_are_no_data(body):
-    with pytest.raises(Stopped, match="is an HTML page"):
+    with pytest.raises(ServiceUnavailable, match="is an HTML page"):
         checked_data(body)
 
 

@@ -12,7 +12,7 @@ from made_season import made_catalogue, made_season
 
 from assaymark.report.charts.paths import falls
 from assaymark.report.portbench import render_benchmark
-from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.market import EQUAL_WEIGHT
 from assaymark.report.season import site_pages
 from assaymark.report.season.accounts import on_days
@@ -199,7 +199,7 @@ def test_the_panels_of_a_benchmark_are_read_together(visit):
     drag(page, 0.4, 0.8)
     text = first_figure.locator("output").inner_text()
     first, last = map(int, re.match(r"Day (\d+) \(.*?\) to day (\d+) ", text).groups())
-    book = BenchBook.of(bench_runs.two())
+    book = BenchmarkIndex.of(bench_runs.two())
     window, profile = book.stress[0].name, book.run.profiles[0].name
     chosen = {tuple(pair) for pair in first_figure.evaluate(CHOSEN)}
     assert len(chosen) == 1

@@ -31,7 +31,7 @@ from assaymark.report.season.decisions import (
     decision_parts,
     decisions_answer,
 )
-from assaymark.report.season.index import ModelBook, SeasonLookup, Words
+from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 
 FILL = SeasonTrade(symbol="NVX", quantity=-4.0, price=101.5, cost=0.4)
 REFUSAL = SeasonRefusal(symbol="ORL", reason="beyond-cash", text="Buying 40 needs 9,000.")
@@ -52,9 +52,9 @@ STEPS = st.builds(
 )
 
 
-def book_of(*steps: SeasonStep, language: str = "en") -> ModelBook:
+def book_of(*steps: SeasonStep, language: str = "en") -> AgentIndex:
     run = replace(made_season(1, 2), steps={"Alder": steps})
-    return ModelBook(SeasonLookup.of(run, Words(made_catalogue(language))), run.agents[0])
+    return AgentIndex(SeasonIndex.of(run, Words(made_catalogue(language))), run.agents[0])
 
 
 def html_of(group: Group) -> str:
@@ -164,6 +164,6 @@ def test_every_fixed_word_is_in_every_language():
 
 def test_the_section_counts_days():
     run = made_season(1, 61)
-    book = ModelBook(SeasonLookup.of(run), run.agents[0])
+    book = AgentIndex(SeasonIndex.of(run), run.agents[0])
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
     assert decisions_answer(book) == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."

@@ -23,7 +23,7 @@ from assaymark.report.season.decisions import (
     ledger_parts,
     ledger_row,
 )
-from assaymark.report.season.index import ModelBook, SeasonLookup, Words
+from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 
 PANEL = ("North-J", "Strand-J", "Quay-J")
 STATES = (*get_args(EvidenceState), None)
@@ -41,9 +41,9 @@ LINES = st.builds(
 )
 
 
-def book_of(lines: tuple[SeasonClaimLine, ...], language: str = "en") -> ModelBook:
+def book_of(lines: tuple[SeasonClaimLine, ...], language: str = "en") -> AgentIndex:
     run = replace(made_season(1, 2), ledger={"Alder": lines})
-    return ModelBook(SeasonLookup.of(run, Words(made_catalogue(language))), run.agents[0])
+    return AgentIndex(SeasonIndex.of(run, Words(made_catalogue(language))), run.agents[0])
 
 
 def row_of(**values):
@@ -126,7 +126,7 @@ def test_every_state_has_a_word_in_every_language():
 
 def test_the_notes_say_what_was_measured():
     run: SeasonRun = made_season(2, 20)
-    book = ModelBook(SeasonLookup.of(run), run.agents[0])
+    book = AgentIndex(SeasonIndex.of(run), run.agents[0])
     notes = " ".join(map(plain, ledger_notes(book))).replace("\xa0", " ")
     assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in notes
     differ = sum(line.disagree for line in run.ledger["Alder"])

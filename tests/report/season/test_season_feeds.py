@@ -17,7 +17,7 @@ from outline import words
 
 from assaymark.report.season import SeasonRun, site_pages, write_site
 from assaymark.report.season.feeds import preview_name, verdicts_of
-from assaymark.report.season.index import SeasonLookup, Words
+from assaymark.report.season.index import SeasonIndex, Words
 
 URL = "https://example.org/spring"
 
@@ -38,7 +38,7 @@ def hostile() -> dict[str, str]:
 
 def published(run: SeasonRun, day: str, **levels: str) -> dict:
     """A publication of an earlier day in which some claims, by the first word of what they are about, differ."""
-    found = verdicts_of(SeasonLookup.of(run, Words(made.made_catalogue())))
+    found = verdicts_of(SeasonIndex.of(run, Words(made.made_catalogue())))
     for line in found["verdicts"]:
         if (level := levels.get(line["about"].partition(":")[0])) is not None:
             line |= {"level": level, "sentence": "SAID THEN", "condition": "", "not_supported": "What it was about"}

@@ -24,7 +24,7 @@ from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging.season import record as horizon_blinding
 from assaymark.judging.season.record import AuditLine
 from assaymark.report.season import SeasonAgent, SeasonJudge, SeasonRule, SeasonRun, site_pages, write_site
-from assaymark.report.season.index import SeasonLookup, Words
+from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.levels import said_levels
 from assaymark.report.season.panel import REASONS, blinding_blocks
 
@@ -244,7 +244,7 @@ def test_every_claim_is_counted_once_on_the_first_page():
     )  # fmt: skip
     decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
     changed = replace(run, decided=decided)
-    for level in said_levels(SeasonLookup.of(changed, Words(made.made_catalogue()))):
+    for level in said_levels(SeasonIndex.of(changed, Words(made.made_catalogue()))):
         shown = len(level.shown) + len(level.more) + sum(g.covers for g in level.groups)
         every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
         assert shown + level.rest == every, level.level
@@ -430,7 +430,7 @@ def test_every_reason_of_the_blinding_is_said_in_german():
     assert whys <= written
     run = made.made_season(1, 2)
     lines = tuple(AuditLine("x", "kept", 1, why) for why in whys)
-    _, names = blinding_blocks(SeasonLookup.of(replace(run, blinding={"Alder": lines}), Words(catalogue("de"))))
+    _, names = blinding_blocks(SeasonIndex.of(replace(run, blinding={"Alder": lines}), Words(catalogue("de"))))
     assert not whys & {why for _, _, _, why in names.blocks[0].rows}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
 from assaymark.report.blocks import plain
-from assaymark.report.season.index import SeasonLookup, Words, whole
+from assaymark.report.season.index import SeasonIndex, Words, whole
 from assaymark.report.season.leaderboard import account_facts, band_words, board_notes, lowest_to_highest
 from assaymark.report.season.levels import measured
 from assaymark.report.season.pages import differences, weight_tables
@@ -93,7 +93,7 @@ def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, 
     run = made.made_season(2, 3)
     detail = {"own": 1.0, "others": 0.0, "n_own": 1, "n_others": 1}
     item = measurement("season.self_preference", value, low=low, high=high, detail=detail)
-    [row] = preference_table(SeasonLookup.of(replace(run, measurements=(item,)))).rows
+    [row] = preference_table(SeasonIndex.of(replace(run, measurements=(item,)))).rows
     assert row[5] == reading
     assert (getattr(row[4], "style", "") == "b") == (low is None)
 
@@ -103,7 +103,7 @@ def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
     detail = {"own": 20.0, "others": 0.0, "n_own": 14, "n_others": 28, "agents": 1}
     item = measurement("season.self_preference", 20.0, low=15.0, high=25.0, detail=detail)
     found = (replace(item, n=14, n_of="periods"),)
-    [row] = preference_table(SeasonLookup.of(replace(run, measurements=found))).rows
+    [row] = preference_table(SeasonIndex.of(replace(run, measurements=found))).rows
     said = "It favours its family, by 15.0 points or more. Its family has one agent here"
     assert row[5].startswith(said)
     assert row[4].endswith("(14 periods)")
@@ -112,20 +112,20 @@ def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
 def test_without_any_gap_there_is_no_table():
     run = made.made_season(2, 3)
     item = measurement("season.self_preference", None, state="no agent of its family")
-    assert preference_table(SeasonLookup.of(replace(run, measurements=(item,)))) is None
+    assert preference_table(SeasonIndex.of(replace(run, measurements=(item,)))) is None
 
 
 @pytest.mark.parametrize(("low", "said"), [(0.11, "no more than chance"), (0.6, "more than chance")])
 def test_a_probe_is_held_against_chance(low, said):
     item = measurement("season.author_probe", 0.8, low=low, high=0.9, detail={"chance": 0.5, "hits": 4})
-    sentences, _ = blinding_blocks(SeasonLookup.of(replace(made.made_season(2, 3), measurements=(item,))))
+    sentences, _ = blinding_blocks(SeasonIndex.of(replace(made.made_season(2, 3), measurements=(item,))))
     assert "4 of 5 guesses" in sentences.items[1]
     assert said in sentences.items[1]
 
 
 def test_blinding_is_counted_over_all_records():
     run = made.made_season(3, 3)
-    sentences, names = blinding_blocks(SeasonLookup.of(run))
+    sentences, names = blinding_blocks(SeasonIndex.of(run))
     replaced = sum(line.count for lines in run.blinding.values() for line in lines if line.state == "replaced")
     assert f"replaced {replaced} names" in sentences.items[0]
     assert ("NVX", "kept", "36", "a holding") in names.blocks[0].rows
@@ -167,7 +167,7 @@ def test_a_plan_does_not_differ_from_itself():
 def test_an_agent_that_is_called_like_a_baseline_keeps_its_own_return():
     run = made.made_season(2, 5)
     called = replace(run, paths=tuple(replace(one, name="cash") if one.name == "Alder" else one for one in run.paths))
-    book = SeasonLookup.of(replace(called, measurements=()))
+    book = SeasonIndex.of(replace(called, measurements=()))
     own, baseline = account_facts(book, "cash")[0], account_facts(book, "cash", baseline=True)[0]
     assert own == ENGLISH.percent(run.paths[0].nav[-1] / run.paths[0].start - 1, sign=True)
     assert baseline == "+0.9\u00a0%"
@@ -176,14 +176,14 @@ def test_an_agent_that_is_called_like_a_baseline_keeps_its_own_return():
 
 
 def test_the_board_names_whose_totals_lack_a_part():
-    notes = " ".join(board_notes(SeasonLookup.of(made.made_season())))
+    notes = " ".join(board_notes(SeasonIndex.of(made.made_season())))
     assert "No time was measured for Cedar" in notes
     assert "The outcome of Fir could not be resolved" in notes
     assert "no usable grade for Gorse" in notes
     assert "Returns are total returns after costs" in notes
     run = made.made_season(4, 3)
-    elsewhere = board_notes(SeasonLookup.of(replace(run, source="a log")))
+    elsewhere = board_notes(SeasonIndex.of(replace(run, source="a log")))
     assert "after costs" not in " ".join(elsewhere)
     rows = tuple(replace(row, efficiency=None) for row in run.table.rows)
     untimed = replace(run, table=replace(run.table, rows=rows))
-    assert "for any agent" in " ".join(board_notes(SeasonLookup.of(untimed)))
+    assert "for any agent" in " ".join(board_notes(SeasonIndex.of(untimed)))

@@ -15,7 +15,7 @@ from page_words import pages
 from assaymark.records import AGGREGATE
 from assaymark.report import render_pages
 from assaymark.report.blocks import Linked
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 
 LINK = re.compile(r'<a href="((?:\.\./)?(measurements[^"#]*)#(m[0-9a-f-]+))">([^<]+)</a>')
 FIRST = (
@@ -145,7 +145,7 @@ def test_on_the_board_an_agent_of_a_shared_tier_leads_to_its_range():
 
 
 def test_a_state_in_words_leads_nowhere():
-    book = Book.of(full_runs.full())
+    book = RunIndex.of(full_runs.full())
     undefined = runs.measured("noise.agent_floor", {"agent": "x"}, None, state="undefined: no replicates")
     assert type(book.to(undefined, "not defined")) is str
     assert type(book.to(None, "not measured")) is str

@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Finish, Reply, Text
-from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, place_here
+from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, current_slot
 from assaymark.engine.providers.transports import (
     LONGEST_FORM,
     PerLoop,
@@ -280,7 +280,7 @@ def bounded_client(
             self._stream, self._failed = response.stream, response.status_code >= 300
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            received, start, place = 0, list[bytes](), place_here()
+            received, start, place = 0, list[bytes](), current_slot()
             async for part in self._stream:
                 received += len(part)
                 if self._failed and received > _MOST_FAILURE_BYTES:

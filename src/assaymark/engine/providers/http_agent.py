@@ -30,7 +30,7 @@ from typing import Any, Final, Literal
 
 from assaymark import __version__
 from assaymark.engine.calls import CallSpec, Reply
-from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, place_here
+from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, current_slot
 from assaymark.engine.providers.base import count_of, part_of, word_of
 from assaymark.engine.providers.transports import LONGEST_FORM, Secret, apart, is_number, may_hold_secret, scrub
 from assaymark.errors import InputError, ModelError, Problem
@@ -322,7 +322,7 @@ class HttpAgent:
         token = self._token(call)
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         # For a thread that reads a large answer: waits for the place of this attempt
-        place, loop = place_here(), asyncio.get_running_loop()
+        place, loop = current_slot(), asyncio.get_running_loop()
 
         def take() -> None:
             if place is not None and not place.taken:

@@ -21,7 +21,7 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import JSON
 
 if TYPE_CHECKING:
-    from assaymark.engine.prices import Purse
+    from assaymark.engine.prices import SpendLimit
 
 
 # Models by name, those of providers made when they are asked for: nobody can list every address in advance.
@@ -64,14 +64,14 @@ class Models(Mapping[str, Model]):
         providers: Mapping[str, Factory],
         *,
         prices: Prices | None = None,
-        purse: Purse | None = None,
+        purse: SpendLimit | None = None,
         strict: bool = False,
     ) -> None:
         self._fixed, self._providers = dict(fixed), dict(providers)
         self._made: dict[str, Model] = {}
         self.prices, self.purse, self._strict = prices, purse, strict
 
-    def paid_from(self, purse: Purse | None, prices: Prices, strict: bool = False) -> Models:
+    def paid_from(self, purse: SpendLimit | None, prices: Prices, strict: bool = False) -> Models:
         """The same models at these prices; with a purse, calls are asked only as long as it pays."""
         return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
 

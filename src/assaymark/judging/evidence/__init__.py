@@ -6,7 +6,7 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 
 from __future__ import annotations
 
-from assaymark.judging.evidence.context_index import Material, OwnNumbers, own_numbers
+from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers
 from assaymark.judging.evidence.ledger import (
     ROW_RULES,
     Finding,
@@ -18,11 +18,14 @@ from assaymark.judging.evidence.ledger import (
 )
 from assaymark.judging.evidence.mention import extract_numbers
 
+OwnNumbers = DecisionNumbers
+"""The name of `DecisionNumbers` in 0.1."""
+
 __all__ = [
     "ROW_RULES",
+    "DecisionNumbers",
     "Finding",
     "Material",
-    "OwnNumbers",
     "audit_texts",
     "chance_corrected",
     "evidence_summary",

@@ -231,13 +231,13 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnNumbers:
+class DecisionNumbers:
     """Numbers that the agent itself put forward: weights, confidence, forecasts, stops and targets."""
 
     bag: NumberBag = field(default_factory=lambda: _bag([]))
 
     @classmethod
-    def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> OwnNumbers:
+    def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> DecisionNumbers:
         """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
         finite = (entry for entry in entries if math.isfinite(entry[2]))
         return cls(_bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite]))
@@ -445,7 +445,7 @@ _ACTION_UNITS = {
 OwnEntry = tuple[str, str, float, str]
 
 
-def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumbers:
+def own_numbers(decision: Decision, context: Context | None = None) -> DecisionNumbers:
     """Every number of a decision's actions, stages and confidence, under the name it is stored by.
 
     Orders also put forward the book that they lead to: with ``context``, the weights, values, cash, exposure and
@@ -481,7 +481,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumber
     if context is not None and context.portfolio is not None:
         held = context.portfolio.positions
         entries += [(name, "units held before", units, "count") for name, units in held.items()]
-    return OwnNumbers.of(dict.fromkeys(entries))
+    return DecisionNumbers.of(dict.fromkeys(entries))
 
 
 def owners_of(decision: Decision) -> dict[str, str]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.evidence.context_index import Material, OwnNumbers, own_numbers, owners_of
-from assaymark.judging.evidence.mention import Around, Number, Reading, extract_numbers
+from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
+from assaymark.judging.evidence.mention import Number, NumberContext, Reading, extract_numbers
 from assaymark.judging.evidence.rules import (
     CellHit,
     Ruling,
@@ -111,7 +111,7 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
 def audit_texts(
     texts: Sequence[tuple[RationaleKind, str]],
     material: Material,
-    own: OwnNumbers | None = None,
+    own: DecisionNumbers | None = None,
     *,
     owners: Mapping[str, str] | None = None,
 ) -> list[Finding]:
@@ -120,7 +120,7 @@ def audit_texts(
     ``arena`` texts are skipped, and keep their place in the count of parts. ``own`` is what the agent itself put
     forward; ``owners`` names the instrument of texts that are known to be about one, such as the reason of one action.
     """
-    put_forward = OwnNumbers() if own is None else own
+    put_forward = DecisionNumbers() if own is None else own
     ids = material.subjects.ids
     rows = {
         text.strip(): material.subjects.rows[instrument]
@@ -153,7 +153,7 @@ def audit_texts(
     return found
 
 
-def _decide(material: Material, around: Around, own: OwnNumbers) -> Ruling:
+def _decide(material: Material, around: NumberContext, own: DecisionNumbers) -> Ruling:
     """The first rule that speaks: own figures named as such, then facts, rules, own figures, derivations."""
     number, bag, ruling = around.number, own.bag, None
     named = around.words & _OWN_WORDS
@@ -171,7 +171,7 @@ def _decide(material: Material, around: Around, own: OwnNumbers) -> Ruling:
     return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
 
-def _fact(material: Material, around: Around) -> Ruling | None:
+def _fact(material: Material, around: NumberContext) -> Ruling | None:
     """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
     hit: CellHit | None = None
     for row in around.rows:  # the best agreeing cell among the instruments the number can be about, the nearest first
@@ -193,12 +193,12 @@ def _fact(material: Material, around: Around) -> Ruling | None:
     return from_row if at is None else Ruling("supported", rule, (free.ids[at],))
 
 
-def _is_coarse_threshold(around: Around) -> bool:
+def _is_coarse_threshold(around: NumberContext) -> bool:
     """Whether the number is a round level to be crossed: "falls more than 5%" would find a 5 % somewhere."""
     return around.conditional and significant(around.number) < 3
 
 
-def _stands(material: Material, around: Around) -> Ruling | None:
+def _stands(material: Material, around: NumberContext) -> Ruling | None:
     """Where the material holds the number as it is printed, whatever it is said of there; a sign goes with it."""
     if (found := material.prints(around.number)) is not None:
         where, rounded = found
@@ -217,7 +217,7 @@ def _stands(material: Material, around: Around) -> Ruling | None:
     return None
 
 
-def _unmatched(material: Material, around: Around) -> Ruling:
+def _unmatched(material: Material, around: NumberContext) -> Ruling:
     """Accused, if every condition of an accusation holds; else in the context, where that holds it at all."""
     why = "bare-integer" if around.number.bare else "threshold" if around.conditional else "unmatched"
     charge = accusation(material, around) if why == "unmatched" else None

@@ -337,7 +337,7 @@ _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class NumberContext:
     """The surroundings of one number.
 
     ``words`` are the canonical words of its clause, ``lead`` and ``trail`` its lower-case words before and after the
@@ -468,7 +468,7 @@ class Reading:
             number.bare,
         )
 
-    def around(self, at: int) -> Around | None:
+    def around(self, at: int) -> NumberContext | None:
         """The surroundings of number ``at``; None where its digits are part of a name, such as Nikkei 225."""
         numbers, text = self.numbers, self.text
         number = numbers[at]
@@ -505,7 +505,7 @@ class Reading:
             if nearest >= 0 and starts[nearest] >= window[0]:
                 rows = (mentions[nearest].row,)
         default = self.headers.row_at(number.start)
-        return Around(
+        return NumberContext(
             number,
             forms,
             lead,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from assaymark.judging.evidence.context_index import Cells, FieldLabel, FreeFacts, Material, NumberBag
-from assaymark.judging.evidence.mention import Around, Floats, Number, Values
+from assaymark.judging.evidence.mention import Floats, Number, NumberContext, Values
 from assaymark.judging.evidence.words import (
     CHANGE,
     LISTS,
@@ -75,7 +75,7 @@ class _Token(NamedTuple):
     kind: str
 
 
-def is_plain_statement(material: Material, around: Around, label: FieldLabel) -> bool:
+def is_plain_statement(material: Material, around: NumberContext, label: FieldLabel) -> bool:
     """Whether the sentence around a number says no more than that this field of the subject is the number.
 
     Only words of closed lists may stand in it, beside the names, the field and its horizon: any other one (a negator, a
@@ -144,7 +144,7 @@ def is_plain_statement(material: Material, around: Around, label: FieldLabel) ->
     return nothing_else(start, left, _LEFT_OVER_BESIDE) and (concludes or nothing_else(right, end, _LEFT_OVER_BESIDE))
 
 
-def _tokens(around: Around) -> list[_Token]:
+def _tokens(around: NumberContext) -> list[_Token]:
     """The sentence as names, horizons, numbers and single words, in order."""
     place = around.place
     start, end = place.sentence
@@ -245,7 +245,7 @@ def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[
     return index.all_near(reading.size, reading.half)
 
 
-def sign_fits(around: Around, value: float, signed: bool, depth: bool) -> bool:
+def sign_fits(around: NumberContext, value: float, signed: bool, depth: bool) -> bool:
     """Whether a stored sign goes with the printed one or with the words of movement.
 
     Depths (drawdowns, distances) are stored negative and told without a sign or with a minus. Words of movement near
@@ -258,7 +258,7 @@ def sign_fits(around: Around, value: float, signed: bool, depth: bool) -> bool:
     return value > 0
 
 
-def tier_of(label: FieldLabel, around: Around, horizons: frozenset[str]) -> int:
+def tier_of(label: FieldLabel, around: NumberContext, horizons: frozenset[str]) -> int:
     """How a label goes with the clause: 3 named in full, 2 in part, 1 not at all, 0 another horizon is named."""
     named = around.horizons & horizons
     if label.horizon and named and label.horizon not in named:
@@ -268,12 +268,12 @@ def tier_of(label: FieldLabel, around: Around, horizons: frozenset[str]) -> int:
     return 2 if label.kinds & around.words or (label.horizon and label.horizon in named) else 1
 
 
-def is_full(label: FieldLabel, around: Around) -> bool:
+def is_full(label: FieldLabel, around: NumberContext) -> bool:
     """Whether the clause names the field in all of its words and, if it has one, its horizon."""
     return bool(label.kinds) and label.kinds <= around.words and (not label.horizon or label.horizon in around.horizons)
 
 
-def match_row(material: Material, around: Around, row: int) -> CellHit | None:
+def match_row(material: Material, around: NumberContext, row: int) -> CellHit | None:
     """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none.
 
     A bare integer and a second reading need a word of the field; a figure of one or two digits must not be claimed
@@ -301,7 +301,7 @@ def match_row(material: Material, around: Around, row: int) -> CellHit | None:
     return best
 
 
-def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | None:
+def match_free(free: FreeFacts, around: NumberContext, words: frozenset[str]) -> int | None:
     """The free fact that agrees with the number and its direction and shares the most of ``words``, or None."""
     if not free.ids:
         return None
@@ -316,7 +316,7 @@ def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | 
     return best
 
 
-def direction_fits(free: FreeFacts, at: int, around: Around) -> bool:
+def direction_fits(free: FreeFacts, at: int, around: NumberContext) -> bool:
     """Whether a free fact goes with the direction of a number; a printed minus needs a decrease in the note."""
     direction = int(free.direction[at])
     if around.direction < 0 and around.number.signed:
@@ -324,7 +324,7 @@ def direction_fits(free: FreeFacts, at: int, around: Around) -> bool:
     return not around.direction or direction != -around.direction
 
 
-def _sized_or_unmarked(values: Values, reading: UnitReading, around: Around) -> list[int]:
+def _sized_or_unmarked(values: Values, reading: UnitReading, around: NumberContext) -> list[int]:
     """The values of a reading's size, and those without a unit that equal a percentage as printed."""
     hits = sized(values, reading, money=around.number.unit == "usd")
     if reading.as_rate:
@@ -332,7 +332,9 @@ def _sized_or_unmarked(values: Values, reading: UnitReading, around: Around) -> 
     return hits
 
 
-def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: frozenset[str] | None) -> int | None:
+def match_bag(
+    bag: NumberBag, around: NumberContext, words: frozenset[str], subjects: frozenset[str] | None
+) -> int | None:
     """The entry of a bag that equals the number and shares enough words; with ``subjects``, about one of these."""
     if not bag.ids:
         return None
@@ -344,7 +346,7 @@ def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: f
     return None
 
 
-def content(around: Around) -> frozenset[str]:
+def content(around: NumberContext) -> frozenset[str]:
     """The words of a clause that can name a subject, maturities among them."""
     return frozenset(word for word in around.words | around.horizons if is_content(word))
 
@@ -374,7 +376,7 @@ class Ruling(NamedTuple):
     row: int = -1
 
 
-def derive(material: Material, around: Around) -> Ruling | None:
+def derive(material: Material, around: NumberContext) -> Ruling | None:
     """The first way in which the number follows from visible facts, or None."""
     if around.number.bare:
         return None
@@ -391,7 +393,7 @@ Derived = tuple[str, tuple[str, ...], int]
 """How a number follows from facts, these facts, and the row that it is about or -1."""
 
 
-def _spread(material: Material, around: Around) -> Derived | None:
+def _spread(material: Material, around: NumberContext) -> Derived | None:
     """The same field of two instruments, one minus the other, where the clause compares."""
     if SPREAD.isdisjoint(around.lower):
         return None
@@ -418,7 +420,7 @@ def _spread(material: Material, around: Around) -> Derived | None:
     return None
 
 
-def _is_gap(around: Around, gap: tuple[float, float], *, ordered: bool) -> bool:
+def _is_gap(around: NumberContext, gap: tuple[float, float], *, ordered: bool) -> bool:
     """Whether the number is this (rate, plain) difference, with its sign where it is clear what was taken from what."""
     if ordered and around.direction and gap[1] and (around.direction > 0) != (gap[1] > 0):
         return False
@@ -428,7 +430,7 @@ def _is_gap(around: Around, gap: tuple[float, float], *, ordered: bool) -> bool:
     )
 
 
-def _combined(free: FreeFacts, around: Around) -> Derived | None:
+def _combined(free: FreeFacts, around: NumberContext) -> Derived | None:
     """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject."""
     lower = around.lower
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
@@ -470,7 +472,7 @@ def _pair(rate: Floats, plain: Floats, reading: UnitReading) -> tuple[int, int, 
     return None
 
 
-def _recomputed(material: Material, around: Around) -> Derived | None:
+def _recomputed(material: Material, around: NumberContext) -> Derived | None:
     """A return, volatility or drawdown of the instrument's bars over the horizon named, or a return over all shown."""
     for row in around.rows if material.series else ():
         series = material.series.get(material.subjects.ids[row])
@@ -489,7 +491,7 @@ def _recomputed(material: Material, around: Around) -> Derived | None:
     return None
 
 
-def _change_in_row(cells: Cells, around: Around) -> Derived | None:
+def _change_in_row(cells: Cells, around: NumberContext) -> Derived | None:
     """How far one price of an instrument is from another one, such as the last from the one of its entry."""
     if not _moves(around):
         return None
@@ -503,14 +505,14 @@ def _change_in_row(cells: Cells, around: Around) -> Derived | None:
     return None
 
 
-def _moves(around: Around) -> bool:
+def _moves(around: NumberContext) -> bool:
     """Whether a rate of two digits or more, or an amount of three, is said of a movement."""
     least = {"percent": 2, "bps": 2, "usd": 3}.get(around.number.unit, _MOST_DIGITS)
     moved = around.direction != 0 or not around.lower.isdisjoint(_MOVED)
     return moved and significant(around.number) >= least
 
 
-def _statistics(series: Series, horizon: str, around: Around) -> Iterator[tuple[str, float]]:
+def _statistics(series: Series, horizon: str, around: NumberContext) -> Iterator[tuple[str, float]]:
     """The statistics that the words ask for; bars are counted, and calendar days where the two differ."""
     count, unit, last = int(horizon[:-1]), horizon[-1], len(series.close) - 1
     days = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}[unit] * count
@@ -540,7 +542,7 @@ _PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
 _LONGEST_PRINTED = 40
 
 
-def accusation(material: Material, around: Around) -> CellHit | None:
+def accusation(material: Material, around: NumberContext) -> CellHit | None:
     """The one cell that an unmatched number misstates, or None where any condition of an accusation fails."""
     # The benchmark may stand beside the instrument, as in "beta to SPY", where the field is one that names it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
@@ -565,7 +567,7 @@ def accusation(material: Material, around: Around) -> CellHit | None:
     return None if _is_shown(material, around.number) else CellHit(closest[0], row, 3)
 
 
-def _differs(cells: Cells, around: Around, cell: int) -> bool:
+def _differs(cells: Cells, around: NumberContext, cell: int) -> bool:
     """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value."""
     rate, plain = float(cells.values.rate[cell]), float(cells.values.plain[cell])
     number = around.number

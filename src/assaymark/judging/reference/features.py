@@ -16,7 +16,7 @@ from typing import Any
 
 from assaymark.errors import InputError
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
-from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
+from assaymark.judging.evidence import DecisionNumbers, Finding, Material, audit_texts
 from assaymark.judging.prompts import Book, Shown, book_of, read_decision
 from assaymark.prompting import read_material, sections, style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
@@ -389,7 +389,7 @@ def _notice(material: str, decision: str) -> Features:
     return Features(tokens=tokens, legality=legality, confidence=confidence, style=style_of(text), **noticed)
 
 
-def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> OwnNumbers:
+def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> DecisionNumbers:
     """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also weights."""
     entries: list[Own] = [
         (action.instrument, _WEIGHT if name == "weight" else name, value, unit)
@@ -419,7 +419,7 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
     if book is not None and book.after is not None and book.after.equity > 0:
         # The weights that the orders lead to are the decision's own, as target weights are.
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in book.after.weights.items()]
-    return OwnNumbers.of(dict.fromkeys(entries))
+    return DecisionNumbers.of(dict.fromkeys(entries))
 
 
 def _unit(path: str) -> str:

@@ -16,11 +16,11 @@ from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
     Asking,
     Fetch,
-    Manners,
     Progress,
     Request,
+    RetryPolicy,
+    ServiceUnavailable,
     Source,
-    Stopped,
     snapshot_id,
     stamped,
 )
@@ -48,11 +48,11 @@ def _silent(what: str, done: int, total: int, /) -> None:
 
 
 def pull(
-    source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
+    source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: RetryPolicy | None = None
 ) -> Snapshot:
     """What a networked source says now, as one snapshot."""
     known = _known(source, request, now)
-    asking = Asking(now, manners or Manners(), progress)
+    asking = Asking(now, manners or RetryPolicy(), progress)
     draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
     name = snapshot_id(known.name, now.astimezone(UTC).date(), draft.tables)
     origin = Origin(known.name, now, request.as_query(), known.licence, draft.notes)
@@ -60,12 +60,12 @@ def pull(
 
 
 def pull_questions(
-    request: Request, folder: Path, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
+    request: Request, folder: Path, *, now: datetime, progress: Progress = _silent, manners: RetryPolicy | None = None
 ) -> Questions:
     """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
     provenance."""
     known = _known("huggingface", request, now)
-    asking = Asking(now, manners or Manners(), progress)
+    asking = Asking(now, manners or RetryPolicy(), progress)
     return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
 
 
@@ -87,7 +87,7 @@ def _answered(source: str, ask: Callable[[], T]) -> T:
     with _ONE_AT_A_TIME:
         try:
             return ask()
-        except Stopped as exc:
+        except ServiceUnavailable as exc:
             failed = InputError(f"source {source}", [str(exc)])
         except InputError as exc:
             failed = InputError(f"source {source}", exc.problems)
@@ -96,4 +96,7 @@ def _answered(source: str, ask: Callable[[], T]) -> T:
     raise failed
 
 
-__all__ = ["SOURCES", "Manners", "Questions", "Request", "Source", "pull", "pull_questions"]
+Manners = RetryPolicy
+"""The name of `RetryPolicy` in 0.1."""
+
+__all__ = ["SOURCES", "Questions", "Request", "RetryPolicy", "Source", "pull", "pull_questions"]

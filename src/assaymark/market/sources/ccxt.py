@@ -12,22 +12,22 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.sources.request import (
     END_OF_DAY,
     Asking,
-    Busy,
     DailySeries,
     Draft,
-    Manners,
     Request,
+    RetryPolicy,
+    ServiceUnavailable,
     Source,
-    Stopped,
+    TransientError,
     bar_tables,
     checked_data,
     checked_size,
     checked_status,
     library,
     one_line,
-    patiently,
     series_problems,
     set_problems,
+    with_retries,
 )
 
 NOTES = (
@@ -82,7 +82,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
     return Draft(bar_tables(found, f"ccxt {exchange.id}"), tuple(notes))
 
 
-def _exchange(request: Request, manners: Manners) -> Any:
+def _exchange(request: Request, manners: RetryPolicy) -> Any:
     """The client for the exchange that the request names, with manners."""
     module = library("ccxt", SOURCE.extra)
     name = request.options.get("exchange", "")
@@ -141,29 +141,29 @@ def _series(pair: str, market: Any, rows: list[Any]) -> DailySeries:
     )  # fmt: skip
 
 
-def _call(exchange: Any, ask: Any, manners: Manners) -> Any:
+def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
     """One question to the client. What the exchange says in an answer of its own about being busy is heeded too."""
     errors = library("ccxt", SOURCE.extra)
 
     def once() -> Any:
         try:
             return ask()
-        except (Busy, Stopped):
+        except (TransientError, ServiceUnavailable):
             raise
         except (errors.RateLimitExceeded, errors.DDoSProtection, errors.ExchangeNotAvailable) as exc:
-            raise Busy(f"{exchange.id} is busy ({one_line(exc)})") from None
+            raise TransientError(f"{exchange.id} is busy ({one_line(exc)})") from None
         except errors.BaseError as exc:
-            raise Stopped(f"{exchange.id} refuses ({type(exc).__name__}: {one_line(exc)})") from None
+            raise ServiceUnavailable(f"{exchange.id} refuses ({type(exc).__name__}: {one_line(exc)})") from None
         # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
         except Exception as exc:
-            raise Stopped(
+            raise ServiceUnavailable(
                 f"the reply of {exchange.id} cannot be read ({type(exc).__name__}: {one_line(exc)})"
             ) from None
 
-    return patiently(once, manners)
+    return with_retries(once, manners)
 
 
-def _polite(plain: Any, manners: Manners, pause: float, endpoint: str | None) -> Any:
+def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None) -> Any:
     """The session's way to ask, with attempts, limits and checks around it."""
     failures = library("requests", SOURCE.extra).RequestException
 
@@ -184,13 +184,13 @@ def _polite(plain: Any, manners: Manners, pause: float, endpoint: str | None) ->
                         parts.append(part)
                 answer._content = b"".join(parts)  # where the client looks for it
             except failures as exc:
-                raise Busy(f"the service does not answer ({type(exc).__name__})") from None
+                raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
             checked_status(answer.status_code, answer.headers)
             checked_data(answer.content)
             if answer.status_code < 400 and not answer.content.lstrip().startswith((b"{", b"[")):
-                raise Stopped("the answer is no JSON")
+                raise ServiceUnavailable("the answer is no JSON")
             return answer
 
-        return patiently(once, manners)
+        return with_retries(once, manners)
 
     return request

@@ -18,18 +18,18 @@ from assaymark.market.macro import released_after
 from assaymark.market.snapshot import SCHEMAS
 from assaymark.market.sources.request import (
     Asking,
-    Busy,
     Draft,
-    Manners,
     Request,
+    RetryPolicy,
+    ServiceUnavailable,
     Source,
-    Stopped,
+    TransientError,
     checked_data,
     checked_size,
     checked_status,
     library,
     one_line,
-    patiently,
+    with_retries,
 )
 
 _OPTIONS = {
@@ -143,7 +143,7 @@ def _draft(
     client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
 
     def ask(url: str) -> ElementTree.Element:
-        return patiently(lambda: _answer(f"{url}&api_key={key}", key, asking.manners), asking.manners)
+        return with_retries(lambda: _answer(f"{url}&api_key={key}", key, asking.manners), asking.manners)
 
     client._Fred__fetch_data = ask
     found: list[dict[str, Any]] = []
@@ -179,7 +179,7 @@ def _series(client: Any, symbol: str, rows: Any, key: str) -> list[dict[str, Any
         said = {"series": symbol, "unit": info.get("units_short") or "not stated", "title": info.get("title", symbol),
                 "stale_days": STALE[every]}  # fmt: skip
         found = [{**said, **row} for row in rows(client, symbol, info)]
-    except (Stopped, InputError):
+    except (ServiceUnavailable, InputError):
         raise
     except _Refused as exc:
         raise InputError(symbol, [Problem(symbol, str(exc))]) from None
@@ -205,7 +205,7 @@ def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
     return np.asarray((dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1)
 
 
-def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
+def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
     """One answer, read as the service's XML. The address holds the key, so no error of the transport leaves here."""
     failure, status, headers, body = "", 0, {}, b""
     try:
@@ -220,24 +220,24 @@ def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
     except (OSError, http.client.HTTPException, ValueError) as exc:
         failure = f"the service does not answer ({type(exc).__name__}: {one_line(exc, key)})"
     if failure:
-        raise Busy(failure)
+        raise TransientError(failure)
     checked_size(len(body), manners)
     checked_status(status, headers)
     checked_data(body)
     # The root of an answer; an error that the service names becomes ours.
     # A zero byte is a wider encoding, in which the words looked for here would be spelled otherwise.
     if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:
-        raise Stopped(
+        raise ServiceUnavailable(
             "the answer declares a document type or is in a strange encoding; the service does neither: it is not read"
         )
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError as exc:
-        raise Stopped(f"the answer is no XML ({one_line(exc, key)})") from None
+        raise ServiceUnavailable(f"the answer is no XML ({one_line(exc, key)})") from None
     if root.tag == "error" or status >= 400:
         said = one_line(root.get("message") or f"status {status}", key)
         if "api_key" in said or status in (401, 403):
-            raise Stopped(f"the key is refused ({said}); check FRED_API_KEY, or the option api_key")
+            raise ServiceUnavailable(f"the key is refused ({said}); check FRED_API_KEY, or the option api_key")
         raise _Refused(f"the service refuses: {said}")
     limit, count = root.get("limit", ""), root.get("count", "")
     if limit.isdigit() and count.isdigit() and int(count) > int(limit):

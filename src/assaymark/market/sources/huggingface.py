@@ -16,19 +16,19 @@ from assaymark.market.files import snapshot_from_file
 from assaymark.market.snapshot import Origin
 from assaymark.market.sources.request import (
     Asking,
-    Busy,
     Draft,
-    Manners,
     Request,
+    RetryPolicy,
+    ServiceUnavailable,
     Source,
-    Stopped,
+    TransientError,
     checked_data,
     checked_size,
     checked_status,
     from_source,
     library,
     one_line,
-    patiently,
+    with_retries,
 )
 from assaymark.prompting import Rejected, strict_json
 from assaymark.records import canonical_json
@@ -94,7 +94,7 @@ def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[s
     return Fetched(path=Path(path), repo=repo, file=name, commit=str(info.sha), licence=licence)
 
 
-def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: Manners) -> str:
+def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: RetryPolicy) -> str:
     """The name of the file to fetch."""
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
     fitting = [name for name in sizes if name.lower().endswith(suffixes)]
@@ -111,14 +111,14 @@ def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: M
     return name
 
 
-def _call(hub: Any, repo: str, token: str | None, manners: Manners, ask: Callable[[], Any]) -> Any:
+def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Callable[[], Any]) -> Any:
     """One question to the client; its errors carry addresses and headers, so none of them leaves here."""
     errors = hub.errors
 
     def once() -> Any:
         try:
             return ask()
-        except (Busy, Stopped):
+        except (TransientError, ServiceUnavailable):
             raise
         except errors.GatedRepoError:
             raise InputError(
@@ -136,14 +136,16 @@ def _call(hub: Any, repo: str, token: str | None, manners: Manners, ask: Callabl
         except errors.HfHubHTTPError as exc:
             status = exc.response.status_code
             why = "the token is refused" if status in (401, 403) else "the service refuses"
-            raise Stopped(f"{why} (status {status}: {one_line(exc.server_message or '', token)})") from None
+            raise ServiceUnavailable(f"{why} (status {status}: {one_line(exc.server_message or '', token)})") from None
         # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
         except Exception as exc:
             if _cut(exc):
-                raise Busy(f"the answer was cut off ({type(exc).__name__})") from None
-            raise Stopped(f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, token)})") from None
+                raise TransientError(f"the answer was cut off ({type(exc).__name__})") from None
+            raise ServiceUnavailable(
+                f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, token)})"
+            ) from None
 
-    return patiently(once, manners)
+    return with_retries(once, manners)
 
 
 def _cut(exc: BaseException) -> bool:
@@ -153,7 +155,7 @@ def _cut(exc: BaseException) -> bool:
 
 
 @contextmanager
-def _client(manners: Manners) -> Iterator[None]:
+def _client(manners: RetryPolicy) -> Iterator[None]:
     """The client's transport asks with manners while this lasts, and shows no bars of its own."""
     http, progress, constants = (
         library(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
@@ -180,7 +182,7 @@ def _client(manners: Manners) -> Iterator[None]:
             progress.enable_progress_bars()
 
 
-def _polite(plain: Any, manners: Manners) -> Any:
+def _polite(plain: Any, manners: RetryPolicy) -> Any:
     """The transport's way to send, with attempts, limits and checks around it."""
 
     def send(request: Any, *, stream: bool = False, **rest: Any) -> Any:
@@ -194,7 +196,7 @@ def _polite(plain: Any, manners: Manners) -> Any:
                         answer.close()
             except Exception as exc:
                 if _cut(exc):
-                    raise Busy(f"the service does not answer ({type(exc).__name__})") from None
+                    raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
                 raise
             checked_status(answer.status_code, answer.headers)
             if stream:
@@ -203,12 +205,12 @@ def _polite(plain: Any, manners: Manners) -> Any:
                 checked_data(answer.content)
             return answer
 
-        return patiently(once, manners)
+        return with_retries(once, manners)
 
     return send
 
 
-def _limited(plain: Any, manners: Manners) -> Any:
+def _limited(plain: Any, manners: RetryPolicy) -> Any:
     """An answer's parts, as long as they are not too much."""
 
     def parts(*args: Any, **rest: Any) -> Iterator[bytes]:
@@ -221,7 +223,7 @@ def _limited(plain: Any, manners: Manners) -> Any:
         except Exception as exc:
             # Not an error of the transport any more: the client would ask again by a clock and count of its own.
             if _cut(exc):
-                raise Busy(f"the answer was cut off ({type(exc).__name__})") from None
+                raise TransientError(f"the answer was cut off ({type(exc).__name__})") from None
             raise
 
     return parts

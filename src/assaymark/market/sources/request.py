@@ -32,7 +32,7 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
+class RetryPolicy:
     """What is bearable on both sides."""
 
     attempts: int = 4
@@ -43,7 +43,7 @@ class Manners:
     sleep: Callable[[float], None] = time.sleep
 
 
-class Busy(Exception):
+class TransientError(Exception):
     """One attempt failed in a way the next may not. ``wait`` is how many seconds the service asks for, if it says."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
@@ -51,25 +51,27 @@ class Busy(Exception):
         self.wait = wait
 
 
-class Stopped(Exception):
+class ServiceUnavailable(Exception):
     """The service as a whole cannot be used now: its one line says why. Becomes an `InputError` in `pull`."""
 
 
-def patiently(ask: Callable[[], T], manners: Manners) -> T:
-    """What ``ask`` returns, asked again after `Busy` as far as manners go."""
+def with_retries(ask: Callable[[], T], manners: RetryPolicy) -> T:
+    """What ``ask`` returns, asked again after `TransientError` as far as manners go."""
     reason = "was never asked"
     for attempt in range(manners.attempts):
         try:
             return ask()
-        except Busy as busy:
+        except TransientError as busy:
             reason, asked = str(busy), busy.wait
         wait = manners.first_wait * 2**attempt if asked is None else asked
         if asked is not None and asked > manners.longest_wait:
-            raise Stopped(f"{reason}, and a wait of {asked:.0f} s is asked for (at most {manners.longest_wait:.0f} s "
-                          "are waited); try again later")  # fmt: skip
+            raise ServiceUnavailable(
+                f"{reason}, and a wait of {asked:.0f} s is asked for (at most {manners.longest_wait:.0f} s "
+                "are waited); try again later"
+            )
         if attempt + 1 < manners.attempts:
             manners.sleep(min(wait, manners.longest_wait))
-    raise Stopped(f"{reason}; given up after {manners.attempts} attempts, try again later")
+    raise ServiceUnavailable(f"{reason}; given up after {manners.attempts} attempts, try again later")
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
@@ -85,23 +87,25 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def checked_status(status: int, headers: Mapping[str, str]) -> None:
-    """Raise `Busy` for an answer after which the question may be asked again."""
+    """Raise `TransientError` for an answer after which the question may be asked again."""
     if status in AGAIN:
         reason = "too many requests" if status == 429 else "the service is not available"
-        raise Busy(f"{reason} (status {status})", asked_wait(headers))
+        raise TransientError(f"{reason} (status {status})", asked_wait(headers))
 
 
-def checked_size(size: int, manners: Manners) -> None:
-    """Raise `Stopped` for an answer that is larger than is read."""
+def checked_size(size: int, manners: RetryPolicy) -> None:
+    """Raise `ServiceUnavailable` for an answer that is larger than is read."""
     if size > manners.most_bytes:
-        raise Stopped(f"the answer is larger than {manners.most_bytes:,} bytes, the most that is read")
+        raise ServiceUnavailable(f"the answer is larger than {manners.most_bytes:,} bytes, the most that is read")
 
 
 def checked_data(body: bytes) -> None:
-    """Raise `Stopped` for a page where data were asked for: a sign-in, an error page, a proxy's notice."""
+    """Raise `ServiceUnavailable` for a page where data were asked for: a sign-in, an error page, a proxy's notice."""
     start = body[:512].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
-        raise Stopped("the answer is an HTML page, not data: a block, a sign-in or an error page stands in between")
+        raise ServiceUnavailable(
+            "the answer is an HTML page, not data: a block, a sign-in or an error page stands in between"
+        )
 
 
 def one_line(text: object, *hidden: str | None) -> str:
@@ -187,7 +191,7 @@ class Asking:
     """How one pull goes about it: the time it is made, its manners, and who is told how far it is."""
 
     now: datetime
-    manners: Manners
+    manners: RetryPolicy
     progress: Progress
 
 
@@ -200,7 +204,7 @@ class Draft:
 
 
 Fetch = Callable[[Request, Asking], Draft]
-"""A source: it raises `InputError` with every problem, or `Stopped` where the service as a whole does not answer."""
+"""A source: it raises `InputError` with every problem, or `ServiceUnavailable` where the whole service does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,13 @@ from assaymark.market.instruments import CLASSES, AssetClass, CorporateAction
 from assaymark.market.sources.request import (
     END_OF_DAY,
     Asking,
-    Busy,
     DailySeries,
     Draft,
-    Manners,
     Request,
+    RetryPolicy,
+    ServiceUnavailable,
     Source,
-    Stopped,
+    TransientError,
     bar_tables,
     checked_data,
     checked_size,
@@ -30,9 +30,9 @@ from assaymark.market.sources.request import (
     library,
     one_line,
     outdated_uses_of,
-    patiently,
     series_problems,
     set_problems,
+    with_retries,
 )
 
 _TIMES = (
@@ -147,10 +147,10 @@ def _series(client: Any, session: Any, symbol: str, request: Request, asking: As
             name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
             bars=bars, adj_factor=factor, actions=actions, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
         )  # fmt: skip
-    except (Stopped, InputError):
+    except (ServiceUnavailable, InputError):
         raise
     except exceptions.YFRateLimitError:
-        raise Stopped("too many requests, says the service; try again later") from None
+        raise ServiceUnavailable("too many requests, says the service; try again later") from None
     except exceptions.YFTickerMissingError as exc:
         raise InputError(
             symbol, [Problem(symbol, f"is not known or has no prices: {one_line(exc.rationale)}")]
@@ -164,7 +164,7 @@ def _series(client: Any, session: Any, symbol: str, request: Request, asking: As
 
 
 @contextmanager
-def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
+def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
     """A session of the client's own transport that asks with manners; the client is as it was before, afterwards."""
     transport, data = library("curl_cffi", SOURCE.extra), library("yfinance.data", SOURCE.extra)
     config = library("yfinance.config", SOURCE.extra).YfConfig
@@ -185,7 +185,7 @@ def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
             except transport.CurlError as exc:
                 if getattr(exc, "code", None) == _TOO_LARGE:
                     checked_size(manners.most_bytes + 1, manners)
-                raise Busy(f"the service does not answer ({one_line(exc)})") from None
+                raise TransientError(f"the service does not answer ({one_line(exc)})") from None
             checked_size(len(answer.content), manners)
             if data_wanted:
                 checked_status(answer.status_code, answer.headers)
@@ -195,10 +195,10 @@ def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
         # Cookies, crumbs and profiles are extras that the client can do without, so they are asked for once.
         # A failure of theirs is handed on as one of connection, after which the client goes on without.
         if data_wanted:
-            return patiently(once, manners)
+            return with_retries(once, manners)
         try:
             return once()
-        except Busy as exc:
+        except TransientError as exc:
             raise ConnectionError(str(exc)) from None
 
     session.request = request

@@ -30,7 +30,7 @@ from assaymark.metrology.datasheet.calls import (
     pair_class,
 )
 from assaymark.metrology.datasheet.estimates import (
-    Recorder,
+    Estimator,
     ShareInterval,
     TaskBootstrap,
     between_kappa,
@@ -66,9 +66,12 @@ from assaymark.metrology.datasheet.sheet import (
     table_measurements,
 )
 
+Recorder = Estimator
+"""The name of `Estimator` in 0.1."""
+
 __all__ = [
     "BASE", "CLASSES", "CLASS_OF", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "OUTCOME_OF", "PREFERENCES", "RULES",
-    "STRICT", "VERDICTS", "Agreement", "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Recorder",
+    "STRICT", "VERDICTS", "Agreement", "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Estimator",
     "ShareInterval", "TaskBootstrap", "Threshold", "VerdictCounts", "agreement_arrays", "anchored_calls",
     "between_kappa", "call_table", "cohen_kappas", "compare", "d_prime", "datasheet_measurements", "datasheet_of",
     "decompose", "decompose_arrays", "decomposition_measurements", "decomposition_of", "detection_threshold",

@@ -202,7 +202,7 @@ CALLS, PAIRS = "calls", "pairs"
 
 
 @dataclass(frozen=True, slots=True)
-class Recorder:
+class Estimator:
     """What all measurements of a judge share: its name, the draws of tasks with their level, the hash of its calls."""
 
     judge: str
@@ -355,7 +355,7 @@ def cohen_kappas(columns: Floats, size: int) -> Floats:
     return np.where(flat, np.nan, (observed - chance) / np.where(flat, 1.0, 1 - chance))
 
 
-def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
+def stability_measurement(table: CallTable, recorder: Estimator) -> Measurement:
     """Repeat stability: how often two trials of the same question gave the same outcome."""
     asked = np.unique(table.prompt, return_inverse=True)[1].astype(np.int64)
     question = (asked * (table.pair.max() + 1) + table.pair) * 2 + table.order
@@ -418,7 +418,7 @@ _OF_PAIRS: Final = (*_COUNTED, "delta0.other", "delta0.flip_rate", "delta0.slot_
 _ONE_ORDER: Final = "not measured: every pair was shown in one order only, needs both"
 
 
-def vacuum_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+def vacuum_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
     """Dark current of an arm, of all vacuum calls and of each kind, and preferences between nearly identical texts."""
     arm = {"prompt": prompt}
 
@@ -453,7 +453,7 @@ def verdicts_of(verdict: Ints) -> dict[str, JSON]:
     return {"verdicts": dict(zip(VERDICTS, np.bincount(verdict, minlength=len(VERDICTS)).tolist(), strict=True))}
 
 
-def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+def delta0_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
     """The decomposition of an arm, for texts that differ in wording and for texts that meet different requirements."""
     for condition in EQUAL:
         rows = table.where(prompt, condition)
@@ -463,7 +463,7 @@ def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
 
 
 def decomposition_measurements(
-    counts: VerdictCounts | None, recorder: Recorder, prompt: str, condition: str, judge: int = 0,
+    counts: VerdictCounts | None, recorder: Estimator, prompt: str, condition: str, judge: int = 0,
     trials: float = 1.0,
 ) -> Iterator[Measurement]:  # fmt: skip
     """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
@@ -530,7 +530,7 @@ TIED: Final = 2
 """The code of a pair whose truth is a tie, in ``CallTable.better``."""
 
 
-def truth_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+def truth_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
     """How often the verdicts of natural pairs name the content that a truth says is better; an unusable reply does not.
 
     ``truth.accuracy`` is over calls, the others over pairs shown in both orders. Where the truth is a tie, no
@@ -562,7 +562,7 @@ def truth_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Ite
             yield recorder.missing(name, labels, _ONE_ORDER, detail, n_of=PAIRS)
 
 
-def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Measurement:
+def filler_measurement(table: CallTable, recorder: Estimator, prompt: str) -> Measurement:
     """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
     rows = table.where(prompt, condition="filler")
     if not rows.size:
@@ -577,7 +577,7 @@ def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Mea
     )  # fmt: skip
 
 
-def invalid_measurement(table: CallTable, recorder: Recorder, prompt: str, reasons: Mapping[str, int]) -> Measurement:
+def invalid_measurement(table: CallTable, recorder: Estimator, prompt: str, reasons: Mapping[str, int]) -> Measurement:
     """The share of calls of an arm whose reply could not be used, with the reasons."""
     rows = table.where(prompt)
     counts = table.by_task(rows, table.verdict[rows] == VERDICTS.index("invalid"))

@@ -24,7 +24,7 @@ from assaymark.metrology.datasheet.estimates import (
     ENOUGH_TASKS,
     LEAST_PAIRS,
     LEAST_TASKS,
-    Recorder,
+    Estimator,
     TaskBootstrap,
     dispersion,
     verdicts_of,
@@ -232,7 +232,7 @@ def step_label(delta: float) -> str:
     return f"{delta:g}"
 
 
-def ladder_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+def ladder_measurements(table: CallTable, recorder: Estimator, prompt: str) -> Iterator[Measurement]:
     """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
     steps = table.steps(prompt)
     for delta in steps:
@@ -244,7 +244,7 @@ def ladder_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
     yield _threshold(table, recorder, prompt, steps)
 
 
-def criterion_measurements(table: CallTable, recorder: Recorder) -> Iterator[Measurement]:
+def criterion_measurements(table: CallTable, recorder: Estimator) -> Iterator[Measurement]:
     """How far the strict prompt moves the tie rate, on the questions that both arms were asked (eq. 11)."""
     if STRICT not in table.arms or BASE not in table.arms:
         gone = "strict" if STRICT not in table.arms else "base"
@@ -260,7 +260,7 @@ def criterion_measurements(table: CallTable, recorder: Recorder) -> Iterator[Mea
             yield _shift(table, recorder, condition, None)
 
 
-def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> Iterator[Measurement]:
+def _step(table: CallTable, recorder: Estimator, prompt: str, delta: float) -> Iterator[Measurement]:
     """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
     labels = {"prompt": prompt, "delta": step_label(delta)}
     rows = table.where(prompt, condition="ladder", delta=delta)
@@ -309,7 +309,7 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
     )  # fmt: skip
 
 
-def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple[tuple[float, float] | None, str]:
+def _d_prime_ends(sums: Floats, recorder: Estimator, information: float) -> tuple[tuple[float, float] | None, str]:
     """Task-cluster bootstrap of d' where no count is near its edge, else the delta method; nothing at ceiling."""
     counts = sums.sum(axis=0)
     yes, no = counts[[0, 2]], counts[[1, 3]] - counts[[0, 2]]
@@ -326,7 +326,7 @@ def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
 
 
-def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[float]) -> Measurement:
+def _threshold(table: CallTable, recorder: Estimator, prompt: str, steps: list[float]) -> Measurement:
     """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
     labels, rows = {"prompt": prompt}, table.where(prompt, condition="ladder")
     few = f"not measured: the ladder under {prompt} has the steps {', '.join(map(step_label, steps))} only"
@@ -381,7 +381,7 @@ def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[fl
     )  # fmt: skip
 
 
-def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | None) -> Measurement:
+def _shift(table: CallTable, recorder: Estimator, condition: str, delta: float | None) -> Measurement:
     """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
     labels = {"condition": condition, **({} if delta is None else {"delta": step_label(delta)})}
     arms = [table.where(prompt, condition, delta=delta) for prompt in (BASE, STRICT)]
@@ -443,7 +443,7 @@ def pointwise_measurements(
     rng: np.random.Generator, scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
-    recorder = Recorder(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
+    recorder = Estimator(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
 
     def missing(name: str, state: str, n_of: str = "tasks", detail: dict[str, JSON] | None = None) -> Measurement:

@@ -17,7 +17,7 @@ from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable
 from assaymark.metrology.datasheet.estimates import (
     EQUAL,
     Ends,
-    Recorder,
+    Estimator,
     TaskBootstrap,
     delta0_measurements,
     filler_measurement,
@@ -62,7 +62,7 @@ def table_measurements(
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    recorder = Recorder(table.judge, TaskBootstrap(rng, level), table.digest)
+    recorder = Estimator(table.judge, TaskBootstrap(rng, level), table.digest)
     found: list[Measurement] = []
     for prompt in table.arms:
         found.extend(vacuum_measurements(table, recorder, prompt))

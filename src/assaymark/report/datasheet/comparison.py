@@ -16,7 +16,7 @@ from assaymark.report.charts.canvas import label, num, rect
 from assaymark.report.charts.datasheet_axes import small_segment
 from assaymark.report.charts.datasheet_marks import DotRow, Panel, axis_of, dots, small_curve
 from assaymark.report.charts.intervals import JudgeWords, judge_marks
-from assaymark.report.datasheet.reading import SAME, Opened, bounds, comparable, known, shown_name, title_of
+from assaymark.report.datasheet.reading import SAME, DatasheetIndex, bounds, comparable, known, shown_name, title_of
 from assaymark.report.datasheet.sections import (
     axes_plot,
     curve_of,
@@ -87,7 +87,7 @@ _POINTS: Final = (
 )  # fmt: skip
 
 
-def pointwise_section(sheet: Opened) -> Section | None:
+def pointwise_section(sheet: DatasheetIndex) -> Section | None:
     """How a rubric judge scores nothing, what a requirement and mere length are worth to it; None if it was not asked.
 
     A datasheet from before length was asked about says nothing of it.
@@ -123,12 +123,12 @@ def _dots(name: str, title: str, caption: str, rows: Sequence[DotRow], table: Ta
     return Plot(name, title, caption, lambda _, width: dots(rows, axis_of(rows, line=line), width), table, desc)
 
 
-def _quantities(sheet: Opened, found: Sequence[Measurement]) -> Table:
+def _quantities(sheet: DatasheetIndex, found: Sequence[Measurement]) -> Table:
     rows = tuple((title_of(m.name), _dimension(m), *measured_cells(sheet, m)) for m in found)
     return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
-def people_section(sheet: Opened) -> Section | None:
+def people_section(sheet: DatasheetIndex) -> Section | None:
     """How the judge grades beside people, and how two people do; None where nobody graded."""
     found = [m for name in _PEOPLE for m in sheet.every(f"human.{name}")]
     if not found:
@@ -146,7 +146,7 @@ def people_section(sheet: Opened) -> Section | None:
 _PEOPLE: Final = ("kappa", "ceiling", "icc", "bias", "tpr", "tnr")
 
 
-def repeat_section(sheet: Opened) -> Section | None:
+def repeat_section(sheet: DatasheetIndex) -> Section | None:
     """Whether the same question gets the same answer; None where the datasheet has no such measurement."""
     found = sheet.one("repeat.stability")
     if found is None:
@@ -169,7 +169,7 @@ def repeat_section(sheet: Opened) -> Section | None:
     return _section("repeat", title, answer, said=said_of)
 
 
-def drift_section(sheet: Opened) -> Section | None:
+def drift_section(sheet: DatasheetIndex) -> Section | None:
     """Old against new; None where no comparison was made."""
     shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
     if not shifts and verdict is None:
@@ -263,7 +263,7 @@ def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
 
 
 DRAWN: Final = 12
-Cell = Callable[[Opened, int, float], list[svg.Element] | None]
+Cell = Callable[[DatasheetIndex, int, float], list[svg.Element] | None]
 _CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
 _BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
 _COMPARISON_ROWS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
@@ -291,13 +291,13 @@ _UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
 )
 
 
-def comparison_lead(sheets: Sequence[Opened]) -> str:
+def comparison_lead(sheets: Sequence[DatasheetIndex]) -> str:
     """How many judges there are."""
     return f"{counted(len(sheets), 'judge')}, listed alphabetically, not ranked."
 
 
 def comparison_page(
-    path: str, sheets: Sequence[Opened], agreement: Sequence[Measurement], styles: Sequence[str]
+    path: str, sheets: Sequence[DatasheetIndex], agreement: Sequence[Measurement], styles: Sequence[str]
 ) -> Page:
     """The page of judges that are in alphabetical order already."""
     drawn = sheets[:DRAWN]
@@ -365,7 +365,7 @@ def comparison_page(
     )
 
 
-def _mixed(sheets: Sequence[Opened]) -> str:
+def _mixed(sheets: Sequence[DatasheetIndex]) -> str:
     """The warning where the judges were not asked the same."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for s in sheets:
@@ -374,7 +374,7 @@ def _mixed(sheets: Sequence[Opened]) -> str:
     return f"Not all judges saw the same texts under the same prompt. Numbers compare within a group only: {told}."
 
 
-def judge_line(sheet: Opened) -> Inline:
+def judge_line(sheet: DatasheetIndex) -> Inline:
     """A judge in a list: its name, its model and what stands out."""
     chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
     model = clean(sheet.sheet.model, 80) or "model not stated"
@@ -384,12 +384,12 @@ def judge_line(sheet: Opened) -> Inline:
 # --- small multiples ------------------------------------------------------------------------------------------------
 
 
-def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
+def _curves(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
     title = "How big a difference does each notice?"
     if not any(s.steps("sensitivity", s.base) for s in sheets):
         return Missing(title, "The quality ladder was not run for any of these judges.")
 
-    def one(sheet: Opened, at: int, width: float) -> list[svg.Element] | None:
+    def one(sheet: DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
         points = curve_of(sheet, at).points
         return small_curve(points, at, width, _CELL[0]) if points else None
 
@@ -405,13 +405,13 @@ def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
     return Plot("curves", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=curve_words(sheets))
 
 
-def _segments(sheets: Sequence[Opened]) -> Plot | Missing:
+def _segments(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
     title = "What does being strict about ties give and take?"
     both = {s.name: (operating(s, s.base), operating(s, STRICT)) for s in sheets}
     if not any(base and strict for base, strict in both.values()):
         return Missing(title, "The strict instruction was not run for any of these judges.")
 
-    def one(sheet: Opened, at: int, width: float) -> list[svg.Element] | None:
+    def one(sheet: DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
         base, strict = both[sheet.name]
         return small_segment(base, strict, at, width, _CELL[0]) if base and strict else None
 
@@ -428,7 +428,7 @@ def _segments(sheets: Sequence[Opened]) -> Plot | Missing:
     return Plot("segments", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
 
 
-def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
+def _grid(sheets: Sequence[DatasheetIndex], width: float, one: Cell) -> Panel:
     """One cell a judge, as many in a line as are still readable."""
     across = 2
     gap = 16.0
@@ -451,7 +451,7 @@ def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _table(sheets: Sequence[Opened]) -> Table:
+def _table(sheets: Sequence[DatasheetIndex]) -> Table:
     """The main quantities, one judge a column; rows that no judge has are left out."""
     log, kept = all(s.is_log for s in sheets), []
     for name, labels in (*_COMPARISON_ROWS, *_UNARMED):
@@ -473,7 +473,7 @@ def _table(sheets: Sequence[Opened]) -> Table:
     return Table(heads, tuple(kept), frozenset(range(1, len(heads))))
 
 
-def _cell(sheet: Opened, measurement: Measurement | None) -> str:
+def _cell(sheet: DatasheetIndex, measurement: Measurement | None) -> str:
     if measurement is None:
         return "not measured"
     if measurement.value is None:

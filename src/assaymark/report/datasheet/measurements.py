@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
 from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
-from assaymark.report.datasheet.reading import GROUPS, Opened, bounds, group_of, rank_of, row_anchor, title_of
+from assaymark.report.datasheet.reading import GROUPS, DatasheetIndex, bounds, group_of, rank_of, row_anchor, title_of
 from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import state_words
@@ -17,7 +17,7 @@ _KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "del
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def every_table(sheet: Opened, rests: Rests = lambda _: ()) -> Table:
+def every_table(sheet: DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
     """All measurements by kind, arm and step; undefined ones are named, none is left out.
 
     ``rests`` gives the answers that a measurement was computed from.
@@ -57,19 +57,19 @@ def every_table(sheet: Opened, rests: Rests = lambda _: ()) -> Table:
     )
 
 
-def level_words(sheet: Opened) -> str:
+def level_words(sheet: DatasheetIndex) -> str:
     """The level of the intervals, where they share one.
 
     >>> from assaymark.metrology.datasheet import Datasheet
     >>> empty = Datasheet(judge="j", measurements=(), sketch=(), calls={}, tasks=0, source="run")
-    >>> level_words(Opened.of(empty))
+    >>> level_words(DatasheetIndex.of(empty))
     'Interval'
     """
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
     return f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
 
 
-def planted_section(sheet: Opened) -> Section | None:
+def planted_section(sheet: DatasheetIndex) -> Section | None:
     """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
     planted = sheet.sheet.planted
     if not planted:
@@ -100,7 +100,7 @@ def planted_section(sheet: Opened) -> Section | None:
     return Section("planted", "Planted and measured values", planted_answer(sheet), (table, *notes(said)))
 
 
-def planted_answer(sheet: Opened) -> str:
+def planted_answer(sheet: DatasheetIndex) -> str:
     """How many planted values are inside the intervals; empty where nothing was planted."""
     planted = sheet.sheet.planted or {}
     read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and bounds(m) is not None]
@@ -131,7 +131,7 @@ def _order(measurement: Measurement) -> tuple[object, ...]:
     )
 
 
-def _method(sheet: Opened, measurement: Measurement) -> str:
+def _method(sheet: DatasheetIndex, measurement: Measurement) -> str:
     text = clean(measurement.method, 220)
     if sheet.is_log:  # nothing about a log's texts is known but that some are one text
         text = text.replace("false preference", "preference").replace(
@@ -157,7 +157,7 @@ def _inside_words(measurement: Measurement, value: float) -> str:
     return "yes" if _inside(measurement, value) else "no"
 
 
-def _is_key(sheet: Opened, measurement: Measurement) -> bool:
+def _is_key(sheet: DatasheetIndex, measurement: Measurement) -> bool:
     labels = measurement.labels
     if measurement.name not in _KEY or "variant" in labels:
         return False

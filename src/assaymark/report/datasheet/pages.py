@@ -42,7 +42,7 @@ from assaymark.report.datasheet.comparison import (
     repeat_section,
 )
 from assaymark.report.datasheet.measurements import every_table, planted_answer, planted_section
-from assaymark.report.datasheet.reading import Opened, bounds, comparable, hits, known, of_n, opened, xml_safe
+from assaymark.report.datasheet.reading import DatasheetIndex, bounds, comparable, hits, known, of_n, opened, xml_safe
 from assaymark.report.datasheet.sections import (
     ONE,
     axes_plot,
@@ -74,19 +74,19 @@ NO_SKETCH: Final = "No sketch: its rules are about built texts whose quality is 
 """What stands for the chips of a log."""
 
 
-def sentences(sheet: Opened) -> list[Inline]:
+def sentences(sheet: DatasheetIndex) -> list[Inline]:
     """The judge in plain words, counts first; a count leads to its row."""
     said = (_dark, _raw, _truth, _sees, _strict, _scores, _invalid)
     return [found for sentence in said if (found := sentence(sheet))]
 
 
-def chips(sheet: Opened) -> list[tuple[str, str]]:
+def chips(sheet: DatasheetIndex) -> list[tuple[str, str]]:
     """A word about each axis, and the rule that chose it; none of a log."""
     parts = [] if sheet.is_log else [text.partition(" (") for text in sheet.sheet.sketch]
     return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
 
 
-def facts_of(sheet: Opened) -> tuple[Fact, ...]:
+def facts_of(sheet: DatasheetIndex) -> tuple[Fact, ...]:
     """The instrument card: what was asked, with what, and how often."""
     record = sheet.sheet
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
@@ -133,12 +133,12 @@ def _log_facts(log: Mapping[str, Any]) -> Iterator[Fact]:
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
-def _counted(sheet: Opened, share: Measurement) -> Inline:
+def _counted(sheet: DatasheetIndex, share: Measurement) -> Inline:
     """A share as its counts, which lead to its row."""
     return strong_link(sheet.to(share, of_n(share)))
 
 
-def _dark(sheet: Opened) -> Inline:
+def _dark(sheet: DatasheetIndex) -> Inline:
     found = sheet.base_one("dark_current")
     if found is None or found.value is None:
         return "" if sheet.is_log else missing_words(found, "what it does with nothing to choose between")
@@ -147,7 +147,7 @@ def _dark(sheet: Opened) -> Inline:
     return f"Given {given}, it {still} in ", _counted(sheet, found), " calls."
 
 
-def _raw(sheet: Opened) -> Inline:
+def _raw(sheet: DatasheetIndex) -> Inline:
     raw = sheet.part("raw")
     if raw is None or raw.value is None:
         return missing_words(raw, "preference" if sheet.is_log else "preference between equal texts")
@@ -155,7 +155,7 @@ def _raw(sheet: Opened) -> Inline:
     return f"{where} it preferred one in ", _counted(sheet, raw), " calls", _why(sheet), "."
 
 
-def _truth(sheet: Opened) -> Inline:
+def _truth(sheet: DatasheetIndex) -> Inline:
     """How often it names the better text, where a log says which that is."""
     calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
     if calls is None:
@@ -166,7 +166,7 @@ def _truth(sheet: Opened) -> Inline:
     return "It named the better text in ", _counted(sheet, calls), f" calls{between}", both, "."
 
 
-def _why(sheet: Opened) -> Inline:
+def _why(sheet: DatasheetIndex) -> Inline:
     """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
     stable, positional, one_sided, *_ = pair_counts(sheet)
     if known(sheet.part("stable")) is None or not stable + positional + one_sided:
@@ -184,12 +184,12 @@ def _why(sheet: Opened) -> Inline:
     return f", {before}", bold(strong), f"{after}{pairs}"
 
 
-def _sees(sheet: Opened) -> Inline:
+def _sees(sheet: DatasheetIndex) -> Inline:
     seen = sheet.steps("sensitivity", sheet.base).get(ONE)
     return "" if seen is None else ("It noticed one missing requirement in ", _counted(sheet, seen), " calls.")
 
 
-def _strict(sheet: Opened) -> Inline:
+def _strict(sheet: DatasheetIndex) -> Inline:
     raw, before = known(sheet.part("raw", STRICT)), known(sheet.part("raw"))
     seen = sheet.steps("sensitivity", STRICT).get(ONE)
     if raw is None or seen is None or before is None or sheet.base == STRICT:
@@ -201,7 +201,7 @@ def _strict(sheet: Opened) -> Inline:
     return told, _counted(sheet, raw), noticed, _counted(sheet, seen), "."
 
 
-def _scores(sheet: Opened) -> Inline:
+def _scores(sheet: DatasheetIndex) -> Inline:
     floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
     if not floors:
         return ""
@@ -210,7 +210,7 @@ def _scores(sheet: Opened) -> Inline:
     return "Scoring one text at a time, it gave an empty one ", bold(said), f" points{by}."
 
 
-def _invalid(sheet: Opened) -> Inline:
+def _invalid(sheet: DatasheetIndex) -> Inline:
     found = [m for m in sheet.every("pair.invalid_share") if m.value]
     if not found:
         return ""
@@ -228,7 +228,7 @@ _MARGIN: Final = 24.0
 _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 
 
-def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -> str:
+def summary_svg(sheet: DatasheetIndex, peers: Sequence[DatasheetIndex], marks: str, page: str) -> str:
     """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts.
 
     ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
@@ -270,7 +270,7 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
     ).as_str()
 
 
-def _title(sheet: Opened, parts: list[svg.Element]) -> float:
+def _title(sheet: DatasheetIndex, parts: list[svg.Element]) -> float:
     """Name, instrument and profile; the height below them."""
     record = sheet.sheet
     facts = [
@@ -354,7 +354,9 @@ _ABSENT: Final = (
 )
 
 
-def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], every: Table, *, up: bool) -> Page:
+def judge_page(
+    sheet: DatasheetIndex, fit: Sequence[DatasheetIndex], unfit: Sequence[DatasheetIndex], every: Table, *, up: bool
+) -> Page:
     """The page of one judge with the peers that its figures may hold, and those that they may not.
 
     ``every`` is the table of all measurements; it stands on a page of its own where it is long.
@@ -417,7 +419,7 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
     )
 
 
-def _profile_block(sheet: Opened) -> Beside:
+def _profile_block(sheet: DatasheetIndex) -> Beside:
     """The judge in plain words, beside what was asked of it."""
     said, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
     blocks: list[Block] = [Text(said or "Nothing was measured.", "profile")]
@@ -431,7 +433,7 @@ def _profile_block(sheet: Opened) -> Beside:
     return Beside((tuple(blocks), (Group("The judge", (Facts(facts, wide=False),), level=2),)), "cols")
 
 
-def _lede(sheet: Opened) -> str:
+def _lede(sheet: DatasheetIndex) -> str:
     if sheet.is_log:
         return (
             "Measured from verdicts that were made elsewhere, on texts of unknown quality. It describes; it does not "
@@ -440,33 +442,33 @@ def _lede(sheet: Opened) -> str:
     return "A datasheet of one judge under stated prompts and one set of texts. It describes; it does not rank judges."
 
 
-def _hash(sheet: Opened) -> str:
+def _hash(sheet: DatasheetIndex) -> str:
     if sheet.sheet.manifest:
         return f"texts {short_hash(clean(sheet.sheet.manifest))}"
     return "verdicts of a log" if sheet.is_log else "no manifest"
 
 
-def quiet_plots(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+def quiet_plots(sheet: DatasheetIndex, drawn: Sequence[DatasheetIndex]) -> tuple[Plot | Missing, ...]:
     """What a judge does where it should not choose."""
     if sheet.is_log:
         return parts_plot(drawn), scatter_plot(drawn)
     return axes_plot(drawn), parts_plot(drawn), scatter_plot(drawn), near_plot(sheet)
 
 
-def seeing_plots(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+def seeing_plots(sheet: DatasheetIndex, drawn: Sequence[DatasheetIndex]) -> tuple[Plot | Missing, ...]:
     """The ladder and the strict prompt; a log has neither, and says so once."""
     found = (curve_plot(drawn), segment_plot(sheet))
     return () if sheet.is_log and not any(isinstance(plot, Plot) for plot in found) else found
 
 
-def _absent(sheet: Opened) -> tuple[tuple[str, str], ...]:
+def _absent(sheet: DatasheetIndex) -> tuple[tuple[str, str], ...]:
     """What a log cannot give, each with its reason."""
     if not sheet.is_log:
         return ()
     return tuple((title, why) for name, title, why in _ABSENT if not any(map(known, sheet.every(name))))
 
 
-def _peer_notes(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) -> list[str]:
+def _peer_notes(sheet: DatasheetIndex, fit: Sequence[DatasheetIndex], unfit: Sequence[DatasheetIndex]) -> list[str]:
     found = []
     if len(fit) > PEERS:
         left = listing([peer.name for peer in fit[PEERS:]])
@@ -507,7 +509,7 @@ def render_datasheet(
     others = [peer for peer in peers if peer.judge != sheet.judge]
     fit = opened([peer for peer in others if comparable(sheet, peer)])
     unfit = opened([peer for peer in others if not comparable(sheet, peer)])
-    this = Opened.of(sheet)
+    this = DatasheetIndex.of(sheet)
     every = every_table(this, rests)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)

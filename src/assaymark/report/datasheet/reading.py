@@ -105,7 +105,7 @@ def title_of(name: str, *, log: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class DatasheetIndex:
     """A `Datasheet` with its look-ups. Build one with `Opened.of`.
 
     ``base`` is the arm that the figures show, ``condition`` the one whose pairs are decomposed: texts that differ in
@@ -121,7 +121,7 @@ class Opened:
     rows: tuple[Measurement, ...]
 
     @classmethod
-    def of(cls, sheet: Datasheet) -> Opened:
+    def of(cls, sheet: Datasheet) -> DatasheetIndex:
         """Index a datasheet once."""
         raw = [m.labels for m in sheet.measurements if m.name == "delta0.raw" and m.value is not None]
         prompts = {m.labels["prompt"] for m in sheet.measurements if "prompt" in m.labels}
@@ -183,9 +183,9 @@ class Opened:
         return dict(sorted(found.items()))
 
 
-def opened(sheets: Sequence[Datasheet]) -> tuple[Opened, ...]:
+def opened(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
     """All datasheets, by name: no page is ordered by a value."""
-    return tuple(Opened.of(sheet) for sheet in sorted(sheets, key=lambda s: s.judge))
+    return tuple(DatasheetIndex.of(sheet) for sheet in sorted(sheets, key=lambda s: s.judge))
 
 
 def comparable(first: Datasheet, second: Datasheet) -> bool:

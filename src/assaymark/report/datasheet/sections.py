@@ -27,7 +27,7 @@ from assaymark.report.charts.datasheet_marks import (
     stacks,
 )
 from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.datasheet.reading import Opened, bounds, hits, known, of_n
+from assaymark.report.datasheet.reading import DatasheetIndex, bounds, hits, known, of_n
 from assaymark.report.datasheet.wording import (
     Missing,
     Plot,
@@ -48,10 +48,10 @@ from assaymark.text import count, number, percent
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
-Pair = tuple[Opened, Measurement | None, Measurement | None]
+Pair = tuple[DatasheetIndex, Measurement | None, Measurement | None]
 
 
-def axes_plot(sheets: Sequence[Opened], *, focus: bool = True) -> Plot | Missing:
+def axes_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot | Missing:
     """Dark current against stable cross-sensitivity; with ``focus`` the page is about the first sheet."""
     title = "Nothing to choose, and only wording to choose by"
     pairs = [(s, known(s.base_one("dark_current")), known(s.part("stable"))) for s in sheets]
@@ -65,7 +65,7 @@ def axes_plot(sheets: Sequence[Opened], *, focus: bool = True) -> Plot | Missing
     return _map("axes", title, caption, pairs, heads, ("dark current", "stable cross-sensitivity"), focus)
 
 
-def scatter_plot(sheets: Sequence[Opened], *, focus: bool = True) -> Plot | Missing:
+def scatter_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot | Missing:
     """Positional against stable pairs: where a preference between equal texts comes from."""
     log = all(s.is_log for s in sheets)
     title = "By place, or by text?" if log else "By place, or by wording?"
@@ -112,7 +112,7 @@ def _map(
     )  # fmt: skip
 
 
-def parts_plot(sheets: Sequence[Opened], *, focus: bool = True) -> Plot | Missing:
+def parts_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot | Missing:
     """The decomposition: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
@@ -140,7 +140,7 @@ def parts_plot(sheets: Sequence[Opened], *, focus: bool = True) -> Plot | Missin
     )  # fmt: skip
 
 
-def near_plot(sheet: Opened) -> Plot | Missing:
+def near_plot(sheet: DatasheetIndex) -> Plot | Missing:
     """Each kind of vacuum, nearly identical texts and filler: how often a slot was named although nothing differs."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
@@ -169,13 +169,13 @@ def near_plot(sheet: Opened) -> Plot | Missing:
     )  # fmt: skip
 
 
-def pair_counts(sheet: Opened) -> tuple[int, ...]:
+def pair_counts(sheet: DatasheetIndex) -> tuple[int, ...]:
     """How many pairs are in each class of `PARTS`; classes that were not measured have none."""
     parts = (known(sheet.part(name)) for name, _, _ in PARTS)
     return tuple(0 if m is None else int(m.detail.get("pairs") or round((m.value or 0) * m.n)) for m in parts)
 
 
-def identity(sheet: Opened) -> str:
+def identity(sheet: DatasheetIndex) -> str:
     """In words and numbers, that the parts of the decomposition make up the calls that named a slot."""
     stable, other = known(sheet.part("stable")), known(sheet.part("other"))
     if stable is None:
@@ -189,7 +189,7 @@ def identity(sheet: Opened) -> str:
     return f"{formula} {total} {share}".rstrip()
 
 
-def flip_note(sheet: Opened) -> str:
+def flip_note(sheet: DatasheetIndex) -> str:
     """The number that other tools print, with what it hides."""
     flips = sheet.part("flip_rate")
     if flips is None:
@@ -203,13 +203,13 @@ def flip_note(sheet: Opened) -> str:
     return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
 
 
-def slot_note(sheet: Opened) -> str:
+def slot_note(sheet: DatasheetIndex) -> str:
     """Which slot won where one slot won in both orders."""
     slot = known(sheet.part("slot_1_share"))
     return "" if slot is None else f"Where one slot won in both orders, it was slot 1 in {of_n(slot)} pairs."
 
 
-def quiet_answer(sheet: Opened) -> str:
+def quiet_answer(sheet: DatasheetIndex) -> str:
     """One sentence for the head of the section."""
     dark, raw = known(sheet.base_one("dark_current")), known(sheet.part("raw"))
     parts = [f"in {of_n(dark)} calls with nothing to choose between"] if dark else []
@@ -231,7 +231,7 @@ _RATES = (
 )
 
 
-def curve_plot(sheets: Sequence[Opened]) -> Plot | Missing:
+def curve_plot(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
     """Sensitivity along the ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
     found = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
@@ -263,7 +263,7 @@ def curve_plot(sheets: Sequence[Opened]) -> Plot | Missing:
     )  # fmt: skip
 
 
-def curve_words(sheets: Sequence[Opened]) -> tuple[JudgeWords, ...]:
+def curve_words(sheets: Sequence[DatasheetIndex]) -> tuple[JudgeWords, ...]:
     """The share at each step and the threshold of every judge."""
     found = []
     for at, sheet in enumerate(sheets):
@@ -274,7 +274,7 @@ def curve_words(sheets: Sequence[Opened]) -> tuple[JudgeWords, ...]:
     return tuple(found)
 
 
-def curve_of(sheet: Opened, at: int, *, foot: bool = False) -> Curve:
+def curve_of(sheet: DatasheetIndex, at: int, *, foot: bool = False) -> Curve:
     """A judge's curve, with its threshold at the foot; empty where the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
     points = tuple(CurvePoint(delta, m.value or 0.0, bounds(m)) for delta, m in steps.items())
@@ -288,7 +288,7 @@ def curve_of(sheet: Opened, at: int, *, foot: bool = False) -> Curve:
     return Curve(sheet.name, points, at, Foot(threshold.value or 0.0, ends, censored, text))
 
 
-def ladder_table(sheet: Opened) -> Table | None:
+def ladder_table(sheet: DatasheetIndex) -> Table | None:
     """All rates at every step, arm by arm; the undefined ones too, where the ladder was run at all."""
     rows = []
     for prompt in dict.fromkeys((sheet.base, *sheet.sheet.arms)):
@@ -315,7 +315,7 @@ def ladder_table(sheet: Opened) -> Table | None:
     return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
 
 
-def seeing_answer(sheet: Opened) -> str:
+def seeing_answer(sheet: DatasheetIndex) -> str:
     """One sentence for the head of the section."""
     threshold = sheet.base_one("threshold")
     if threshold is None or threshold.value is None:
@@ -328,7 +328,7 @@ def seeing_answer(sheet: Opened) -> str:
     return f"Three calls of four are right at a difference of {said} requirement{'' if said == '1.00' else 's'}."
 
 
-def threshold_line(sheet: Opened) -> str:
+def threshold_line(sheet: DatasheetIndex) -> str:
     """A threshold with its interval, or why there is none."""
     threshold = sheet.base_one("threshold")
     if threshold is None or threshold.value is None:
@@ -336,7 +336,7 @@ def threshold_line(sheet: Opened) -> str:
     return f"{threshold_words(threshold)} ({interval_words(threshold)})"
 
 
-def segment_plot(sheet: Opened) -> Plot | Missing:
+def segment_plot(sheet: DatasheetIndex) -> Plot | Missing:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
     base, strict = operating(sheet, sheet.base), operating(sheet, STRICT)
@@ -370,7 +370,7 @@ def segment_plot(sheet: Opened) -> Plot | Missing:
     )  # fmt: skip
 
 
-def operating(sheet: Opened, prompt: str) -> Operating | None:
+def operating(sheet: DatasheetIndex, prompt: str) -> Operating | None:
     """The operating point of an arm, where both of its shares were measured."""
     raw, seen = known(sheet.part("raw", prompt)), sheet.steps("sensitivity", prompt).get(ONE)
     if raw is None or seen is None:

@@ -12,7 +12,7 @@ from assaymark.report.blocks import Beside, Figure, Group, Table, Text
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.charts.datasheet_marks import Panel
 from assaymark.report.charts.intervals import JudgeWords, told
-from assaymark.report.datasheet.reading import Opened, bounds
+from assaymark.report.datasheet.reading import DatasheetIndex, bounds
 from assaymark.report.text import signed, state_words, words
 from assaymark.text import NBSP, clean, count_of, number, percent, prose, span
 
@@ -226,7 +226,7 @@ def share_words(measurement: Measurement) -> str:
     return f"{percent(measurement.value)} ({low.removesuffix(f'{NBSP}%')} to {high})"
 
 
-def measured_cells(sheet: Opened, measurement: Measurement) -> tuple[str, str, str]:
+def measured_cells(sheet: DatasheetIndex, measurement: Measurement) -> tuple[str, str, str]:
     """A measurement as cells of a table: its value, which leads to its row, its interval, and what it rests on."""
     value = sheet.to(measurement, value_words(measurement))
     return value, interval_words(measurement), n_words(measurement)

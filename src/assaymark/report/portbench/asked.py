@@ -8,7 +8,7 @@ from typing import Final
 
 from assaymark.records import Measurement
 from assaymark.report.blocks import Group, Inline, Items, Linked, Row, Section, Table, Text, bold, notes, small
-from assaymark.report.portbench.book import BenchBook, range_words
+from assaymark.report.portbench.book import BenchmarkIndex, range_words
 from assaymark.report.portbench.inputs import QUESTIONS
 from assaymark.report.portbench.levels import said_claim, said_words, withheld_words
 from assaymark.report.portbench.records import block, talk
@@ -36,7 +36,7 @@ _WORDS: Final = {
 _TEXT = 6_000
 
 
-def questions_section(book: BenchBook) -> Section:
+def questions_section(book: BenchmarkIndex) -> Section:
     """Supported claims on questions against the pipeline, the tables with their notes, and a link to the questions."""
     heading = "What does it know without a portfolio?"
     if not book.has_questions:
@@ -62,7 +62,7 @@ def questions_section(book: BenchBook) -> Section:
     return Section("questions", heading, lead, (*claims, *tables, *more, *notes(tuple(_notes(book, items))), *traces))
 
 
-def _table(book: BenchBook, name: str, condition: str, key: str) -> Group | None:
+def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> Group | None:
     """One condition; only what was asked under it has a column."""
     by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
     asked = list(book.every("bench.question", condition=condition))
@@ -105,7 +105,7 @@ def _table(book: BenchBook, name: str, condition: str, key: str) -> Group | None
     return Group(title, (table,), name)
 
 
-def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
+def _notes(book: BenchmarkIndex, items: Sequence[Measurement]) -> Iterator[str]:
     sizes = sorted({item.n for item in items if "template" in item.labels})
     methods = sorted({clean(item.method, 120) for item in items if item.low is not None})
     if sizes:
@@ -133,7 +133,7 @@ def template_words(name: str) -> str:
     return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
 
 
-def question_cards(book: BenchBook, calls: Mapping[str, str]) -> Iterator[Group]:
+def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[Group]:
     """Questions as they were asked, answered and scored, by template, condition and model."""
     for trace in sorted(book.run.questions, key=lambda q: (q.template, q.condition, q.model, q.regime, q.prompt)):
         who = clean(trace.model, 60), f"{clean(trace.condition, 24)} condition", clean(trace.regime, 24)

@@ -33,7 +33,7 @@ def kind_of(verdict: Verdict) -> Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BenchBook:
+class BenchmarkIndex:
     """A `BenchRun` with its look-ups. Build one with `BenchBook.of`.
 
     ``links`` leads from the id of a measurement to its row; empty until rows are placed.
@@ -47,7 +47,7 @@ class BenchBook:
     links: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, run: BenchRun) -> BenchBook:
+    def of(cls, run: BenchRun) -> BenchmarkIndex:
         """Index a run once. Models are listed by name: no page is sorted by a value that no verdict supports."""
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:

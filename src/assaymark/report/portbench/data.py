@@ -15,7 +15,7 @@ from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
 from assaymark.report.portbench.asked import template_words
-from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent
@@ -29,7 +29,7 @@ DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 # --- the market -------------------------------------------------------------------------------------------------------
 
 
-def data_page(book: BenchBook, market: MarketView) -> tuple[Page, tuple[tuple[str, str], ...]]:
+def data_page(book: BenchmarkIndex, market: MarketView) -> tuple[Page, tuple[tuple[str, str], ...]]:
     """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     names = [_word(one.name) for one in market.classes]
     tickers = [ticker for one in market.classes for ticker in one.tickers]
@@ -127,7 +127,7 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
     return f"Mean correlation within a class: {listing(own) or 'not defined'}.{rest}"
 
 
-def _panel(book: BenchBook, market: MarketView, one: ClassView, at: int) -> tuple[Inline, str]:
+def _panel(book: BenchmarkIndex, market: MarketView, one: ClassView, at: int) -> tuple[Inline, str]:
     """The name of a class, what its panel says, and the panel."""
     years = [_year(day) for day in market.days]
     spans = [(_year(window.first), _year(window.last)) for window in book.stress]
@@ -160,7 +160,7 @@ def _moved(classes: Sequence[ClassView]) -> Table:
 # --- the questions ----------------------------------------------------------------------------------------------------
 
 
-def question_figures(book: BenchBook) -> tuple[Figure, ...]:
+def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; none where none were asked."""
     views = book.run.templates
     if not views:
@@ -214,7 +214,7 @@ def _texts(views: Sequence[TemplateView], drawn: str) -> Figure:
 # --- snapshots --------------------------------------------------------------------------------------------------------
 
 
-def snapshots_page(book: BenchBook, snapshots: Sequence[SnapshotView]) -> Page:
+def snapshots_page(book: BenchmarkIndex, snapshots: Sequence[SnapshotView]) -> Page:
     """Figures 13, 25 and 26 of PortBench: what a model is shown on some dates."""
     sections = []
     for at, one in enumerate(snapshots, 1):

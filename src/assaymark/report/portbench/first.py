@@ -36,7 +36,7 @@ from assaymark.report.charts.canvas import HALF, WIDE
 from assaymark.report.charts.columns import Bar, Column, Twice, column_chart, convention_chart, limit_chart
 from assaymark.report.charts.tiers import KINDS, TierRow, tier_chart
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
-from assaymark.report.portbench.book import STAGES, BenchBook, ends_of, kind_of, pipeline_boards, sizes
+from assaymark.report.portbench.book import STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards, sizes
 from assaymark.report.portbench.inputs import QUESTIONS
 from assaymark.report.portbench.levels import SHOWN, front, said_claim, said_words, stands_in, withheld_groups
 from assaymark.report.portbench.stages import group_heads, lede
@@ -49,7 +49,7 @@ _NO_SCORE: Final = "No score: "
 _BRIEF: Final = 100
 
 
-def first_page(book: BenchBook, deeper: Sequence[tuple[str, str, str]]) -> Page:
+def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
     run, said, withheld = book.run, sentences(book), withheld_groups(book)
     reached = Counter({**Counter(one.level for one, _ in said), "no-claim": len(withheld)})
@@ -87,7 +87,7 @@ def first_page(book: BenchBook, deeper: Sequence[tuple[str, str, str]]) -> Page:
     )  # fmt: skip
 
 
-def sentences(book: BenchBook) -> list[tuple[Quote, str]]:
+def sentences(book: BenchmarkIndex) -> list[tuple[Quote, str]]:
     """The sentences of the first page with their reasons.
 
     First ranks, a cut between tiers, the strictest and the widest limit, then the others, as far as there is room.
@@ -105,7 +105,7 @@ def sentences(book: BenchBook) -> list[tuple[Quote, str]]:
     return sorted(chosen[:SHOWN], key=lambda one: LEVELS.index(one[0].level))
 
 
-def tier_cuts(book: BenchBook, board: Leaderboard) -> Iterator[tuple[Quote, str]]:
+def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[Quote, str]]:
     """Each cut between tiers as a sentence: it follows from every order across it, at the level of the weakest.
 
     A cut below a single model is its first rank, which is a sentence of its own.
@@ -131,7 +131,7 @@ def tier_cuts(book: BenchBook, board: Leaderboard) -> Iterator[tuple[Quote, str]
 # --- where points are lost --------------------------------------------------------------------------------------------
 
 
-def _stages(book: BenchBook) -> Group:
+def _stages(book: BenchmarkIndex) -> Group:
     heading = "Where do models lose points?"
     if not book.has_pipeline:
         return _half("stages", heading, book.missing("pipeline"))
@@ -200,7 +200,7 @@ def _bar(item: Measurement) -> Bar:
     return Bar(ends, span(*ends) if ends else shown(item))
 
 
-def _conventions(book: BenchBook) -> Group | None:
+def _conventions(book: BenchmarkIndex) -> Group | None:
     boards = pipeline_boards(book.run)
     if not boards or not boards[0].models:
         return None
@@ -240,7 +240,7 @@ def _conventions(book: BenchBook) -> Group | None:
     return _half("conventions", "Does the ranking depend on the formulas?", answer, figure, Text(more))
 
 
-def _questions(book: BenchBook) -> Group | None:
+def _questions(book: BenchmarkIndex) -> Group | None:
     heading = "Who knows the answers?"
     board = book.board(QUESTIONS)
     if not book.has_questions:
@@ -286,7 +286,7 @@ def _questions(book: BenchBook) -> Group | None:
 # --- who keeps the limit ----------------------------------------------------------------------------------------------
 
 
-def _limits(book: BenchBook) -> Group | None:
+def _limits(book: BenchmarkIndex) -> Group | None:
     profile = book.strictest
     if profile is None or not book.stress or not book.has_pipeline:
         return None

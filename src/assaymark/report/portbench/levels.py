@@ -16,7 +16,7 @@ from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Verdict
 from assaymark.report.blocks import Card, Linked, Quote, Text, spaced
 from assaymark.report.levels import LEVELS, TAGS, TITLES, Segments, WithheldGroup, copied
-from assaymark.report.portbench.book import KINDS, BenchBook, board_title, ends_of, kind_of, shown_names
+from assaymark.report.portbench.book import KINDS, BenchmarkIndex, board_title, ends_of, kind_of, shown_names
 from assaymark.report.text import alpha, counted, listing, p_value
 from assaymark.text import NBSP, clean, count, prose
 
@@ -55,7 +55,7 @@ class SaidLevel:
     rest: int = 0
 
 
-def said_levels(book: BenchBook) -> Iterator[SaidLevel]:
+def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
     """The three levels in order; pairs and single models are among all claims alone."""
     for level in LEVELS:
         known = [one for one in front(book) if level == one.publication_level != "no-claim"]
@@ -64,12 +64,12 @@ def said_levels(book: BenchBook) -> Iterator[SaidLevel]:
         yield SaidLevel(level, TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 
 
-def _board_place(book: BenchBook, verdict: Verdict) -> int:
+def _board_place(book: BenchmarkIndex, verdict: Verdict) -> int:
     boards = [leaderboard.board.name for leaderboard in book.run.leaderboards]
     return boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
 
 
-def front(book: BenchBook) -> list[Verdict]:
+def front(book: BenchmarkIndex) -> list[Verdict]:
     """The verdicts that are sentences of the first page: the first board, the limits, equal weight, the others."""
     counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
 
@@ -81,7 +81,7 @@ def front(book: BenchBook) -> list[Verdict]:
     return sorted((v for v in kept if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(book: BenchBook, verdict: Verdict) -> Quote:
+def said_claim(book: BenchmarkIndex, verdict: Verdict) -> Quote:
     """A supported claim with its condition and its clipboard text."""
     run, text = book.run, said_words(verdict.claim.statement)
     built_in = stands_in(book, verdict.claim.subjects)
@@ -90,7 +90,7 @@ def said_claim(book: BenchBook, verdict: Verdict) -> Quote:
     return Quote(verdict.publication_level, text, condition, copy)
 
 
-def claim_cards(book: BenchBook) -> list[Card]:
+def claim_cards(book: BenchmarkIndex) -> list[Card]:
     """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
@@ -118,7 +118,7 @@ def claim_cards(book: BenchBook) -> list[Card]:
     return cards
 
 
-def stands_in(book: BenchBook, models: Sequence[str]) -> str:
+def stands_in(book: BenchmarkIndex, models: Sequence[str]) -> str:
     """That these models are built in, which is said wherever a sentence about them is copied; else nothing."""
     return stand_ins(english(), {}, {model.name: model.reference for model in book.models}, models, made_by="models")
 
@@ -132,7 +132,7 @@ def said_words(text: str) -> str:
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
-def withheld_words(book: BenchBook, verdict: Verdict) -> str:
+def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
     """What a claim that is not supported is about, without its direction."""
     names = sorted(shown_names(verdict.claim.subjects))
     dimension, kind = clean(verdict.claim.dimension, 60), kind_of(verdict)
@@ -154,7 +154,7 @@ def withheld_words(book: BenchBook, verdict: Verdict) -> str:
 # --- what is withheld, in few lines -----------------------------------------------------------------------------------
 
 
-def withheld_groups(book: BenchBook) -> tuple[WithheldGroup, ...]:
+def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     """The claims of a run that are not supported in a handful of lines, with their numbers."""
     kept = [verdict for verdict in book.run.verdicts if verdict.publication_level == "no-claim"]
     groups, boards = [], book.run.leaderboards
@@ -179,7 +179,7 @@ def withheld_groups(book: BenchBook) -> tuple[WithheldGroup, ...]:
     return tuple(groups)
 
 
-def _beats(book: BenchBook, kept: Sequence[Verdict]) -> WithheldGroup:
+def _beats(book: BenchmarkIndex, kept: Sequence[Verdict]) -> WithheldGroup:
     items = [book.by_id[name] for verdict in kept for name in verdict.measurements if name in book.by_id]
     ends = [found for item in items if (found := ends_of(item)) is not None]
     across = sum(low <= 0 <= high for low, high in ends)

@@ -12,7 +12,7 @@ from assaymark.report.blocks import Group, Inline, Mark, Panels, Section, Table,
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import History as Drawn
 from assaymark.report.charts.paths import HistorySet, brush_of, history_panels
-from assaymark.report.portbench.book import ROUNDING, BenchBook, ends_of, profile_word, why_none
+from assaymark.report.portbench.book import ROUNDING, BenchmarkIndex, ends_of, profile_word, why_none
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.text import counted, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
@@ -47,7 +47,7 @@ History = tuple[Section, Panels, str]
 """The section of one window and profile, its panels, and the text of the file that they link to, or nothing."""
 
 
-def history_views(book: BenchBook) -> list[tuple[WindowView, list[History]]]:
+def history_views(book: BenchmarkIndex) -> list[tuple[WindowView, list[History]]]:
     """Every window and profile with a history: stress windows first, in the order of the plan.
 
     The first of them have brushes: numbers for all of a large run would make the page too long.
@@ -72,12 +72,12 @@ def _history(section: Section, panels: Panels, values: str) -> History:
     return replace(section, blocks=(*section.blocks[:1], panels)), panels, values
 
 
-def stress_first(book: BenchBook) -> tuple[WindowView, ...]:
+def stress_first(book: BenchmarkIndex) -> tuple[WindowView, ...]:
     """The windows, stress windows first, in the order of the plan."""
     return *book.stress, *(window for window in book.run.windows if not window.stress)
 
 
-def chosen_history(book: BenchBook) -> History | None:
+def chosen_history(book: BenchmarkIndex) -> History | None:
     """The one that the first page shows: the strictest profile in the window with the largest drawdown."""
     profile = book.strictest
     if profile is None:
@@ -92,7 +92,7 @@ def chosen_history(book: BenchBook) -> History | None:
     return _history(made[0], replace(made[1], brush=None), made[2])
 
 
-def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> History | None:
+def _view(book: BenchmarkIndex, window: WindowView, profile: ProfileView) -> History | None:
     mine = (p for p in book.run.paths if not p.baseline and (p.window, p.profile) == (window.name, profile.name))
     by_model = {path.model: path for path in mine if len(path.nav)}
     if not by_model:
@@ -129,7 +129,7 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> History 
     return Section(f"nav-{at}", title, blocks=(Text(text, "cap"), shown)), shown, values
 
 
-def equal_weight(book: BenchBook, window: str) -> NavPath | None:
+def equal_weight(book: BenchmarkIndex, window: str) -> NavPath | None:
     """The history of equal weight in a window."""
     found = (p for p in book.run.paths if p.baseline and p.window == window and p.model in EQUAL_WEIGHT and len(p.nav))
     return next(found, None)
@@ -138,7 +138,7 @@ def equal_weight(book: BenchBook, window: str) -> NavPath | None:
 # --- figures of performance -------------------------------------------------------------------------------------------
 
 
-def performance_views(book: BenchBook, windows: Sequence[WindowView]) -> tuple[Group, ...]:
+def performance_views(book: BenchmarkIndex, windows: Sequence[WindowView]) -> tuple[Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
     found: list[Group] = []
     heads = ("Model", *(head for _, head, _ in _FIGURES))
@@ -162,7 +162,7 @@ def performance_views(book: BenchBook, windows: Sequence[WindowView]) -> tuple[G
     return tuple(found)
 
 
-def baselines(book: BenchBook) -> tuple[str, ...]:
+def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
     """The baselines that were run, in their order."""
     return tuple(dict.fromkeys(item.labels["baseline"] for item in book.by_name.get("bench.baseline", ())))
 
@@ -176,7 +176,7 @@ def baseline_word(name: str) -> str:
     return _BASELINES.get(name, clean(name, 40))
 
 
-def _cells(book: BenchBook, items: Sequence[Measurement | None]) -> list[str]:
+def _cells(book: BenchmarkIndex, items: Sequence[Measurement | None]) -> list[str]:
     found = []
     for (_, _, kind), item in zip(_FIGURES, items, strict=True):
         if item is None or item.value is None:
@@ -199,7 +199,7 @@ def history_bytes(panels: Panels) -> int:
     return 300 * len(panels.panels) + len("".join(drawn).encode())
 
 
-def performance_answer(book: BenchBook) -> str:
+def performance_answer(book: BenchmarkIndex) -> str:
     """What the tables show, without saying who is ahead."""
     names = [baseline_word(name) for name in baselines(book)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""

@@ -39,7 +39,7 @@ from assaymark.report.page import (
     part_names,
 )
 from assaymark.report.portbench.asked import question_cards, questions_section
-from assaymark.report.portbench.book import BenchBook, profile_word
+from assaymark.report.portbench.book import BenchmarkIndex, profile_word
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.first import first_page
 from assaymark.report.portbench.inputs import BenchRun
@@ -111,7 +111,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
 
     Every answer to a question stands below ``answers/`` and every call below ``calls/``.
     """
-    unlinked = BenchBook.of(run)
+    unlinked = BenchmarkIndex.of(run)
     stems = episode_paths(run.episodes)
     cut = [
         paged_by(
@@ -177,7 +177,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
 
 
 def _question_pages(
-    book: BenchBook, frame: Frame, trail: BenchTrail, calls: Mapping[str, str]
+    book: BenchmarkIndex, frame: Frame, trail: BenchTrail, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     links = [Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
     lead_of: Inline = (
@@ -201,7 +201,7 @@ class _Views(NamedTuple):
     performance: tuple[Group, ...]
 
     @classmethod
-    def of(cls, book: BenchBook) -> _Views:
+    def of(cls, book: BenchmarkIndex) -> _Views:
         """All of them, each made once."""
         calm = [book.normal] if book.normal is not None and book.has_pipeline else []
         return cls(stage_tables(book), scatter_views(book), safety_tables(book), performance_views(book, calm))
@@ -213,7 +213,7 @@ def _section(id: str, heading: str, lead: Inline, *blocks: Block | None) -> Iter
         yield Section(id, heading, lead, kept)
 
 
-def _scores(book: BenchBook, views: _Views) -> Page:
+def _scores(book: BenchmarkIndex, views: _Views) -> Page:
     """All that the first page leaves out of the first board: stages, stress, profiles, performance, questions."""
     history = chosen_history(book)
     brushed = history is not None and history[1].brush is not None
@@ -228,7 +228,7 @@ def _scores(book: BenchBook, views: _Views) -> Page:
     )
 
 
-def _deeper(book: BenchBook, *, profiles: bool) -> Iterator[tuple[str, str, str]]:
+def _deeper(book: BenchmarkIndex, *, profiles: bool) -> Iterator[tuple[str, str, str]]:
     """The other pages as (words, path, what is there)."""
     run = book.run
     yield "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"
@@ -250,7 +250,7 @@ def _deeper(book: BenchBook, *, profiles: bool) -> Iterator[tuple[str, str, str]
         yield "Data", "data.html", "the market and the questions of this run"
 
 
-def _pipeline_sections(book: BenchBook, views: _Views, history: History | None) -> Iterator[Section]:
+def _pipeline_sections(book: BenchmarkIndex, views: _Views, history: History | None) -> Iterator[Section]:
     """What the first page shows of the pipeline: all profiles together, or the strictest."""
     tables, scatters, safety, performance = views
     stages: list[Inline] = [f"{stage_note(book)} A dotted line links a number to its measurement."]
@@ -306,7 +306,7 @@ def _pipeline_sections(book: BenchBook, views: _Views, history: History | None) 
         yield from _section("performance", "What did the portfolios do?", answer, *performance[:1], link)
 
 
-def _run_section(book: BenchBook) -> Section:
+def _run_section(book: BenchmarkIndex) -> Section:
     known = [
         (bold(clean(model.name, 60)), f": {clean(model.words, 200)}")
         for model in book.models
@@ -316,7 +316,7 @@ def _run_section(book: BenchBook) -> Section:
     return Section("models", "What was run", blocks=(Facts(tuple(_facts(book))), *built_in))
 
 
-def _further(book: BenchBook, views: _Views) -> tuple[Section, ...]:
+def _further(book: BenchmarkIndex, views: _Views) -> tuple[Section, ...]:
     """The profiles that the first page does not show."""
     tables, scatters, safety, performance = (
         views.tables[1:],
@@ -347,7 +347,7 @@ _SAFETY: Final = (
 )
 
 
-def _facts(book: BenchBook) -> list[tuple[str, str]]:
+def _facts(book: BenchmarkIndex) -> list[tuple[str, str]]:
     run = book.run
     limits = [
         f"{profile_word(p.name)}: equities and crypto at most {100 * p.equity_cap:g} %, bonds and cash at least "
@@ -371,7 +371,7 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
     ]
 
 
-def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
+def _histories(book: BenchmarkIndex, frame: Frame) -> Iterator[tuple[str, str]]:
     """Windows one after the other, on as many pages as they need."""
     views = history_views(book)
     if not any(mine for _, mine in views):
@@ -397,7 +397,7 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     yield from ((panels.data, values) for _, mine in views for _, panels, values in mine if values)
 
 
-def _frame(book: BenchBook, site: Site, *, profiles: bool) -> Frame:
+def _frame(book: BenchmarkIndex, site: Site, *, profiles: bool) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
     run = book.run
     there = {"profiles": profiles, "histories": book.has_histories, "episodes": run.episodes,

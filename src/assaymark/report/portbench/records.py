@@ -29,7 +29,7 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.page import Frame, file_stems, paged
-from assaymark.report.portbench.book import STAGES, BenchBook
+from assaymark.report.portbench.book import STAGES, BenchmarkIndex
 from assaymark.report.portbench.inputs import AskedQuestion, DateTrace, EpisodeTrace, StageTrace
 from assaymark.report.records.answers import AnswerRow, each_answer_page
 from assaymark.report.records.judgments import PAGE, page_paths
@@ -220,7 +220,7 @@ def _stage(trace: StageTrace, calls: Mapping[str, str]) -> Group:
     return Group((title, small(f"Score {number(trace.score, 3)}")), tuple(blocks), style="stage")
 
 
-def episodes_table(book: BenchBook, paths: Sequence[str]) -> Table:
+def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> Table:
     """The list of episodes, by model, profile and window in the order of the plan."""
     profiles = [profile.name for profile in book.run.profiles]
     windows = [window.name for window in book.run.windows]

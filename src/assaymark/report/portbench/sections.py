@@ -18,7 +18,7 @@ from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench.book import (
     ROUNDING,
-    BenchBook,
+    BenchmarkIndex,
     ends_of,
     profile_word,
     range_words,
@@ -39,7 +39,7 @@ _MOST = 15
 # --- calm against stress ----------------------------------------------------------------------------------------------
 
 
-def windows_table(book: BenchBook) -> Table | None:
+def windows_table(book: BenchmarkIndex) -> Table | None:
     """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
     kinds = {"normal": "Calm windows", "stress": "Stress windows"}
     found = {
@@ -65,7 +65,7 @@ def windows_table(book: BenchBook) -> Table | None:
     return Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
 
 
-def signals_figure(book: BenchBook) -> Figure | None:
+def signals_figure(book: BenchmarkIndex) -> Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
     for name in book.names[:_MOST]:
@@ -96,7 +96,7 @@ def signals_figure(book: BenchBook) -> Figure | None:
     return Figure(title, caption, wide, narrow, table=table)
 
 
-def scatter_views(book: BenchBook) -> tuple[Figure, ...]:
+def scatter_views(book: BenchmarkIndex) -> tuple[Figure, ...]:
     """Calm returns against stressed losses: a figure for each profile, the strictest first."""
     window = book.normal
     if window is None or not book.stress:
@@ -106,7 +106,7 @@ def scatter_views(book: BenchBook) -> tuple[Figure, ...]:
     return tuple(figure for figure in figures if figure is not None)
 
 
-def _scatter(book: BenchBook, window: WindowView, profile: ProfileView, name: str) -> Figure | None:
+def _scatter(book: BenchmarkIndex, window: WindowView, profile: ProfileView, name: str) -> Figure | None:
     stress, limit, missing = [one.name for one in book.stress], profile.drawdown_tolerance, []
     points, rows = list[StressPoint](), list[tuple[str, ...]]()
     marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
@@ -155,7 +155,7 @@ def _bars(caption: str, heads: Sequence[Inline], rows: Sequence[tuple[Inline, ..
     return Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
 
 
-def alignment_table(book: BenchBook) -> Group | None:
+def alignment_table(book: BenchmarkIndex) -> Group | None:
     """How well portfolios fit each profile, and how much that differs between profiles."""
     labels = {"stage": "PAS", "windows": "all"}
     if not any(book.every("bench.stage", **labels)):
@@ -175,7 +175,7 @@ def alignment_table(book: BenchBook) -> Group | None:
     return Group(caption, (_bars(caption, (*heads, ("Adaptation", small("spread"))), rows), Text(note)))
 
 
-def stress_table(book: BenchBook) -> Group | None:
+def stress_table(book: BenchmarkIndex) -> Group | None:
     """What is left of the tolerance under stress, by profile."""
     if "bench.stress" not in book.by_name:
         return None
@@ -196,7 +196,7 @@ def stress_table(book: BenchBook) -> Group | None:
     return Group(caption, (_bars(caption, heads, rows), Text(note)))
 
 
-def safety_tables(book: BenchBook) -> tuple[Group, ...]:
+def safety_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
     """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
     found = []
     for profile in book.run.profiles:
@@ -230,7 +230,7 @@ def safety_tables(book: BenchBook) -> tuple[Group, ...]:
     return tuple(found)
 
 
-def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> Share:
+def bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> Share:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
         return Share(None, why_none(item), style="bar")
@@ -238,7 +238,7 @@ def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> Shar
     return Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
-def stress_answer(book: BenchBook) -> str:
+def stress_answer(book: BenchmarkIndex) -> str:
     """The counts that verdicts give, or in words why there are none."""
     if any(verdict.publication_level == "headline" for verdict in book.of_kind("gates")):
         return f"Limits were counted over {plural(len(book.stress), 'stress window')}; each window happened once."
@@ -268,7 +268,7 @@ _TITLES: Final = {
 }
 
 
-def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:

@@ -15,7 +15,7 @@ from assaymark.report.charts.intervals import interval_strip, score_axis, score_
 from assaymark.report.levels import TAGS
 from assaymark.report.portbench.book import (
     STAGES,
-    BenchBook,
+    BenchmarkIndex,
     board_title,
     ends_of,
     pipeline_boards,
@@ -50,12 +50,12 @@ class GroupHead:
         return (bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
-def stage_tables(book: BenchBook) -> tuple[Group, ...]:
+def stage_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
     """A table for every leaderboard of the pipeline, the one over all profiles first."""
     return tuple(_table(book, board, f"board-{at}") for at, board in enumerate(pipeline_boards(book.run), 1))
 
 
-def _table(book: BenchBook, board: Leaderboard, anchor: str) -> Group:
+def _table(book: BenchmarkIndex, board: Leaderboard, anchor: str) -> Group:
     ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
     ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
     axis, profile = score_axis(ends), board.board.name
@@ -98,7 +98,7 @@ def _table(book: BenchBook, board: Leaderboard, anchor: str) -> Group:
     return Group(title, (*blocks, *notes((note,))), anchor)
 
 
-def design_note(book: BenchBook, board: str) -> str:
+def design_note(book: BenchmarkIndex, board: str) -> str:
     """How differences on a board are tested, whether neighbouring clusters depend, and the smallest detectable gap."""
     tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
     said = [f"Differences: {listing(sorted(tests - {''}))}."] if tests - {""} else []
@@ -119,7 +119,7 @@ def design_note(book: BenchBook, board: str) -> str:
     return " ".join(said)
 
 
-def unscored_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
+def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
     """What stands below the tiers: models that nothing is said of, and models that were left out."""
     shares = [item for item in book.every("missing.share", part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
@@ -131,7 +131,7 @@ def unscored_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
             yield GroupHead(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
+def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
     """The tiers of a leaderboard from the top, models by name inside, each at the level that sets it apart."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
@@ -148,7 +148,7 @@ def group_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
         place += size
 
 
-def stage_cell(book: BenchBook, item: Measurement | None) -> Share:
+def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
         return Share(None, why_none(item))
@@ -162,7 +162,7 @@ def pass_mark(passes: bool) -> Mark:
     return Mark("supported" if passes else "contradicted", style="gm")
 
 
-def _gate(book: BenchBook, model: str, profiles: Sequence[str]) -> Inline:
+def _gate(book: BenchmarkIndex, model: str, profiles: Sequence[str]) -> Inline:
     """Whether a limit, or those of all profiles, are kept."""
     kept = {name: book.gate(model, name) for name in profiles}
     if not kept or any(value is None for value in kept.values()):
@@ -172,7 +172,7 @@ def _gate(book: BenchBook, model: str, profiles: Sequence[str]) -> Inline:
     return pass_mark(not broken), bold("fails" if broken else "passes"), *((small(note),) if len(kept) > 1 else ())
 
 
-def stage_note(book: BenchBook) -> str:
+def stage_note(book: BenchmarkIndex) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
     of, stages = "", list(book.every("bench.stage", stage="S1", windows="all"))
     if stages:
@@ -210,7 +210,7 @@ def _unread(replies: Mapping[str, int]) -> str:
     )
 
 
-def lede(book: BenchBook) -> str:
+def lede(book: BenchmarkIndex) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
     run = book.run
     parts = [plural(len(run.models), "model").capitalize()]

@@ -376,7 +376,7 @@ _ASKED: Final = "judge.invalid_share"
 
 
 @dataclass(frozen=True, slots=True)
-class Rests:
+class Lineage:
     """Counts what the measurements of a study rest on. Build one with `Rests.of`. ``given`` are judgments with scores
     by part, judge, subject and format of the decision; ``asked`` those without scores as well. ``numbers`` are those in
     the rationales, by agent."""
@@ -389,7 +389,7 @@ class Rests:
     asked: Counter[tuple[Part, str, Subject, str]]
 
     @classmethod
-    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Linked], evidence: Sequence[Evidence]) -> Rests:
+    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Linked], evidence: Sequence[Evidence]) -> Lineage:
         """Count the records of a study once; ``decisions`` leads to the first of each subject."""
         given, asked = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
         for group in shelf.groups:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from assaymark.records import Decision, Evidence, Judgment
 from assaymark.report.blocks import Items, Linked, Page, Section
 from assaymark.report.page import PAGE_BYTES, Frame
-from assaymark.report.records.calls import Answers, Asked, ReadCalls, Rests, call_pages
+from assaymark.report.records.calls import Answers, Asked, Lineage, ReadCalls, call_pages
 from assaymark.report.records.decisions import decision_pages, decision_places, decisions_by, planned
 from assaymark.report.records.judgments import Judged, JudgeGroup, Shelf, judgment_pages, subject, subject_of
 from assaymark.report.records.texts import BELOW, SEARCH
@@ -87,9 +87,9 @@ class Trail:
                 found[f"c{own.key[:16]}"] = [own, *others]
         return Answers(found, self.dimensions, self.scale)
 
-    def rests(self, evidence: Sequence[Evidence]) -> Rests:
+    def rests(self, evidence: Sequence[Evidence]) -> Lineage:
         """Counts what each measurement rests on; ``evidence`` are the numbers in the rationales."""
-        return Rests.of(self.shelf, decisions_by(self.decided), evidence)
+        return Lineage.of(self.shelf, decisions_by(self.decided), evidence)
 
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
         """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""

@@ -18,7 +18,7 @@ from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavChart, NavLine, NavWords, Role, brush_of, falls, nav_figure
 from assaymark.report.portbench.market import EQUAL_WEIGHT
 from assaymark.report.season.decisions import decision_places, reason_words, trades_words
-from assaymark.report.season.index import ModelBook, SeasonLookup, Words
+from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonPath, SeasonStep
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.text import clean
@@ -43,7 +43,7 @@ def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
     return np.array(found)
 
 
-def account_paths(book: SeasonLookup, only: str = "") -> tuple[SeasonPath, ...]:
+def account_paths(book: SeasonIndex, only: str = "") -> tuple[SeasonPath, ...]:
     """The paths of all agents or of one, by name, then equal weight and the other baselines by name."""
     names = [only] if only else book.agents
     agents = [path for name in names if (path := book.path(name)) is not None and path.nav]
@@ -54,7 +54,7 @@ def account_paths(book: SeasonLookup, only: str = "") -> tuple[SeasonPath, ...]:
     return (*agents[:_DRAWN], *others) if agents else ()
 
 
-def account_figure(book: SeasonLookup, only: str = "") -> tuple[Figure, str] | None:
+def account_figure(book: SeasonIndex, only: str = "") -> tuple[Figure, str] | None:
     """All accounts or one against the baselines, on the days of the longest, and the text of the file with its values.
 
     None where no account is recorded.
@@ -107,7 +107,7 @@ def _called(path: SeasonPath) -> str:
     return "equal weight" if path.name in EQUAL_WEIGHT else path.name
 
 
-def accounts_section(book: SeasonLookup) -> tuple[Section | None, str]:
+def accounts_section(book: SeasonIndex) -> tuple[Section | None, str]:
     """The figure of all accounts, and the text of the file with its values; None where no account is recorded."""
     made, words, left = account_figure(book), book.words, len(book.agents) - _DRAWN
     if made is None:
@@ -116,7 +116,7 @@ def accounts_section(book: SeasonLookup) -> tuple[Section | None, str]:
     return Section("accounts", words.say("accounts.section"), words.say("accounts.lede"), (figure,)), made[1]
 
 
-def earned_section(book: ModelBook) -> tuple[Section, str]:
+def earned_section(book: AgentIndex) -> tuple[Section, str]:
     """What an agent earned: one path against the baselines, its drawdown, and its difference to equal weight."""
     heading, made = book.say("earned.section"), account_figure(book.lookup, book.agent.name)
     if made is None:
@@ -185,7 +185,7 @@ def cash_share(words: Words, step: SeasonStep) -> str:
     return words.percent(step.cash / step.nav) if step.cash is not None and step.nav else words("state.not measured")
 
 
-def holdings_blocks(book: SeasonLookup) -> tuple[Block, ...]:
+def holdings_blocks(book: SeasonIndex) -> tuple[Block, ...]:
     """What each agent holds after its last decision, by name; nothing where no book is recorded."""
     words, rows = book.words, list[tuple[Inline, ...]]()
     for name in book.agents:
@@ -197,7 +197,7 @@ def holdings_blocks(book: SeasonLookup) -> tuple[Block, ...]:
     return (Table(heads, tuple(rows), frozenset((1, 2)), "", stacked=True, style="held"),) if rows else ()
 
 
-def latest_blocks(book: SeasonLookup) -> tuple[Block, ...]:
+def latest_blocks(book: SeasonIndex) -> tuple[Block, ...]:
     """The last decisions of all agents, newest first, each with its reasons and a link to all of it."""
     words, rows = book.words, list[tuple[Inline, ...]]()
     found = [(step.day, name, step) for name in book.agents for step in book.run.steps.get(name, ())[-_LATEST:]]

@@ -53,7 +53,7 @@ from assaymark.report.season.decisions import (
     mismatch_words,
     order_count,
 )
-from assaymark.report.season.index import ModelBook, SeasonLookup
+from assaymark.report.season.index import AgentIndex, SeasonIndex
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.levels import agent_levels, level_blocks
 from assaymark.report.season.strip import PartRow, part_figure
@@ -64,11 +64,11 @@ LAST_CARDS: Final = 3
 """Decisions on the page of an agent, and sentences of its fact check."""
 
 
-def agent_pages(lookup: SeasonLookup, season: str) -> Iterator[Page | tuple[str, str]]:
+def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[Page | tuple[str, str]]:
     """The pages of every agent, each after the other, and the files of values; ``season`` is the way back."""
     names, words = list(lookup.agents), lookup.words
     for at, agent in enumerate(lookup.agents.values()):
-        book, then = ModelBook(lookup, agent), names[(at + 1) % len(names)]
+        book, then = AgentIndex(lookup, agent), names[(at + 1) % len(names)]
         places = decision_places(book.path, book.steps)
         earned, data = earned_section(book)
         up: tuple[Inline, ...] = (Linked(season, "index.html"),)
@@ -83,7 +83,7 @@ def agent_pages(lookup: SeasonLookup, season: str) -> Iterator[Page | tuple[str,
 # --- the page of an agent ---------------------------------------------------------------------------------------------
 
 
-def _main(book: ModelBook, earned: Section, places: Mapping[int, str], up: Inline) -> Page:
+def _main(book: AgentIndex, earned: Section, places: Mapping[int, str], up: Inline) -> Page:
     words, agent, steps = book.words, book.agent, book.steps
     place = book.run.decided.place(agent.name)
     # The ranks that it can have, of how many.
@@ -119,7 +119,7 @@ def _main(book: ModelBook, earned: Section, places: Mapping[int, str], up: Inlin
     )  # fmt: skip
 
 
-def _scored(book: ModelBook, place: Place) -> tuple[Inline, ...]:
+def _scored(book: AgentIndex, place: Place) -> tuple[Inline, ...]:
     """The points of each judge and their band, and the total; of an agent that shares its tier the judges' range."""
     lookup, words, name = book.lookup, book.words, "season.total"
     row = lookup.rows.get(place.agent)
@@ -149,7 +149,7 @@ def _scored(book: ModelBook, place: Place) -> tuple[Inline, ...]:
     return judged, " ", lookup.note(book.one(name), total)
 
 
-def _decided(book: ModelBook, places: Mapping[int, str]) -> Section:
+def _decided(book: AgentIndex, places: Mapping[int, str]) -> Section:
     """What it holds, and its last decisions."""
     words, blocks = book.words, list[Block]()
     if (last := last_book(book.steps)) is not None:
@@ -165,7 +165,7 @@ def _decided(book: ModelBook, places: Mapping[int, str]) -> Section:
     return Section("decisions", book.say("decisions.section"), decisions_answer(book), tuple(blocks))
 
 
-def _checked(book: ModelBook, places: Mapping[int, str]) -> Section:
+def _checked(book: AgentIndex, places: Mapping[int, str]) -> Section:
     """The fact check of its numbers, and what else was checked."""
     blocks: list[Block] = []
     if lines := book.lines[: -LAST_CARDS - 1 : -1]:
@@ -191,7 +191,7 @@ def _checked(book: ModelBook, places: Mapping[int, str]) -> Section:
     return Section("ledger", book.say("ledger.section"), ledger_answer(book), tuple(blocks))
 
 
-def _lookahead(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Iterator[Inline]:
+def _lookahead(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> Iterator[Inline]:
     """What was known of the future, and what each judge says of it, where one saw some."""
     words, looked = book.words, [one for one in usable if one.lookahead is not None]
     failed = sum(one.lookahead != "pass" for one in looked)
@@ -208,7 +208,7 @@ def _lookahead(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Iterator[I
         yield mark, bold(clean(one.judge, 60)), f": {words.word('lookahead_word', one.lookahead or '')}", said_why, "."
 
 
-def _reliability(book: ModelBook, found: int) -> Inline:
+def _reliability(book: AgentIndex, found: int) -> Inline:
     """How many checks reconcile; the score is 100 times their share. ``found`` are those that do not."""
     item = book.one("season.reliability")
     if item is None:
@@ -221,7 +221,7 @@ def _reliability(book: ModelBook, found: int) -> Inline:
     return book.lookup.note(item, book.say("reliability.answer", value=value, n=item.n, failed=failed))
 
 
-def _thrash(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Inline:
+def _thrash(book: AgentIndex, usable: Sequence[SeasonGradeView]) -> Inline:
     item, words = book.one("season.thrash"), book.words
     if item is not None and item.value is not None and item.detail.get("trades") == 0:
         return book.say("thrash.no_trade")
@@ -248,7 +248,7 @@ _AXES: Final = ("reasoning", "evidence")
 _VERDICT, _SUMMARY = 400, 1_600
 
 
-def _graded(book: ModelBook) -> Section:
+def _graded(book: AgentIndex) -> Section:
     """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
     words, usable = book.words, [grade for grade in book.grades if grade.state == "ok"]
     blocks, below = list[Block](), list[Block]()
@@ -284,7 +284,7 @@ def _graded(book: ModelBook) -> Section:
     return Section("graded", book.say("graded.section"), answer, tuple(blocks))
 
 
-def _parts(book: ModelBook, axis: str) -> Sequence[SubComponent]:
+def _parts(book: AgentIndex, axis: str) -> Sequence[SubComponent]:
     return book.run.scoring.reasoning if axis == "reasoning" else book.run.scoring.evidence
 
 
@@ -292,7 +292,7 @@ def _points(one: SeasonGradeView, axis: str) -> Mapping[str, float]:
     return one.reasoning if axis == "reasoning" else one.evidence
 
 
-def _parts_figure(book: ModelBook, axis: str, usable: Sequence[SeasonGradeView]) -> Figure:
+def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]) -> Figure:
     words, plan, parts = book.words, book.run.scoring, _parts(book, axis)
     rows, contested = list[PartRow](), 0
     for part in parts:
@@ -313,7 +313,7 @@ def _parts_figure(book: ModelBook, axis: str, usable: Sequence[SeasonGradeView])
     return Figure(title, "", wide, narrow, tuple(judges), values=_parts_table(book, usable, (axis,)))
 
 
-def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView], axes: Sequence[str]) -> Table:
+def _parts_table(book: AgentIndex, usable: Sequence[SeasonGradeView], axes: Sequence[str]) -> Table:
     """Points of every judge, with what a judge gave in brackets where the fact check lowered it."""
     rows: tuple[tuple[Inline, ...], ...] = tuple(
         (book.words.part(part), _weight(book, part),
@@ -324,16 +324,16 @@ def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView], axes: Seque
     return Table(heads, rows, frozenset(range(1, len(heads))), "")
 
 
-def _to_grade(book: ModelBook, judge: str, text: str) -> str:
+def _to_grade(book: AgentIndex, judge: str, text: str) -> str:
     """A text that leads to what a judge gave this agent, where records lie beside the pages."""
     return Linked(text, book.lookup.record("grades", judge, book.agent.name))
 
 
-def _weight(book: ModelBook, part: SubComponent) -> str:
+def _weight(book: AgentIndex, part: SubComponent) -> str:
     return book.words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
 
 
-def _given(book: ModelBook, one: SeasonGradeView, axis: str, part: str) -> str:
+def _given(book: AgentIndex, one: SeasonGradeView, axis: str, part: str) -> str:
     points, words = _points(one, axis).get(part), book.words
     if points is None:
         return book.say("graded.not_graded")
@@ -341,7 +341,7 @@ def _given(book: ModelBook, one: SeasonGradeView, axis: str, part: str) -> str:
     return f"{words.number(points, 0)}{given}"
 
 
-def _axes_table(book: ModelBook) -> Table:
+def _axes_table(book: AgentIndex) -> Table:
     """A row for each judge: its composite, the axes and the outcome."""
     words, rows = book.words, list[tuple[Inline, ...]]()
     shown = book.lookup.shown(book.agent.name) or sum(grade.composite is not None for grade in book.grades) > 1
@@ -366,7 +366,7 @@ def _axes_table(book: ModelBook) -> Table:
 # --- the pages beside it ----------------------------------------------------------------------------------------------
 
 
-def _further(book: ModelBook, places: Mapping[int, str]) -> Iterator[Page]:
+def _further(book: AgentIndex, places: Mapping[int, str]) -> Iterator[Page]:
     """All of its decisions, of its fact check, and of what does not reconcile, each with a link back to its page."""
     words, wrong, counts = book.words, mismatch_parts(book.path, book.steps), ledger_counts(book)
     kinds: Sequence[tuple[str, Inline, Mapping[str, Sequence[Any]], Callable[[Any], tuple[Block, ...]]]] = (

@@ -32,7 +32,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import ModelBook, Words
+from assaymark.report.season.index import AgentIndex, Words
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonStep, SeasonTrade
 from assaymark.report.text import excerpt
 from assaymark.text import clean
@@ -121,7 +121,7 @@ def decision_filters(words: Words, steps: Sequence[SeasonStep]) -> tuple[Filter,
     return words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
 
 
-def decisions_answer(book: ModelBook) -> str:
+def decisions_answer(book: AgentIndex) -> str:
     """How many decisions there are, and on how many days there was no answer."""
     steps = book.steps
     if not steps:
@@ -133,14 +133,14 @@ def decisions_answer(book: ModelBook) -> str:
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def decision_row(book: ModelBook, step: SeasonStep, place: str) -> tuple[Inline, ...]:
+def decision_row(book: AgentIndex, step: SeasonStep, place: str) -> tuple[Inline, ...]:
     """A decision in a line: its day, trades, their cost, the beginning of its reasons, and all of it."""
     words, cost = book.words, sum(fill.cost for fill in step.fills if fill.kind == "order")
     all_of_it = _source(book, step) or Linked(words.say("decisions.whole"), place)
     return words.day(step.day), trades_words(words, step), words.amount(cost, 2), reason_words(words, step), all_of_it
 
 
-def _source(book: ModelBook, step: SeasonStep) -> str:
+def _source(book: AgentIndex, step: SeasonStep) -> str:
     """The link to the prompt and the reply of a decision; empty where records do not lie beside the pages."""
     place = book.lookup.record("decisions", book.agent.name, step.record_id)
     return Linked(book.say("decisions.source"), place) if place else ""
@@ -166,7 +166,7 @@ def trades_words(words: Words, step: SeasonStep) -> str:
     return said[0].upper() + said[1:]
 
 
-def decision_group(book: ModelBook, step: SeasonStep) -> Group:
+def decision_group(book: AgentIndex, step: SeasonStep) -> Group:
     """All of a decision: reasons beside orders, fills, rejections, flags and what does not reconcile."""
     words, (first, *others) = book.words, decision_keys(step)
     below: list[Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
@@ -266,7 +266,7 @@ def mismatch_parts(path: str, steps: Sequence[SeasonStep]) -> dict[str, tuple[tu
     return _further(path, "checks", found, lambda one: row_bytes(220, (one[0].day, one[1][:_REASON])))
 
 
-def mismatch_table(book: ModelBook, found: Iterable[tuple[SeasonStep, str]], places: Mapping[int, str]) -> Table:
+def mismatch_table(book: AgentIndex, found: Iterable[tuple[SeasonStep, str]], places: Mapping[int, str]) -> Table:
     """Statements that do not follow from the others, each with the day and the link to its decision."""
     heads, words = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text")), book.words
     rows = tuple(
@@ -323,7 +323,9 @@ def ledger_parts(path: str, lines: Sequence[SeasonClaimLine]) -> dict[str, tuple
     return _further(path, "ledger", tuple(reversed(lines)), size)
 
 
-def ledger_table(book: ModelBook, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = "") -> Table:
+def ledger_table(
+    book: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
+) -> Table:
     """Rows under their heads, with filters where it has a ``name``; ``places`` are those of decisions."""
     heads = tuple(book.say(f"ledger.head.{name}") for name in ("day", "claim", "saw", "numbers", "judges"))
     rows = tuple(ledger_row(book, line, places) for line in lines)
@@ -332,7 +334,7 @@ def ledger_table(book: ModelBook, lines: Sequence[SeasonClaimLine], places: Mapp
     return Table(heads, rows, summary="", stacked=True, id=name, style="checked", filters=found, what=what)
 
 
-def ledger_row(book: ModelBook, one: SeasonClaimLine, places: Mapping[int, str]) -> Row:
+def ledger_row(book: AgentIndex, one: SeasonClaimLine, places: Mapping[int, str]) -> Row:
     """One number in its sentence; where the layers differ its row is of the style ``diff``."""
     words, key, saw = book.words, one.numbers or NO_NUMBER, clean(one.saw, _SAW)
 
@@ -389,7 +391,7 @@ def ledger_filters(words: Words, lines: Sequence[SeasonClaimLine]) -> tuple[Filt
     return words.filters(keys, titles | {DIFFER: words.say("filter.differ")}, len(lines))
 
 
-def ledger_counts(book: ModelBook) -> Table | None:
+def ledger_counts(book: AgentIndex) -> Table | None:
     """How often each state occurs in each layer, over the whole fact check; None without a claim."""
     if not book.lines:
         return None
@@ -406,7 +408,7 @@ def ledger_counts(book: ModelBook) -> Table | None:
     return Table(heads, rows, frozenset(range(1, len(heads))), book.say("ledger.counts"))
 
 
-def ledger_answer(book: ModelBook) -> str:
+def ledger_answer(book: AgentIndex) -> str:
     """How many of the sentences arithmetic bears out, contradicts or cannot decide."""
     if not book.lines:
         return book.say("ledger.empty")
@@ -417,7 +419,7 @@ def ledger_answer(book: ModelBook) -> str:
     return book.say("ledger.counted", n=len(book.lines), counts=counts)
 
 
-def ledger_notes(book: ModelBook) -> tuple[Inline, ...]:
+def ledger_notes(book: AgentIndex) -> tuple[Inline, ...]:
     """What share the material bears out and what chance would, where the layers differ, and what holds no number."""
     if not book.lines:
         return ()

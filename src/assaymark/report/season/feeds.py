@@ -26,7 +26,7 @@ from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, re
 from assaymark.report.levels import LEVELS
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, trades_words
-from assaymark.report.season.index import SeasonLookup
+from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
@@ -45,7 +45,7 @@ FORMAT: Final = "assaymark season verdicts 1"
 _DAYS: Final = 30
 
 
-def handed_on(book: SeasonLookup, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
+def handed_on(book: SeasonIndex, folder: str, site: Site) -> Iterator[Page | tuple[str, str]]:
     """Every file beside the pages of a language, as path and text; ``folder`` is where these lie below the site."""
     run, now = book.run, verdicts_of(book)
     known = run.publications or (now,)
@@ -73,7 +73,7 @@ def _file(at: int, one: Mapping[str, Any]) -> str:
 # --- verdicts and tables ----------------------------------------------------------------------------------------------
 
 
-def verdicts_of(book: SeasonLookup) -> dict[str, Any]:
+def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
     """What is claimed, in the words of the pages: of an unsupported claim what it is about, its agents by name."""
     run, found = book.run, []
     for verdict in run.decided.verdicts:
@@ -95,7 +95,7 @@ def verdicts_of(book: SeasonLookup) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _standings(book: SeasonLookup) -> str:
+def _standings(book: SeasonIndex) -> str:
     rows: list[tuple[str | float, ...]] = []
     for name, agent in book.agents.items():
         place, row = book.run.decided.place(name), book.rows.get(name)
@@ -113,7 +113,7 @@ def _standings(book: SeasonLookup) -> str:
     return csv_text(heads, rows)
 
 
-def _decisions(book: SeasonLookup) -> str:
+def _decisions(book: SeasonIndex) -> str:
     rows = [
         (
             step.day, name, float(step.number), "" if step.nav is None else step.nav,
@@ -150,7 +150,7 @@ Changes = list[tuple[Verdicts, Verdicts | None, list[str]]]
 """Every publication with the one before it, and what changed; the verdicts of now where none is recorded."""
 
 
-def _changed(book: SeasonLookup, one: Verdicts, before: Verdicts | None, now: Verdicts) -> list[str]:
+def _changed(book: SeasonIndex, one: Verdicts, before: Verdicts | None, now: Verdicts) -> list[str]:
     """What was claimed and not before, and what no longer; a sentence only while it is supported ``now``."""
     lines, old, latest = (
         {} if made is None else {str(entry["about"]): entry for entry in made["verdicts"]}
@@ -171,7 +171,7 @@ def _changed(book: SeasonLookup, one: Verdicts, before: Verdicts | None, now: Ve
     return found
 
 
-def _entries(book: SeasonLookup, changes: Changes) -> list[_Entry]:
+def _entries(book: SeasonIndex, changes: Changes) -> list[_Entry]:
     """The last days and every change of the verdicts, newest first."""
     words, found, days = book.words, list[_Entry](), dict[str, list[str]]()
     for one, before, changed in changes:
@@ -204,7 +204,7 @@ def _address(run: SeasonRun, folder: str, path: str = "") -> str:
     return f"{run.url.rstrip('/')}/{folder}{path}" if run.url else ""
 
 
-def _rss(book: SeasonLookup, folder: str, entries: list[_Entry]) -> str:
+def _rss(book: SeasonIndex, folder: str, entries: list[_Entry]) -> str:
     run, name, items = book.run, f"urn:assaymark:{book.run.plan_hash}", []
     for entry in entries:
         link = f"<link>{escape(_address(run, folder, entry.href))}</link>" if run.url else ""
@@ -224,7 +224,7 @@ def _rss(book: SeasonLookup, folder: str, entries: list[_Entry]) -> str:
     )
 
 
-def _json_feed(book: SeasonLookup, folder: str, entries: list[_Entry]) -> str:
+def _json_feed(book: SeasonIndex, folder: str, entries: list[_Entry]) -> str:
     run, words = book.run, book.words
     where = {"home_page_url": _address(run, folder, "index.html"), "feed_url": _address(run, folder, JSON_FEED)}
     items = [
@@ -243,7 +243,7 @@ def _json_feed(book: SeasonLookup, folder: str, entries: list[_Entry]) -> str:
     return json.dumps(feed, indent=1) + "\n"
 
 
-def _calendar(book: SeasonLookup) -> str:
+def _calendar(book: SeasonIndex) -> str:
     """The decisions that are still to come, as one event that repeats on weekdays."""
     run = book.run
 
@@ -260,7 +260,7 @@ def _calendar(book: SeasonLookup) -> str:
     return "\r\n".join((*lines, ""))
 
 
-def _archive(book: SeasonLookup, changes: Changes, site: Site) -> Page:
+def _archive(book: SeasonIndex, changes: Changes, site: Site) -> Page:
     """Every publication with its tally, what changed, and its verdicts as a file; newest first."""
     words, rows = book.words, list[tuple[Inline, ...]]()
     for at, (one, before, changed) in enumerate(changes):
@@ -295,7 +295,7 @@ _STYLE: Final = (
 )
 
 
-def share_card(book: SeasonLookup) -> str:
+def share_card(book: SeasonIndex) -> str:
     """The picture, 1200 by 630, as a drawing that stands alone."""
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
     claim = next((claim for level in said_levels(book) for claim in (*level.shown, *level.more)), None)
@@ -326,7 +326,7 @@ def share_card(book: SeasonLookup) -> str:
     ).as_str()  # fmt: skip
 
 
-def _tiers(book: SeasonLookup) -> Iterator[svg.Element]:
+def _tiers(book: SeasonIndex) -> Iterator[svg.Element]:
     """Agents tier by tier and by name, each with a line from its lowest to its highest judge."""
     tiers = [sorted(tier) for tier in book.run.decided.tiers]
     agents = [(name, at) for at, tier in enumerate(tiers) for name in tier if judged_points(book, name)]

@@ -219,7 +219,7 @@ Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeasonLookup:
+class SeasonIndex:
     """A season and its indexes in one language. Build one with `SeasonLookup.of`.
 
     Attributes
@@ -250,7 +250,7 @@ class SeasonLookup:
     up: str = ""
 
     @classmethod
-    def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonLookup:
+    def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonIndex:
         """Index a season; in English without ``words``."""
         agents = {one.name: one for one in sorted(run.agents, key=lambda agent: (agent.name.casefold(), agent.name))}
         order = {judge.name: at for at, judge in enumerate(run.judges)}
@@ -364,10 +364,10 @@ class SeasonLookup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModelBook:
+class AgentIndex:
     """One agent of a season. Its page is ``path``; its other pages lie in a folder of its name."""
 
-    lookup: SeasonLookup
+    lookup: SeasonIndex
     agent: SeasonAgent
 
     @property

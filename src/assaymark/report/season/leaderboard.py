@@ -34,14 +34,14 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.paths import falls
 from assaymark.report.portbench.market import EQUAL_WEIGHT
-from assaymark.report.season.index import SeasonLookup, Words, whole
+from assaymark.report.season.index import SeasonIndex, Words, whole
 from assaymark.report.season.strip import Judged, band_head, band_scale, band_strip
 from assaymark.text import clean
 
 _TOTAL: Final = "season.total"
 
 
-def board_section(book: SeasonLookup) -> Section:
+def board_section(book: SeasonIndex) -> Section:
     """The leaderboard, tier by tier, with the baselines below; folded under it the points of each axis."""
     words, n, rows, axes = book.words, book.graders, list[Row](), list[tuple[Inline, ...]]()
     for place in board_places(book):
@@ -93,7 +93,7 @@ def board_section(book: SeasonLookup) -> Section:
     return Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
-def board_places(book: SeasonLookup) -> list[Place]:
+def board_places(book: SeasonIndex) -> list[Place]:
     """The rows by tier; inside a tier, and without a total, by name and nothing else."""
     decided = book.run.decided
     tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
@@ -110,7 +110,7 @@ def ranks_words(place: Place, words: Words) -> str:
     return str(place.first) if place.first == place.last else words("places.range", first=place.first, last=place.last)
 
 
-def total_words(book: SeasonLookup, place: Place) -> str:
+def total_words(book: SeasonIndex, place: Place) -> str:
     """A total, the range of its judges where the agent shares its tier, or nothing where it was not graded."""
     row = book.rows.get(place.agent)
     if row is None or row.total is None:
@@ -120,7 +120,7 @@ def total_words(book: SeasonLookup, place: Place) -> str:
     return book.to(book.one(_TOTAL, agent=place.agent), text)
 
 
-def unranked_words(book: SeasonLookup) -> str:
+def unranked_words(book: SeasonIndex) -> str:
     """That there are too few periods for any test, with the number that it takes; else nothing."""
     serial = book.one("order.autocorrelation", dimension=AGGREGATE)
     pairs = [item for item in book.run.measurements if item.name == "contrast"]
@@ -132,7 +132,7 @@ def unranked_words(book: SeasonLookup) -> str:
     return book.words("board.unranked_apart", n=n, needed=FEWEST_CLUSTERS)
 
 
-def design_words(book: SeasonLookup) -> Iterator[str]:
+def design_words(book: SeasonIndex) -> Iterator[str]:
     """How pairs are tested, how far periods depend on each other, and the smallest detectable difference."""
     words, tested = book.words, [m for m in book.run.measurements if m.name == "contrast" and m.value is not None]
     if tested:
@@ -154,7 +154,7 @@ def design_words(book: SeasonLookup) -> Iterator[str]:
 # --- what judges gave -------------------------------------------------------------------------------------------------
 
 
-def drawn_head(book: SeasonLookup) -> Inline:
+def drawn_head(book: SeasonIndex) -> Inline:
     """The head of the drawn column: the bands, on the axis of every judge's points."""
     words, bands = book.words, book.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
@@ -163,7 +163,7 @@ def drawn_head(book: SeasonLookup) -> Inline:
     return Markup('<span class="skip">{}</span>').format(words("board.drawn")), head
 
 
-def drawn(book: SeasonLookup, level: Level, points: Sequence[Judged], said: str | None = None) -> Markup:
+def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str | None = None) -> Markup:
     """The strip of an agent, and the same in words (``said``) for those who cannot see it."""
     words, bands = book.words, book.run.scoring.bands
     scale = band_scale(bands, [grade.composite for grade in book.run.grades if grade.composite is not None])
@@ -173,7 +173,7 @@ def drawn(book: SeasonLookup, level: Level, points: Sequence[Judged], said: str 
     return Markup('<span role="img" aria-label="{}">{}</span>').format(text, strip)
 
 
-def judged_points(book: SeasonLookup, agent: str) -> tuple[Judged, ...]:
+def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
     """The composites of an agent from low to high; with its judge only where no two agents can be held together by it.
 
     The dots of one judge over agents that cannot be ranked would rank them, and the dot of a single judge is the total.
@@ -184,13 +184,13 @@ def judged_points(book: SeasonLookup, agent: str) -> tuple[Judged, ...]:
     return tuple(sorted(known, key=lambda one: one[0])) if shown or len(known) > 1 else ()
 
 
-def axis_heads(book: SeasonLookup) -> tuple[str, ...]:
+def axis_heads(book: SeasonIndex) -> tuple[str, ...]:
     """The heads of the judged columns; a plan without efficiency has none of it."""
     names = ("reasoning", "evidence", "outcome", *(["efficiency"] if book.run.scoring.efficiency.weight else []))
     return tuple(book.words(f"axis.{name}") for name in names)
 
 
-def judged_cells(book: SeasonLookup, place: Place) -> list[tuple[str, str]]:
+def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
     """The judged columns of an agent as (head, value), or in words why there is none."""
     words, agent, row = book.words, place.agent, book.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
@@ -252,7 +252,7 @@ def lowest_to_highest(values: Iterable[float]) -> str:
 # --- what they earned -------------------------------------------------------------------------------------------------
 
 
-def account_facts(book: SeasonLookup, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
+def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tuple[str, str, str]:
     """Return, points of it more than equal weight, and maximum drawdown; facts, always shown."""
     words, key, path = book.words, "baseline" if baseline else "agent", book.path(name, baseline=baseline)
     other = next((one for at in EQUAL_WEIGHT if (one := book.path(at, baseline=True)) is not None), None)
@@ -281,7 +281,7 @@ def baseline_name(name: str, words: Words) -> str:
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
-def board_notes(book: SeasonLookup) -> Iterator[str]:
+def board_notes(book: SeasonIndex) -> Iterator[str]:
     """How a total is made, whose total lacks a part, and what a return is."""
     words, plan = book.words, book.run.scoring
     names = sorted({place.agent for place in book.run.decided.places} & {*book.rows})

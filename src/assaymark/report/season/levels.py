@@ -34,7 +34,7 @@ from assaymark.report.blocks import Said as Part
 from assaymark.report.levels import LEVELS, WithheldGroup
 from assaymark.report.measurements import MeasuredRow
 from assaymark.report.portbench.levels import SaidLevel
-from assaymark.report.season.index import ModelBook, SeasonLookup, Words
+from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.text import clean
 
 _FRONT: Final = ("first", "beats", "band")
@@ -45,13 +45,13 @@ _UNTESTED: Final = "claim.reason.untested_first"
 _NO_LEAD: Final = said("claim.reason.no_lead")
 
 
-def tally(book: SeasonLookup) -> list[tuple[Level, str, str]]:
+def tally(book: SeasonIndex) -> list[tuple[Level, str, str]]:
     """How many claims reach each level, as (level, number, words)."""
     seen, words = Counter(one.verdict.publication_level for one in book.run.decided.verdicts), book.words
     return [(level, words.amount(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
 
 
-def said_levels(book: SeasonLookup) -> tuple[SaidLevel, ...]:
+def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
     """The three levels in order: claims about single agents; pairs are on the page of all claims."""
     verdicts, found = book.run.decided.verdicts, []
     front = sorted(
@@ -74,7 +74,7 @@ def said_levels(book: SeasonLookup) -> tuple[SaidLevel, ...]:
     return tuple(found)
 
 
-def level_part(book: SeasonLookup, view: SaidLevel) -> Part:
+def level_part(book: SeasonIndex, view: SaidLevel) -> Part:
     """A level as a page shows it; only the page of all claims has the rest."""
     words = book.words
     groups = tuple(
@@ -93,7 +93,7 @@ def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -
     return Part(level, words(f"level.{level}.title"), "", tuple(shown), tuple(more), folded=folded, rest=rest)
 
 
-def agent_levels(book: ModelBook) -> tuple[Part, ...]:
+def agent_levels(book: AgentIndex) -> tuple[Part, ...]:
     """The levels at which there is a claim about an agent. Pairs are only on the page of all claims.
 
     Unsupported claims are listed with the first of their reasons, equal ones once.
@@ -121,7 +121,7 @@ def level_blocks(parts: Sequence[Part]) -> Block:
     return Beside(sides, "trio") if all(sides) else Group("", tuple(held))
 
 
-def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict]) -> tuple[WithheldGroup, ...]:
+def _groups(book: SeasonIndex, verdicts: Sequence[SeasonVerdict]) -> tuple[WithheldGroup, ...]:
     """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     words, found = book.words, Counter[tuple[str, str]]()
     firsts = [verdict for verdict in verdicts if _unsupported_first(verdict)]
@@ -140,7 +140,7 @@ def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict]) -> tuple[With
     return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
 
 
-def reasons_of(book: SeasonLookup, one: SeasonVerdict) -> tuple[Said, ...]:
+def reasons_of(book: SeasonIndex, one: SeasonVerdict) -> tuple[Said, ...]:
     """The reasons of a claim; of an unsupported first rank those that hold for every agent, or who leads would show."""
     if not _unsupported_first(one):
         return one.reasons
@@ -160,7 +160,7 @@ def withheld_text(one: SeasonVerdict, words: Words) -> str:
     return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
 
 
-def said_claim(book: SeasonLookup, one: SeasonVerdict) -> Quote:
+def said_claim(book: SeasonIndex, one: SeasonVerdict) -> Quote:
     """A supported claim with its condition and its clipboard text; what was earned rests on no grade."""
     run, words = book.run, book.words
     judges = {} if one.kind == "beats" else {judge.name: judge.reference for judge in run.judges}
@@ -173,7 +173,7 @@ def said_claim(book: SeasonLookup, one: SeasonVerdict) -> Quote:
     return Quote(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
-def claim_card(book: SeasonLookup, one: SeasonVerdict) -> Card:
+def claim_card(book: SeasonIndex, one: SeasonVerdict) -> Card:
     """A verdict with its reasons, its checks, the other rules, and what it rests on."""
     verdict, words, hidden = one.verdict, book.words, _unsupported_first(one)
     level = verdict.publication_level
@@ -210,7 +210,7 @@ def claim_card(book: SeasonLookup, one: SeasonVerdict) -> Card:
     return Card(level, words(f"level.{level}.tag"), words.term("claims.kind", one.kind), tuple(blocks))
 
 
-def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> Inline:
+def _rest(book: SeasonIndex, one: SeasonVerdict, item: Measurement) -> Inline:
     """A measurement in words: what of whom, its value where that shows nothing that is not supported, its row."""
     words = book.words
     subjects = sorted(
@@ -294,7 +294,7 @@ _DECIDED: Final = ("season.decisions", "season.thrash", "season.ledger")
 _ONE_JUDGE: Final = ("season.composite", "season.invalid", "season.judge_noise", "season.author_probe", "human.judge")
 
 
-def worded_row(book: SeasonLookup, row: MeasuredRow) -> MeasuredRow:
+def worded_row(book: SeasonIndex, row: MeasuredRow) -> MeasuredRow:
     """A row of `SeasonLookup.measured` in the language of the book: what of whom, its value, what it rests on."""
     item, words = book.by_id[row.id], book.words
     title, hidden = words.term("measure", item.name.removeprefix("season.")), book.hidden(item)
@@ -332,7 +332,7 @@ def worded_row(book: SeasonLookup, row: MeasuredRow) -> MeasuredRow:
     )  # fmt: skip
 
 
-def _rests(book: SeasonLookup, item: Measurement) -> Iterator[Linked]:
+def _rests(book: SeasonIndex, item: Measurement) -> Iterator[Linked]:
     """The first record of each judge, or of the agent, it was computed from; none of books, datasheets, people."""
     agent, own = item.labels.get("agent") or item.labels.get("of", ""), item.labels.get("judge", "")
     if item.name in _BOOKS:

@@ -52,7 +52,7 @@ from assaymark.report.season.feeds import (
     preview_name,
     share_card,
 )
-from assaymark.report.season.index import SeasonLookup, Words
+from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
@@ -107,7 +107,7 @@ def site_pages(
         problems.append(Problem("", f"each of one or more is named once (got {', '.join(codes) or 'none'})"))
     if problems:
         raise InputError("languages", problems)
-    first, folders = SeasonLookup.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
+    first, folders = SeasonIndex.of(run), [f"{code}/" if at else "" for at, code in enumerate(codes)]
     for one, folder in zip(catalogues, folders, strict=True):
         depth = folder.count("/")
         book = replace(first, words=Words(one), up="../" * depth)
@@ -125,9 +125,9 @@ def site_pages(
         yield from ((f"{folder}{path}", text) for path, text in frame.files())
 
 
-def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonLookup | None = None) -> Frame:
+def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = None) -> Frame:
     """The frame of the pages in the language of a book; in English at the top of the site without one."""
-    book = book or SeasonLookup.of(run)
+    book = book or SeasonIndex.of(run)
     nav = [Link(name, f"{name}.html", book.words(f"nav.{name}")) for name in _NAV]
     if any((judge.datasheet or "").startswith("datasheet/") for judge in run.judges):  # the site has their pages
         nav.append(Link(JUDGES, f"{book.up}datasheets.html", book.words("nav.judges")))
@@ -135,7 +135,7 @@ def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonLookup | None =
     return Frame(study, mark, tuple(nav), site, ("page.css", "season.css"), frame_words(book.words.catalogue))
 
 
-def _edition(book: SeasonLookup, folder: str, frame: Frame) -> Iterator[Page | tuple[str, str]]:
+def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[Page | tuple[str, str]]:
     """The pages and files of one language, as paths below its folder."""
     words, accounts = book.words, accounts_section(book)
     yield _index(book, folder, *accounts)
@@ -179,7 +179,7 @@ def _edition(book: SeasonLookup, folder: str, frame: Frame) -> Iterator[Page | t
 # --- the first page ---------------------------------------------------------------------------------------------------
 
 
-def _index(book: SeasonLookup, folder: str, accounts: Section | None, data: str) -> Page:
+def _index(book: SeasonIndex, folder: str, accounts: Section | None, data: str) -> Page:
     run, words, levels = book.run, book.words, said_levels(book)
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
     counts = ", ".join(f"{n} {what}" for _, n, what in tally(book))
@@ -233,7 +233,7 @@ def _index(book: SeasonLookup, folder: str, accounts: Section | None, data: str)
     )  # fmt: skip
 
 
-def _state(book: SeasonLookup) -> Inline:
+def _state(book: SeasonIndex) -> Inline:
     """That a season runs or was stopped, or that decisions are missing, with how far it is; empty where it is whole."""
     run, words = book.run, book.words
     made, expected = sum(map(len, run.steps.values())), run.days * len(run.agents)
@@ -248,7 +248,7 @@ def _state(book: SeasonLookup) -> Inline:
     return bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
 
 
-def season_lede(book: SeasonLookup) -> str:
+def season_lede(book: SeasonIndex) -> str:
     """Who took part, with what, for how long, and who graded it."""
     run, words, judges = book.run, book.words, book.graders
     strategies = any(agent.strategy for agent in run.agents)
@@ -270,7 +270,7 @@ def season_lede(book: SeasonLookup) -> str:
 # --- the rules, and what changed between plans ------------------------------------------------------------------------
 
 
-def _rules(book: SeasonLookup) -> Page:
+def _rules(book: SeasonIndex) -> Page:
     """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
     run, plan, words = book.run, book.run.scoring, book.words
     groups: dict[str, list[tuple[Inline, ...]]] = {}
@@ -310,7 +310,7 @@ def _rules(book: SeasonLookup) -> Page:
                 styles=_RULES)  # fmt: skip
 
 
-def _formulas(book: SeasonLookup) -> Iterator[str]:
+def _formulas(book: SeasonIndex) -> Iterator[str]:
     """How grades become a total, sentence by sentence."""
     plan, words, number = book.run.scoring, book.words, book.words.catalogue.number
     parts = {part.name: part for part in plan.reasoning}
@@ -352,7 +352,7 @@ def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]
         yield title, Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
 
 
-def _changelog(book: SeasonLookup) -> Page:
+def _changelog(book: SeasonIndex) -> Page:
     """The plans that come with the package and the season's own, newest first, each against the one before it."""
     words, own = book.words, book.run.scoring
     plans = [load_scoring(name) for name in scoring_names()]

@@ -25,7 +25,7 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.season.index import SeasonLookup, whole
+from assaymark.report.season.index import SeasonIndex, whole
 from assaymark.report.season.inputs import SeasonJudge
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
 from assaymark.report.season.levels import measured, state_words
@@ -44,7 +44,7 @@ REASONS: Final = {
 """The key of the words for each reason of an audit line."""
 
 
-def panel_page(book: SeasonLookup) -> Page:
+def panel_page(book: SeasonIndex) -> Page:
     """Everything that is known of the judges; agents are in alphabetical order throughout."""
     words, judges = book.words, book.run.judges
     families = {one.family for one in judges}
@@ -86,7 +86,7 @@ def panel_page(book: SeasonLookup) -> Page:
     )  # fmt: skip
 
 
-def _judges(book: SeasonLookup) -> Table:
+def _judges(book: SeasonIndex) -> Table:
     words, rows = book.words, list[tuple[Inline, ...]]()
     verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.judges)
 
@@ -122,7 +122,7 @@ def _judges(book: SeasonLookup) -> Table:
 # --- how far they agree -----------------------------------------------------------------------------------------------
 
 
-def _kappa(book: SeasonLookup) -> str:
+def _kappa(book: SeasonIndex) -> str:
     """How far the judges agree on bands, over records of single periods."""
     item, words = book.one("season.kappa"), book.words
     if item is None or item.value is None:
@@ -134,7 +134,7 @@ def _kappa(book: SeasonLookup) -> str:
     return words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
 
 
-def _agreements(book: SeasonLookup) -> Table:
+def _agreements(book: SeasonIndex) -> Table:
     """How far apart the judges are on each agent; the points are composites."""
     words, rows = book.words, list[tuple[Inline, ...]]()
     for agent in book.agents:
@@ -153,7 +153,7 @@ def _agreements(book: SeasonLookup) -> Table:
                  columns=("", "r", "r", "r", "b", ""))  # fmt: skip
 
 
-def people_sections(book: SeasonLookup) -> Iterator[Section]:
+def people_sections(book: SeasonIndex) -> Iterator[Section]:
     """Each judge beside the people who graded a sample of periods, and what two people reach; nothing without any."""
     words, rows = book.words, list[tuple[Inline, ...]]()
     sample, two = (book.one(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
@@ -198,7 +198,7 @@ def detail_number(item: Measurement, key: str) -> float | None:
 # --- do judges favour their own family? -------------------------------------------------------------------------------
 
 
-def preference_table(book: SeasonLookup) -> Table | None:
+def preference_table(book: SeasonIndex) -> Table | None:
     """Each judge on its own family and on all others, in points of score minus panel median; None without a gap."""
     words = book.words
     items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.judges]
@@ -217,7 +217,7 @@ def preference_table(book: SeasonLookup) -> Table | None:
     return Table(heads, rows, frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
 
 
-def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement) -> tuple[Inline, ...]:
+def _preference(book: SeasonIndex, judge: SeasonJudge, item: Measurement) -> tuple[Inline, ...]:
     words, gap, over = book.words, item.value, item.n_of == "periods"
     n = item.n if over else int(detail_number(item, "n_own") or 0)
     rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
@@ -257,13 +257,13 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement) -> tu
     return clean(judge.name, 60), *points[:2], shown, interval, reading
 
 
-def _without(book: SeasonLookup, agent: str, judge: str) -> float | None:
+def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
     """By how much an agent's total changes if one judge is left out; None where either is not there."""
     without, row = book.value("season.without", agent=agent, judge=judge), book.rows.get(agent)
     return None if without is None or row is None or row.total is None else without - row.total
 
 
-def _changes(book: SeasonLookup) -> Iterator[tuple[Inline, ...]]:
+def _changes(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
     """By how much each agent's total changes without each judge.
 
     Agents that share a tier are one row: by how much the total of any of them moves at most, since a change beside the
@@ -287,7 +287,7 @@ def _changes(book: SeasonLookup) -> Iterator[tuple[Inline, ...]]:
         yield words("without.tiers"), *sizes
 
 
-def _noise(book: SeasonLookup) -> Iterator[tuple[Inline, ...]]:
+def _noise(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
     """The floors: of the panel on one record, and of each agent on identical input."""
     words = book.words
     judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.judges]
@@ -305,7 +305,7 @@ def _noise(book: SeasonLookup) -> Iterator[tuple[Inline, ...]]:
 # --- could they know whose record they read? --------------------------------------------------------------------------
 
 
-def blinding_blocks(book: SeasonLookup) -> tuple[Block, ...]:
+def blinding_blocks(book: SeasonIndex) -> tuple[Block, ...]:
     """The audit of the blinding over all records, and how often judges named the right author."""
     words, counts, sums = book.words, Counter[tuple[str, str, str]](), Counter[str]()
     for lines in book.run.blinding.values():
@@ -330,7 +330,7 @@ def blinding_blocks(book: SeasonLookup) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _probe(book: SeasonLookup, judge: str, item: Measurement) -> str:
+def _probe(book: SeasonIndex, judge: str, item: Measurement) -> str:
     """How often a judge named the right author, against chance."""
     words, name = book.words, clean(judge, 60)
     if item.value is None:

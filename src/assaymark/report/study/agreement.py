@@ -22,7 +22,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.grids import RankRow, ScaleRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
-from assaymark.report.lookup import KAPPA, Book
+from assaymark.report.lookup import KAPPA, RunIndex
 from assaymark.report.study.claim_checks import family_words, is_significant
 from assaymark.report.study.controls import ranked_alone
 from assaymark.report.text import (
@@ -49,7 +49,7 @@ from assaymark.text import clean, count, number, percent, span
 # Would one judge have said the same? Each judge's own order and discoveries beside the panel's.
 
 
-def single_section(book: Book) -> Section:
+def single_section(book: RunIndex) -> Section:
     """What each judge alone would have found. Counts and correlations only: which agent it puts first is not said."""
     found = sorted(book.every("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
     panel, alone = book.one("panel.discoveries"), [m.value for m in found if m.value is not None]
@@ -108,7 +108,7 @@ def only_alone(item: Measurement) -> int:
     return round(item.value or 0) - overlap if isinstance(overlap, int) else 0
 
 
-def single_answer(book: Book) -> str:
+def single_answer(book: RunIndex) -> str:
     """The answer in one or two sentences that follow from the numbers."""
     pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
     if not pairs and not alone:
@@ -138,7 +138,7 @@ class Placed(NamedTuple):
     level: Level
 
 
-def ranks_section(book: Book) -> Section:
+def ranks_section(book: RunIndex) -> Section:
     """Possible ranks on every score, and resampled ones. An agent that shares its tier has no share of resamples."""
     top = [clean(agent, 80) for agent in book.summary.top_set.get(AGGREGATE, ())]
     every = len(top) == len(book.agents) and len(top) > 2
@@ -174,7 +174,7 @@ def ranks_section(book: Book) -> Section:
     return section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
-def placed_agents(book: Book) -> tuple[Placed, ...]:
+def placed_agents(book: RunIndex) -> tuple[Placed, ...]:
     """The agents alone in their tier with measured shares, from high to low; where only the first rank was measured,
     its share alone."""
     found = []
@@ -215,7 +215,7 @@ def _ranks_figure(rows: Sequence[RankRow], found: Sequence[Measurement], places:
 # Does each order hold without any one judge family? Sign and significance of every pair in every drop.
 
 
-def stability_section(book: Book, outside: Group) -> Section:
+def stability_section(book: RunIndex, outside: Group) -> Section:
     """Counts by score, every pair of the overall score in every drop, rank correlations, and the held-out judge."""
     rows, overall = [], list[Verdict]()
     for dimension in book.dimensions:
@@ -262,7 +262,7 @@ def _without(families: Sequence[str]) -> list[str]:
     return [f"without judge family {clean(family, 60)}" for family in families]
 
 
-def _stability_answer(book: Book, found: Sequence[Verdict]) -> str:
+def _stability_answer(book: RunIndex, found: Sequence[Verdict]) -> str:
     if len(book.study.families) < 2:
         return "Not measurable: one judge family, so none can be left out."
     rho = book.every("lofo.rho", dimension=AGGREGATE)
@@ -282,7 +282,7 @@ def _stability_answer(book: Book, found: Sequence[Verdict]) -> str:
     return f"{of} {verb} without any one judge family{'; ' if parts else ''}{listing(parts)}."
 
 
-def _drop(book: Book, verdict: Verdict, family: str) -> str:
+def _drop(book: RunIndex, verdict: Verdict, family: str) -> str:
     high, low = verdict.claim.subjects
     item = book.one("lofo.contrast", dimension=AGGREGATE, dropped=family, high=high, low=low)
     if item is None or item.value is None:
@@ -290,7 +290,7 @@ def _drop(book: Book, verdict: Verdict, family: str) -> str:
     return "turns" if item.value <= 0 else p_of(item) + p_of(item, "p_adjusted", ", adjusted ", "")
 
 
-def agreement_section(book: Book) -> Section:
+def agreement_section(book: RunIndex) -> Section:
     """Kappa by score against the gates, within formats and by pair of judges, and how the scale was used."""
     found = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
     ordered = sorted(found, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
@@ -317,7 +317,7 @@ def agreement_section(book: Book) -> Section:
     )  # fmt: skip
 
 
-def agreement_words(book: Book) -> str:
+def agreement_words(book: RunIndex) -> str:
     """The answer: enough, weak or too little agreement, score by score."""
     found = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
     if not found:
@@ -342,7 +342,7 @@ def agreement_words(book: Book) -> str:
     return " ".join(parts)
 
 
-def agreement_table(book: Book) -> Table | None:
+def agreement_table(book: RunIndex) -> Table | None:
     """Every score with its kappas, the overall score first, then by kappa; None where none was measured."""
     measured = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
     measured.sort(key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
@@ -378,7 +378,7 @@ def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
+def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure:
     rows, said = [], []
     for dimension, item in found:
         gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
@@ -417,7 +417,7 @@ def _clusters(item: Measurement) -> str:
     return count(clusters) if isinstance(clusters, int) else "not stated"
 
 
-def _formats(book: Book) -> Group | None:
+def _formats(book: RunIndex) -> Group | None:
     order, gates, rows = {name: at for at, name in enumerate(book.dimensions)}, book.study.gates, []
     found = [m for m in book.every(KAPPA) if "format" in m.labels]
     found.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
@@ -440,7 +440,7 @@ def _formats(book: Book) -> Group | None:
     return Group("Do they agree within each submission format?", (Text(caption, "cap"), fold)) if rows else None
 
 
-def _scale(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure | None:
+def _scale(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure | None:
     judges = [judge.name for judge in book.study.judges]
     rows = [ScaleRow(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in found]
     rows = [row for row in rows if any(row.shares)]
@@ -480,7 +480,7 @@ def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:
     return None
 
 
-def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> list[str]:
+def _notes(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> list[str]:
     said = []
     fleiss, overlap, alone, general, liking, worth = (
         book.one(name, dimension=AGGREGATE, **labels)

@@ -15,7 +15,7 @@ from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
-from assaymark.report.lookup import Book, score_words
+from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.page import environment
 from assaymark.report.study.claim_checks import Check, checked, stopping
 from assaymark.report.study.controls import controls
@@ -77,7 +77,7 @@ class Checkable:
     href: str
 
 
-def checkable(book: Book, verdict: Verdict) -> Checkable:
+def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     """The record of one verdict."""
     level, said = verdict.publication_level, verdict.publication_level != "no-claim"
     also = [
@@ -110,7 +110,7 @@ def _overturn(verdict: Verdict) -> str:
 # --- the gates --------------------------------------------------------------------------------------------------------
 
 
-def _gates(book: Book, verdict: Verdict) -> tuple[Gate, ...]:
+def _gates(book: RunIndex, verdict: Verdict) -> tuple[Gate, ...]:
     """The five gates up to the one that stops; of an unsupported sentence the words that both directions share."""
     by_gate: list[list[Check]] = [[] for _ in GATES]
     for check in checked(book, verdict).checks:
@@ -160,7 +160,7 @@ def _passed(checks: Sequence[Check]) -> str:
     return str(checks[0].text).partition("; adjusted")[0] if checks else "not tested"
 
 
-def _kappa_line(book: Book, verdict: Verdict) -> str:
+def _kappa_line(book: RunIndex, verdict: Verdict) -> str:
     item, gates = book.gating(verdict.claim.dimension), book.study.gates
     if item is None or item.value is None or kind_of(verdict.claim) == "cell":
         return ""
@@ -168,7 +168,7 @@ def _kappa_line(book: Book, verdict: Verdict) -> str:
     return f"{book.gating_words(verdict.claim.dimension)}{ends_of(item)}; {number(needed)} needed"
 
 
-def _kappa(book: Book, verdict: Verdict, mark: str) -> Strip | None:
+def _kappa(book: RunIndex, verdict: Verdict, mark: str) -> Strip | None:
     item, gates = book.gating(verdict.claim.dimension), book.study.gates
     if item is None or item.value is None:
         return None
@@ -185,7 +185,7 @@ def _point(item: Measurement, sign: int = 1) -> tuple[float, float | None, float
     return round(value, 3), round(low, 3), round(high, 3)
 
 
-def _pairs(book: Book, verdict: Verdict, name: str, **labels: str) -> list[tuple[float, Measurement]]:
+def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[tuple[float, Measurement]]:
     """The differences that a supported sentence rests on, each towards the agent that it names first."""
     claim = verdict.claim
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
@@ -199,7 +199,7 @@ def _pairs(book: Book, verdict: Verdict, name: str, **labels: str) -> list[tuple
     return found
 
 
-def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
+def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
     """The strip and the line of a supported sentence at the second, third or fourth gate."""
     kind = kind_of(verdict.claim)
     zero: tuple[tuple[float, str, bool], ...] = ((0.0, "0", False),)
@@ -242,14 +242,14 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
     return Strip((0.0, 1.0), cuts, ((round(max(shares), 3), None, None),), "q" if bad else "p"), line
 
 
-def _recused_p(book: Book, verdict: Verdict) -> str:
+def _recused_p(book: RunIndex, verdict: Verdict) -> str:
     """The p-value with the agents' own makers' judges standing aside."""
     found = [m.detail.get("p") for _, m in _pairs(book, verdict, "recusal.contrast")]
     ps = [float(p) for p in found if isinstance(p, (int, float))]
     return f"; without judges of their makers {p_value(max(ps))}" if ps else ""
 
 
-def own_tests_strip(book: Book, mark: str) -> Strip | None:
+def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
     """The judges' values in the test that the plan limits, beside the limit."""
     limits = book.study.datasheets
     failed = [one.partition(" ")[0] for named in failed_judges(book).values() for one in named]
@@ -270,12 +270,12 @@ def own_tests_strip(book: Book, mark: str) -> Strip | None:
 # --- the data ---------------------------------------------------------------------------------------------------------
 
 
-def about_agents(book: Book) -> tuple[Verdict, ...]:
+def about_agents(book: RunIndex) -> tuple[Verdict, ...]:
     """The verdicts that the bench can be asked about."""
     return tuple(v for v in ordered_verdicts(book) if kind_of(v.claim) != "cell")
 
 
-def default(book: Book) -> Verdict | None:
+def default(book: RunIndex) -> Verdict | None:
     """The sentence that the bench opens with: the first supported pair on the overall score, else whatever is first."""
     order = {"pair": 0, "first": 1, "within": 2}
 
@@ -286,7 +286,7 @@ def default(book: Book) -> Verdict | None:
     return min(about_agents(book), key=place, default=None)
 
 
-def asked(book: Book, verdict: Verdict) -> tuple[str, str, str, str]:
+def asked(book: RunIndex, verdict: Verdict) -> tuple[str, str, str, str]:
     """Agent, relation, other agent and score of a sentence; of an unsupported one in alphabetical order."""
     kind, names = kind_of(verdict.claim), verdict.claim.subjects
     if verdict.publication_level == "no-claim" or kind == "within":
@@ -296,7 +296,7 @@ def asked(book: Book, verdict: Verdict) -> tuple[str, str, str, str]:
     return names[0], relation, other, verdict.claim.dimension
 
 
-def rules(book: Book) -> list[tuple[str, str, str]]:
+def rules(book: RunIndex) -> list[tuple[str, str, str]]:
     """Every rule that verdicts were decided under beside the plan's: its id, its words, and why it cannot reject."""
     names = sorted({name for v in book.run.verdicts for name in v.fragility})
     found = [(name, rule_words(name), "") for name in names]
@@ -305,7 +305,7 @@ def rules(book: Book) -> list[tuple[str, str, str]]:
     return found
 
 
-def flip_words(book: Book) -> str:
+def flip_words(book: RunIndex) -> str:
     """Why the sign flip cannot reject here, where it was measured: over so few clusters its p is never small enough."""
     found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
     most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
@@ -318,7 +318,7 @@ def flip_words(book: Book) -> str:
     )
 
 
-def tally(book: Book, rule: str = "") -> list[int]:
+def tally(book: RunIndex, rule: str = "") -> list[int]:
     """How many claims reach each level; under another rule, too. One that cannot reject supports none."""
     verdicts = book.run.verdicts
     if rule and not any(rule in v.fragility for v in verdicts):
@@ -327,7 +327,7 @@ def tally(book: Book, rule: str = "") -> list[int]:
     return [levels.count(level) for level in LEVELS]
 
 
-def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
+def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
     Agents and scores are named by their place."""
     dimensions = list(pages)
@@ -401,7 +401,7 @@ def _template(text: str, subjects: Sequence[str], score: str) -> str:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def bench(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> Markup:
+def bench(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool = True) -> Markup:
     """The bench of one page, opened at its first sentence; ``pages`` are those that hold each score."""
     verdict = next((v for v in _defaults(book) if pages.get(v.claim.dimension) == path), None)
     if verdict is None:
@@ -427,7 +427,7 @@ def bench(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = Tr
     )  # fmt: skip
 
 
-def _every(book: Book) -> Iterator[tuple[str, list[tuple[Level, str, str]]]]:
+def _every(book: RunIndex) -> Iterator[tuple[str, list[tuple[Level, str, str]]]]:
     """Every sentence by score, as level, words and its card, for readers without script; of pairs both directions."""
     for dimension in dict.fromkeys(v.claim.dimension for v in about_agents(book)):
         found: list[tuple[Level, str, str]] = []
@@ -438,7 +438,7 @@ def _every(book: Book) -> Iterator[tuple[str, list[tuple[Level, str, str]]]]:
         yield score_words(dimension), found
 
 
-def _defaults(book: Book) -> Iterator[Verdict]:
+def _defaults(book: RunIndex) -> Iterator[Verdict]:
     first = default(book)
     if first is not None:
         yield first

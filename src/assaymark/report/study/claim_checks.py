@@ -15,7 +15,7 @@ from assaymark.claims import kind_of
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.blocks import Group, Section, notes, section, table_of
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.controls import against, controls, gate_words
 from assaymark.report.study.probes import favour_words
 from assaymark.report.text import (
@@ -98,25 +98,25 @@ def stopping(verdict: Verdict) -> tuple[str, ...]:
     return tuple(cap.field for cap in verdict.caps if cap.level == "no-claim" and not cap.lifted)
 
 
-def is_significant(book: Book, verdict: Verdict) -> bool:
+def is_significant(book: RunIndex, verdict: Verdict) -> bool:
     """Whether the test of a claim's difference rejects, whatever then happens to it."""
     if kind_of(verdict.claim) == "within":
         return verdict.p_adjusted is not None and verdict.p_adjusted <= book.study.inference.alpha + LEVEL_SLACK
     return verdict.stability is not None
 
 
-def significant(book: Book, dimension: str = AGGREGATE) -> list[Verdict]:
+def significant(book: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
     """The pairs of a score whose test rejects."""
     return [v for v in book.on(dimension, "pair") if is_significant(book, v)]
 
 
-def checked(book: Book, verdict: Verdict) -> Checked:
+def checked(book: RunIndex, verdict: Verdict) -> Checked:
     """Every check of a claim, with what limits it marked. Of the first ranks that are not supported, one agent's would
     show in which check it stops that it leads: all of them say the same."""
     return book.once(("checked", verdict.claim.id), lambda: _checked(book, verdict))
 
 
-def _checked(book: Book, verdict: Verdict) -> Checked:
+def _checked(book: RunIndex, verdict: Verdict) -> Checked:
     caps = {cap.field: cap.level for cap in reversed(verdict.caps) if not cap.lifted}
     rows = _cell(book, verdict) if kind_of(verdict.claim) == "cell" else _rows(book, verdict)
     found: list[Check] = []
@@ -134,7 +134,7 @@ Row = tuple[str, str, str]
 """A check as (name, field that limits the level, words)."""
 
 
-def _rows(book: Book, verdict: Verdict) -> list[Row]:
+def _rows(book: RunIndex, verdict: Verdict) -> list[Row]:
     """The checks of a claim about agents."""
     claim, tested = verdict.claim, bool(book.every("contrast", dimension=verdict.claim.dimension))
     # What limits a claim by significance or stability is the first of the two that does not hold.
@@ -161,7 +161,7 @@ def _rows(book: Book, verdict: Verdict) -> list[Row]:
     return rows
 
 
-def _further(book: Book, verdict: Verdict) -> list[Row]:
+def _further(book: RunIndex, verdict: Verdict) -> list[Row]:
     # What control texts say of a claim, with their numbers; not "passed" where one judge family makes it so.
     found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
     turned = "; ".join(f"{control.name} {control.without}" for control in found if control.turned)
@@ -186,7 +186,7 @@ def _further(book: Book, verdict: Verdict) -> list[Row]:
     ]  # fmt: skip
 
 
-def _cell(book: Book, verdict: Verdict) -> list[Row]:
+def _cell(book: RunIndex, verdict: Verdict) -> list[Row]:
     """The checks of a claim about control texts."""
     cell = verdict.claim.subjects[0]
     item, control = book.one("cell.agreement", cell=cell), next((c for c in controls(book) if c.cell == cell), None)
@@ -217,7 +217,7 @@ def _cell(book: Book, verdict: Verdict) -> list[Row]:
 # --- the words of each check ------------------------------------------------------------------------------------------
 
 
-def agreement_words(book: Book, verdict: Verdict) -> str:
+def agreement_words(book: RunIndex, verdict: Verdict) -> str:
     """The kappa that decides, and what is needed."""
     dimension, gates = verdict.claim.dimension, book.study.gates
     item = book.gating(dimension)
@@ -227,7 +227,7 @@ def agreement_words(book: Book, verdict: Verdict) -> str:
     return book.to(item, f"{book.gating_words(dimension)}; {number(needed)} needed")
 
 
-def _difference(book: Book, verdict: Verdict, tested: bool) -> str:
+def _difference(book: RunIndex, verdict: Verdict, tested: bool) -> str:
     claim, kind = verdict.claim, kind_of(verdict.claim)
     if not tested:
         return "significance not tested: the table came without contrasts"
@@ -247,7 +247,7 @@ def _difference(book: Book, verdict: Verdict, tested: bool) -> str:
     return book.to(item, f"{gap_words(item)} over {sizes(item)}{where}, {said}")
 
 
-def family_words(book: Book, verdict: Verdict) -> str:
+def family_words(book: RunIndex, verdict: Verdict) -> str:
     """What leaving out each judge family does to a claim."""
     finding, families = verdict.stability, len(book.study.families)
     if finding is None:
@@ -265,7 +265,7 @@ def family_words(book: Book, verdict: Verdict) -> str:
     }[finding.state]
 
 
-def _pairs_of(book: Book, verdict: Verdict, name: str) -> list[Measurement]:
+def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
     """The measurements of a kind about the pairs that a claim compares."""
     one, *rest = verdict.claim.subjects
     others = rest or [agent for agent in book.agents if agent != one]
@@ -273,7 +273,7 @@ def _pairs_of(book: Book, verdict: Verdict, name: str) -> list[Measurement]:
     return [item for item in found if item is not None]
 
 
-def _own_family(book: Book, verdict: Verdict) -> str:
+def _own_family(book: RunIndex, verdict: Verdict) -> str:
     items = _pairs_of(book, verdict, "recusal.contrast")
     if verdict.own_family == "clear" and items:
         (only, *more) = items
@@ -294,7 +294,7 @@ def _own_family(book: Book, verdict: Verdict) -> str:
     }[verdict.own_family]
 
 
-def _length(book: Book, verdict: Verdict) -> str:
+def _length(book: RunIndex, verdict: Verdict) -> str:
     """Whether length may explain it. How long each agent writes would turn the word into a direction."""
     words = {
         "clear": "also at equal length",
@@ -318,7 +318,7 @@ def _length(book: Book, verdict: Verdict) -> str:
     return book.to(items[0], text)
 
 
-def _distinct(book: Book, verdict: Verdict) -> str:
+def _distinct(book: RunIndex, verdict: Verdict) -> str:
     item, phi = book.one("dimension.distinct", dimension=verdict.claim.dimension), ""
     if item is not None and item.value is not None:
         cut, tested = number(book.study.claims.distinct), p_of(item, "p_holm", ", adjusted ", "")
@@ -332,7 +332,7 @@ def _distinct(book: Book, verdict: Verdict) -> str:
     }[verdict.distinct]
 
 
-def _clusters(book: Book, verdict: Verdict) -> str:
+def _clusters(book: RunIndex, verdict: Verdict) -> str:
     details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
     if not details:
         return "not stated"
@@ -355,7 +355,7 @@ def _clusters(book: Book, verdict: Verdict) -> str:
 _LAGS: Final = 4
 
 
-def explanations_section(book: Book) -> Section:
+def explanations_section(book: RunIndex) -> Section:
     """What else could explain a difference: a table for each explanation that could be measured."""
     overall, passed, distinct, lags = significant(book), [], [], []
     for dimension in book.dimensions:
@@ -424,31 +424,31 @@ def _answer(found: list[Verdict]) -> str:
     return said + (f"{listing(parts)}." if parts else "none is explained by own families or length.")
 
 
-def own_family_items(book: Book) -> list[Measurement]:
+def own_family_items(book: RunIndex) -> list[Measurement]:
     """How much more each judge gives agents of its own maker on the overall score, by judge."""
     return [m for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
 
 
-def distinct_items(book: Book) -> list[Measurement]:
+def distinct_items(book: RunIndex) -> list[Measurement]:
     """The correlation of each dimension with the overall impression, in rubric order."""
     found = (book.one("dimension.distinct", dimension=d) for d in book.dimensions if d != AGGREGATE)
     return [item for item in found if item is not None]
 
 
-def told_apart(book: Book, item: Measurement) -> bool:
+def told_apart(book: RunIndex, item: Measurement) -> bool:
     """Whether judges tell a dimension from their overall impression."""
     p = real(item.detail.get("p_holm"))
     return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
 
 
-def order_words(book: Book) -> str:
+def order_words(book: RunIndex) -> str:
     """How the plan takes the clusters: independent, or following each other in time."""
     item = book.one("order.autocorrelation", dimension=AGGREGATE)
     order = book.study.inference.cluster_order if item is None else item.detail.get("order")
     return {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(str(order), "not stated")
 
 
-def detectable_words(book: Book) -> str:
+def detectable_words(book: RunIndex) -> str:
     """The smallest differences that the design could detect."""
     item = book.one("order.detectable", dimension=AGGREGATE)
     if item is None or item.value is None:

@@ -27,7 +27,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.grids import heat
 from assaymark.report.levels import LEVELS, TAGS
-from assaymark.report.lookup import KAPPA, Book, score_words
+from assaymark.report.lookup import KAPPA, RunIndex, score_words
 from assaymark.report.study.agreement import bootstrap_of, draws_words, only_alone, placed_agents, rho_words
 from assaymark.report.study.claim_checks import (
     detectable_words,
@@ -126,14 +126,14 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 }
 
 
-def _cell(book: Book, cell: str) -> Outcome:
+def _cell(book: RunIndex, cell: str) -> Outcome:
     found = next((c for c in controls(book) if c.cell == cell), None)
     if found is None or (found.gate is None and found.score is None):
         return absent(_ABSENT[cell])
     return outcome(_result(book, found), _conclusion(found), found.gate, found.score)
 
 
-def _result(book: Book, control: Control) -> str:
+def _result(book: RunIndex, control: Control) -> str:
     honest, score, parts = book.value("cell.honest", dimension=AGGREGATE), control.score, []
     if score is not None and score.value is not None:
         beside = "" if honest is None else f" against honest {number(honest)}"
@@ -155,7 +155,7 @@ def _conclusion(control: Control) -> str:
     return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
 
 
-def _other_cells(book: Book) -> Outcome:
+def _other_cells(book: RunIndex) -> Outcome:
     """Every cell beside A and B that was graded."""
     found = [c for c in controls(book) if c.cell not in _ABSENT and (c.gate is not None or c.score is not None)]
     if not found:
@@ -171,7 +171,7 @@ def _other_cells(book: Book) -> Outcome:
     return outcome("; ".join(said), end, *(c.gate or c.score for c in found))
 
 
-def _halo(book: Book) -> Outcome:
+def _halo(book: RunIndex) -> Outcome:
     """What judges add to the cells that their own family composed."""
     found = book.known("cell.halo")
     if not found:
@@ -193,7 +193,7 @@ def _halo(book: Book) -> Outcome:
 # --- what else could explain a difference -----------------------------------------------------------------------------
 
 
-def _own_family(book: Book) -> Outcome:
+def _own_family(book: RunIndex) -> Outcome:
     items, found = [m for m in own_family_items(book) if m.value is not None], significant(book)
     if not items:
         return absent("A judge may score its own maker’s agent higher than other judges do.")
@@ -203,12 +203,12 @@ def _own_family(book: Book) -> Outcome:
     return with_n(f"{said} points", f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it.", items)
 
 
-def _pairs(book: Book, name: str) -> list[Measurement]:
+def _pairs(book: RunIndex, name: str) -> list[Measurement]:
     """The measurements of a kind about the pairs of the overall score, by names: ids have the direction in them."""
     return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
 
-def _length(book: Book) -> Outcome:
+def _length(book: RunIndex) -> Outcome:
     items, found = _pairs(book, "length.contrast"), significant(book)
     if not items:
         return absent("A longer text may score higher for its length.")
@@ -218,7 +218,7 @@ def _length(book: Book) -> Outcome:
     return outcome(f"{lead}n = {sizes(items[0])}", f"{clear} remain at equal length.", items[0])
 
 
-def _distinct(book: Book) -> Outcome:
+def _distinct(book: RunIndex) -> Outcome:
     items = [m for m in distinct_items(book) if m.value is not None]
     if not items:
         return absent("Scores of several dimensions may be one overall impression.")
@@ -228,7 +228,7 @@ def _distinct(book: Book) -> Outcome:
     return with_n(f"Correlation with the overall impression: {said}", conclusion, items)
 
 
-def _others(book: Book) -> Outcome:
+def _others(book: RunIndex) -> Outcome:
     items, found = [m for m in _pairs(book, "judges.contrast") if m.value is not None], significant(book)
     if not items:
         return absent("An order may hold for these judges alone; three judge families are needed.")
@@ -237,7 +237,7 @@ def _others(book: Book) -> Outcome:
     return with_n(f"{yes} of {pairs} hold for other judges", said, items[:1])
 
 
-def _time(book: Book) -> Outcome:
+def _time(book: RunIndex) -> Outcome:
     item = book.one("order.autocorrelation", dimension=AGGREGATE)
     lags = [] if item is None else [lag for one in item.detail.get("lags", ()) if (lag := real(one)) is not None]
     if item is None or not lags:
@@ -257,7 +257,7 @@ _TOLERANCE: Final = 1e-9
 # --- agreement ------------------------------------------------------------------------------------------------------
 
 
-def _kappa_words(book: Book, item: Measurement) -> str:
+def _kappa_words(book: RunIndex, item: Measurement) -> str:
     if item.value is None:
         return state_words(item)
     second, by = bootstrap_of(item), book.gating_note(item.labels["dimension"])
@@ -265,7 +265,7 @@ def _kappa_words(book: Book, item: Measurement) -> str:
     return f"{book.sign} {estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
-def _aggregate(book: Book) -> Outcome:
+def _aggregate(book: RunIndex) -> Outcome:
     item = book.one(KAPPA, dimension=AGGREGATE)
     if item is None:
         return absent("Without measured agreement no order is supported.")
@@ -276,7 +276,7 @@ def _aggregate(book: Book) -> Outcome:
     return with_n(_kappa_words(book, item), f"{conclusion} {supported_words(book.on(AGGREGATE))}", [item])
 
 
-def _dimensions(book: Book) -> Outcome:
+def _dimensions(book: RunIndex) -> Outcome:
     found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
     if not found:
         return absent("Without it a reliable overall score can hide a dimension on which the judges do not agree.")
@@ -294,7 +294,7 @@ def _dimensions(book: Book) -> Outcome:
     return outcome("; ".join(said), " ".join(parts) or "Enough for claims on each dimension.", *(low or found))
 
 
-def _effective(book: Book) -> Outcome:
+def _effective(book: RunIndex) -> Outcome:
     item = book.one("panel.effective_judges", dimension=AGGREGATE)
     why = "Judges who err together agree without being right; that needs texts of known quality to be seen."
     if item is None:
@@ -311,7 +311,7 @@ def _effective(book: Book) -> Outcome:
 # --- orders ---------------------------------------------------------------------------------------------------------
 
 
-def _orders(book: Book) -> Outcome:
+def _orders(book: RunIndex) -> Outcome:
     pairs = book.on(AGGREGATE, "pair")
     if not pairs:
         return absent("Without a test no order of agents is supported.")
@@ -333,7 +333,7 @@ def _orders(book: Book) -> Outcome:
     return outcome(result, conclusion, *book.every("order.detectable"))
 
 
-def _ranks(book: Book) -> Outcome:
+def _ranks(book: RunIndex) -> Outcome:
     found = book.known("rank.first", dimension=AGGREGATE)
     if not found:
         return absent("Ranks of one draw of clusters may change with the next.")
@@ -349,7 +349,7 @@ def _ranks(book: Book) -> Outcome:
     return outcome(result, conclusion or "No first rank on the overall score is supported.", *items)
 
 
-def _lofo(book: Book) -> Outcome:
+def _lofo(book: RunIndex) -> Outcome:
     measured = book.known("lofo.rho", dimension=AGGREGATE)
     if not measured:
         why = "An order that one judge family makes is that family’s order, not the panel’s."
@@ -368,7 +368,7 @@ def _lofo(book: Book) -> Outcome:
 # --- judges alone, and the held-out one -----------------------------------------------------------------------------
 
 
-def _single(book: Book) -> Outcome:
+def _single(book: RunIndex) -> Outcome:
     pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
     if not pairs and not alone:
         return absent("It would show which orders and discoveries only one judge makes.")
@@ -391,7 +391,7 @@ def _single(book: Book) -> Outcome:
     return outcome("; ".join(said), conclusion, *pairs, *alone)
 
 
-def _outside(book: Book) -> Outcome:
+def _outside(book: RunIndex) -> Outcome:
     pairs, judged = book.by_name.get("probe.contrast", ()), book.known("probe.contrast")
     state, unsettled = book.one("probe.state"), "What turns with a judge family is not supported."
     if not judged:
@@ -416,7 +416,7 @@ def _outside(book: Book) -> Outcome:
 # --- the texts --------------------------------------------------------------------------------------------------------
 
 
-def _anchors(book: Book) -> Outcome:
+def _anchors(book: RunIndex) -> Outcome:
     measured, said = changed_anchors(book), []
     if not measured:
         return absent("A dimension on which judges disagree may only lack clear anchors.")
@@ -428,7 +428,7 @@ def _anchors(book: Book) -> Outcome:
     return outcome("; ".join(said), conclusion, *measured)
 
 
-def _repetition(book: Book) -> Outcome:
+def _repetition(book: RunIndex) -> Outcome:
     labels = {"ddof": str(book.study.inference.ddof)}
     measured = book.known("noise.repetition_stability", **labels)
     if not measured:
@@ -444,7 +444,7 @@ def _repetition(book: Book) -> Outcome:
     return with_n(said, conclusion, measured)
 
 
-def _contamination(book: Book) -> Outcome:
+def _contamination(book: RunIndex) -> Outcome:
     found, said = contamination_gaps(book), []
     if not found:
         return absent("Agents may remember what happened in the earlier clusters.")
@@ -455,7 +455,7 @@ def _contamination(book: Book) -> Outcome:
     return outcome("; ".join(said), contamination_answer(book), *found)
 
 
-def _terse(book: Book) -> Outcome:
+def _terse(book: RunIndex) -> Outcome:
     found, named = terse_agents(book), mostly_terse(book)
     if not found:
         return absent("A contrast with an agent that writes briefly may be about length.")
@@ -481,7 +481,7 @@ _WHERE: Final = {
 }
 """The questions of the sections that rows lead to."""
 
-_EXPERIMENTS: Final[tuple[tuple[str, str, str, Callable[[Book], Outcome]], ...]] = (
+_EXPERIMENTS: Final[tuple[tuple[str, str, str, Callable[[RunIndex], Outcome]], ...]] = (
     ("Overall κ gate", "Do the judges agree overall?", "agreement.html", _aggregate),
     ("Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", _dimensions),
     ("Order procedure", "Which differences between agents are significant?", "agents.html#board", _orders),
@@ -511,7 +511,7 @@ _EXPERIMENTS: Final[tuple[tuple[str, str, str, Callable[[Book], Outcome]], ...]]
 )  # fmt: skip
 
 
-def claim_map(book: Book, links: Mapping[str, str]) -> Page:
+def claim_map(book: RunIndex, links: Mapping[str, str]) -> Page:
     """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
     then the supported orders and three probes beside the scores."""
     rows, total = [], 0
@@ -554,7 +554,7 @@ _CAPTION: Final = (
 )
 
 
-def gaps_section(book: Book) -> Section:
+def gaps_section(book: RunIndex) -> Section:
     """Every supported order of every score. Only supported orders have a mark anywhere in it."""
     scored, title, agents = (
         [d for d in book.dimensions if book.on(d, "pair")],

@@ -10,7 +10,7 @@ from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.blocks import Beside, Block, Figure, Group, Section, Table, Text, notes, section, table_of
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, DeltaRow, Mark, SpreadRow, deltas, spreads, thinned
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.text import (
     CELLS,
     cell_title,
@@ -61,7 +61,7 @@ def weakest(levels: Iterable[Level]) -> Level:
     return min(levels, key=_RANK.__getitem__, default="no-claim")
 
 
-def tiers(book: Book, dimension: str) -> tuple[Tier, ...]:
+def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
     """The tiers on one score from high to low; a single one where no cut is supported."""
     groups = book.summary.tiers.get(dimension) or ((book.agents,) if book.agents else ())
     orders, found, rank = supported_orders(book, dimension), [], 1
@@ -72,7 +72,7 @@ def tiers(book: Book, dimension: str) -> tuple[Tier, ...]:
     return tuple(found)
 
 
-def supported_orders(book: Book, dimension: str) -> dict[tuple[str, str], Level]:
+def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
     """(higher, lower) to its level, for every pair whose order is supported."""
     return {
         (v.claim.subjects[0], v.claim.subjects[1]): v.publication_level
@@ -81,7 +81,7 @@ def supported_orders(book: Book, dimension: str) -> dict[tuple[str, str], Level]
     }
 
 
-def judged_range(book: Book, dimension: str, agent: str) -> tuple[float, float] | None:
+def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
     """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
     where agents that cannot be ranked would have a score of their own."""
     alone = book.every("single.level", dimension=dimension, agent=agent)
@@ -89,7 +89,7 @@ def judged_range(book: Book, dimension: str, agent: str) -> tuple[float, float] 
     return (min(found), max(found)) if len(found) > 1 else None
 
 
-def ranked_alone(book: Book, dimension: str) -> dict[str, Tier]:
+def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:
     """The tiers of one agent, by agent: what may have a rank and a score of its own."""
     return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.alone and tier.level != "no-claim"}
 
@@ -97,7 +97,7 @@ def ranked_alone(book: Book, dimension: str) -> dict[str, Tier]:
 # Does length alone move the score? A straight line, and a scan for a break that a straight line would miss.
 
 
-def style_section(book: Book) -> Section:
+def style_section(book: RunIndex) -> Section:
     """The stylometric audit of the honest records."""
     item, drawn = book.one("style.threshold", dimension=AGGREGATE), list[Block]()
     points = sorted(
@@ -129,7 +129,7 @@ def style_section(book: Book) -> Section:
     return section("length", "Does length alone move the score?", style_answer(book), drawn, notes([said]))
 
 
-def style_answer(book: Book) -> str:
+def style_answer(book: RunIndex) -> str:
     """The straight line and the break, in one or two sentences."""
     line, item = (
         book.one("score.length_correlation", dimension=AGGREGATE),
@@ -199,7 +199,7 @@ class Control:
         return "; ".join(f"{other} without judge family {listing(names, last='or')}" for other, names in self.turned)
 
 
-def controls(book: Book) -> tuple[Control, ...]:
+def controls(book: RunIndex) -> tuple[Control, ...]:
     """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
     levels = {v.claim.subjects[0]: v.publication_level for v in book.cells}
     named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
@@ -220,7 +220,7 @@ def controls(book: Book) -> tuple[Control, ...]:
     return book.once(("controls",), lambda: tuple(control(str(cell)) for cell in ordered))
 
 
-def controls_section(book: Book) -> Section:
+def controls_section(book: RunIndex) -> Section:
     """Control texts against their rules, where their scores lie, with each judge family left out, and who is brief."""
     found = [c for c in controls(book) if c.gate is not None or c.score is not None]
     columns = tuple((one,) for one in (_gates(book, found), _spread(book, found)) if one is not None)
@@ -287,7 +287,7 @@ def against(cell: str) -> str:
     return _AGAINST.get(cell, "")
 
 
-def _gates(book: Book, found: Sequence[Control]) -> Figure | None:
+def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
     rows, cells = [], book.study.cells
     for control in found:
         if (gate := control.gate) is None:
@@ -317,7 +317,7 @@ def _gates(book: Book, found: Sequence[Control]) -> Figure | None:
     return Figure("How far from the rule is each control?", caption, wide, narrow, values=values)
 
 
-def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
+def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
     rows = []
     honest = book.one("cell.honest", dimension=AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in found)):
@@ -353,7 +353,7 @@ def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
-def _controls_table(book: Book, found: Sequence[Control]) -> Table | None:
+def _controls_table(book: RunIndex, found: Sequence[Control]) -> Table | None:
     def where(item: Measurement | None) -> tuple[str, str]:
         box = quartiles(item)
         middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
@@ -383,25 +383,25 @@ def _controls_table(book: Book, found: Sequence[Control]) -> Table | None:
     return table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds")
 
 
-def _drop(book: Book, item: Measurement | None) -> str:
+def _drop(book: RunIndex, item: Measurement | None) -> str:
     if item is None or item.value is None:
         return shown(item)
     return book.to(item, f"{_gap(item)}, {clean(str(item.detail.get('outcome', 'no outcome')), 40)}")
 
 
-def terse_agents(book: Book) -> tuple[tuple[str, Measurement], ...]:
+def terse_agents(book: RunIndex) -> tuple[tuple[str, Measurement], ...]:
     """The agents whose share of terse rationales was measured, alphabetical."""
     found = ((m.labels.get("agent", ""), m) for m in book.known("terse.share"))
     return tuple(sorted(found, key=lambda pair: pair[0]))
 
 
-def mostly_terse(book: Book) -> tuple[str, ...]:
+def mostly_terse(book: RunIndex) -> tuple[str, ...]:
     """Agents most of whose rationales are terse: a contrast with one of them is sensitive to style."""
     cut = book.study.cells.terse_share
     return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value is not None and m.value > cut)
 
 
-def _terse_note(book: Book) -> str:
+def _terse_note(book: RunIndex) -> str:
     cells, named = book.study.cells, mostly_terse(book)
     if not named:
         return (

@@ -35,7 +35,7 @@ from assaymark.report.blocks import (
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.plan import planted_group
 from assaymark.report.text import counted, listing, moment, p_value, plural, real, sentence, shown, state_words
 from assaymark.text import NBSP, clean, count, number, percent, span
@@ -72,7 +72,7 @@ _PROBES: Final[Mapping[str, str]] = {
 }
 
 
-def agents_section(book: Book) -> Section | None:
+def agents_section(book: RunIndex) -> Section | None:
     """What the agents were shown and did; None for a run whose records were imported."""
     found = book.run.substrate
     if found is None:
@@ -122,7 +122,7 @@ def agents_section(book: Book) -> Section | None:
     return Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
 
 
-def reference_agents_words(book: Book) -> str:
+def reference_agents_words(book: RunIndex) -> str:
     """Which agents are built in; empty where none is."""
     built_in = {view.name for view in book.run.reference_agents}
     if not built_in:
@@ -169,7 +169,7 @@ def probe_words(found: DateProbeView) -> str:
 # --- what was done ----------------------------------------------------------------------------------------------------
 
 
-def _row(book: Book, agent: AgentSpec) -> tuple[Inline, ...]:
+def _row(book: RunIndex, agent: AgentSpec) -> tuple[Inline, ...]:
     answered = book.one("agent.answered", agent=agent.name)
     kept = book.one("agent.limits_kept", agent=agent.name)
     flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
@@ -180,7 +180,7 @@ def _row(book: Book, agent: AgentSpec) -> tuple[Inline, ...]:
     )  # fmt: skip
 
 
-def _share(book: Book, item: Measurement | None) -> Inline:
+def _share(book: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and the ends over clusters where there are any."""
     if item is None or item.value is None:
         return shown(item)
@@ -197,7 +197,7 @@ def _n(item: Measurement) -> str:
     return f"n{NBSP}={NBSP}{count(item.n)}"
 
 
-def _median(book: Book, item: Measurement | None, digits: int) -> Inline:
+def _median(book: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if item is None or item.value is None:
         return shown(item)
@@ -207,7 +207,7 @@ def _median(book: Book, item: Measurement | None, digits: int) -> Inline:
     return said, small(f" {quartiles}{_n(item)}")
 
 
-def _words(book: Book, agent: str) -> Inline:
+def _words(book: RunIndex, agent: str) -> Inline:
     """The length of a text in words, with the tokens that the provider counted beside it."""
     found = _median(book, book.one("agent.text_tokens", agent=agent), 0)
     tokens = book.one("agent.output_tokens", agent=agent)
@@ -225,7 +225,7 @@ def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> It
                 yield f"{counts[name]} {named.get(name, clean(name, 40))}"
 
 
-def _method(book: Book) -> str:
+def _method(book: RunIndex) -> str:
     item = next(iter(book.by_name.get("agent.answered", ())), None)
     if item is None or item.level is None:
         return "The conduct of the agents was not measured."
@@ -268,7 +268,7 @@ _LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
 }
 
 
-def example_page(book: Book) -> Page | None:
+def example_page(book: RunIndex) -> Page | None:
     """The page of the example cycle; None where there is none."""
     found = None if book.run.substrate is None else book.run.substrate.example
     if found is None:
@@ -308,7 +308,7 @@ def example_page(book: Book) -> Page | None:
     )  # fmt: skip
 
 
-def example_closes(book: Book) -> str:
+def example_closes(book: RunIndex) -> str:
     """The file behind the charts of the example cycle; empty where there is none."""
     found = None if book.run.substrate is None else book.run.substrate.example
     series = () if found is None else found.context.series

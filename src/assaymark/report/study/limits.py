@@ -11,7 +11,7 @@ from typing import Final
 
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Measurement, Verdict
-from assaymark.report.lookup import Book, score_words
+from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.study.claim_checks import is_significant, stopping
 from assaymark.report.study.controls import GOOD, controls, gate_words, mostly_terse
 from assaymark.report.study.plan import money
@@ -40,7 +40,7 @@ class Limit:
     affected: int
 
 
-def calls_of(book: Book, calls: float, judges: int | None = None) -> str:
+def calls_of(book: RunIndex, calls: float, judges: int | None = None) -> str:
     """So many calls, with their price where one is known. ``judges`` multiplies by judges of the panel and their
     trials; None: calls are calls."""
     if judges is not None:
@@ -53,20 +53,20 @@ def calls_of(book: Book, calls: float, judges: int | None = None) -> str:
     return f"{said}, about {money(sum(one.usd for one in paid) / priced * total)} USD" if priced else said
 
 
-def failed_judges(book: Book) -> dict[str, tuple[str, ...]]:
+def failed_judges(book: RunIndex) -> dict[str, tuple[str, ...]]:
     """The judges that miss a limit of the plan, with what they miss, such as ``verbosity 0.30, at most 0.15``."""
     gates = [m for m in book.every("datasheet.gate") if m.value is None or m.value > 0]
     return {m.labels["judge"]: tuple(map(str, m.detail.get("failed", ()))) for m in gates}
 
 
-def own_test(book: Book, name: str, judge: str) -> Measurement | None:
+def own_test(book: RunIndex, name: str, judge: str) -> Measurement | None:
     """What a judge's own test measured: over all scores of a text, or under the plain prompt."""
     found = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
     whole = [m for m in found if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
     return min(whole, key=lambda m: m.id, default=None)
 
 
-def own_test_words(book: Book, judge: str, limit: str, missed: str = "") -> str:
+def own_test_words(book: RunIndex, judge: str, limit: str, missed: str = "") -> str:
     """The value of a judge's own test beside the limit of the plan; ``missed`` where only the plan's words are known.
     For example “Auditor +0.30 points per 100 words of filler; 0.15 allowed”."""
     name, unit, side = TESTS[limit]
@@ -78,7 +78,7 @@ def own_test_words(book: Book, judge: str, limit: str, missed: str = "") -> str:
     return f"{clean(judge, 60)} {signed(item.value)} {unit}{allowed}"
 
 
-def own_tests_words(book: Book) -> str:
+def own_tests_words(book: RunIndex) -> str:
     """Which judges fail their own test, with numbers; else that all of them pass it."""
     failing = failed_judges(book)
     if failing:
@@ -116,7 +116,7 @@ _OF_TABLES: Final[Mapping[str, str]] = {
 # --- what helps, by the field that limits ---------------------------------------------------------------------------
 
 
-def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
+def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
     """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
     run, panel, decided = book.run, len(book.study.judges), book.answers
     if run.table is not None and field in _OF_TABLES:
@@ -150,14 +150,14 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
     return "Complete what is missing and judge it again."
 
 
-def _smallest(book: Book) -> float | None:
+def _smallest(book: RunIndex) -> float | None:
     """The smallest difference of two agents that the design could detect; None where it is not known."""
     item = book.one("order.detectable", dimension=AGGREGATE)
     pair = None if item is None else real(item.detail.get("pair", item.value))
     return pair if pair is not None and pair > 0 else None
 
 
-def smallest_words(book: Book) -> str:
+def smallest_words(book: RunIndex) -> str:
     """The smallest difference that the design could detect, in words; empty where it is not known."""
     pair = _smallest(book)
     if pair is not None and pair > book.study.points:
@@ -165,7 +165,7 @@ def smallest_words(book: Book) -> str:
     return "" if pair is None else f"The smallest gap this study could detect is {number(pair)} points."
 
 
-def more_words(book: Book) -> str:
+def more_words(book: RunIndex) -> str:
     """What detecting a smaller difference would take."""
     pair = _smallest(book)
     if pair is None or pair > book.study.points:
@@ -185,7 +185,7 @@ def binding(verdict: Verdict) -> tuple[str, ...]:
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def limits(book: Book) -> list[Limit]:
+def limits(book: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in book.run.verdicts:
@@ -208,7 +208,7 @@ def limits(book: Book) -> list[Limit]:
     return sorted(found, key=lambda one: (-one.affected, one.title))
 
 
-def _split(book: Book, verdict: Verdict, field: str) -> str:
+def _split(book: RunIndex, verdict: Verdict, field: str) -> str:
     """Significance and stability are one field of a verdict, and two limits for a reader."""
     if kind_of(verdict.claim) == "first" and field != "agreement":  # one agent's own field would show that it leads
         return "lead"
@@ -219,7 +219,7 @@ def _split(book: Book, verdict: Verdict, field: str) -> str:
     return "family" if is_significant(book, verdict) else "difference"
 
 
-def _named(book: Book, field: str) -> tuple[str, str]:
+def _named(book: RunIndex, field: str) -> tuple[str, str]:
     """The title of a limit and its number beside the threshold."""
     run, gates = book.run, book.study.gates
     if field == "agreement":

@@ -35,7 +35,7 @@ from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
-from assaymark.report.lookup import Book, score_words
+from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
 from assaymark.report.study.controls import GOOD, Control, controls, ranked_alone, supported_orders, tiers, weakest
@@ -81,7 +81,7 @@ class Finding:
     notice: tuple[str, str]
 
 
-def finding(book: Book) -> Finding:
+def finding(book: RunIndex) -> Finding:
     """The finding: who ranks first overall, else the first pair, on the overall score before the dimensions."""
     order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
     said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
@@ -104,13 +104,13 @@ def finding(book: Book) -> Finding:
     )  # fmt: skip
 
 
-def names_allowed(book: Book) -> bool:
+def names_allowed(book: RunIndex) -> bool:
     """Whether agents may be named in the heading and copied: not where only the judges are built in."""
     judges, agents = _built_in(book)
     return agents or not judges
 
 
-def _built_in(book: Book) -> tuple[bool, bool]:
+def _built_in(book: RunIndex) -> tuple[bool, bool]:
     """Whether all judges and all agents are built in."""
     run = book.run
     graders, makers = {one.name for one in run.reference_panel}, {agent.name for agent in run.reference_agents}
@@ -118,7 +118,7 @@ def _built_in(book: Book) -> tuple[bool, bool]:
     return bool(graders) and graders >= {judge.name for judge in run.study.judges}, bool(makers) and makers >= agents
 
 
-def built_in_notice(book: Book) -> tuple[str, str]:
+def built_in_notice(book: RunIndex) -> tuple[str, str]:
     """What is built in here, as a heading and a sentence; empty where nothing is."""
     run = book.run
     graders, makers = {one.name for one in run.reference_panel}, {agent.name for agent in run.reference_agents}
@@ -143,7 +143,7 @@ def built_in_notice(book: Book) -> tuple[str, str]:
     return "", ""
 
 
-def _second(book: Book) -> str:
+def _second(book: RunIndex) -> str:
     """The second finding: who cannot be ranked, and on how many dimensions the judges agree."""
     said = []
     if supported_orders(book, AGGREGATE):
@@ -162,7 +162,7 @@ def _names(names: Sequence[str]) -> str:
     return listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
 
 
-def counted_words(book: Book) -> str:
+def counted_words(book: RunIndex) -> str:
     """What the tallies are of: sentences, decisions, judges and clusters."""
     run, clusters, what = book.run, book.clusters, "decision" if book.run.table is None else "answer"
     fixed = "fixed in advance" if book.preregistered else "not preregistered, so none without a condition"
@@ -175,7 +175,7 @@ def counted_words(book: Book) -> str:
 # --- who is ahead -----------------------------------------------------------------------------------------------------
 
 
-def tier_rows(book: Book, dimension: str) -> list[TierRow]:
+def tier_rows(book: RunIndex, dimension: str) -> list[TierRow]:
     """The tiers of a score as they are drawn."""
     found, alone = [], ranked_alone(book, dimension)
     groups = tiers(book, dimension)
@@ -201,7 +201,7 @@ def tier_rows(book: Book, dimension: str) -> list[TierRow]:
     return found
 
 
-def axis_of(book: Book) -> tuple[float, float]:
+def axis_of(book: RunIndex) -> tuple[float, float]:
     """The common axis of all scores, between whole points of the scale, or its ends where it has none."""
     lowest, highest = book.study.scale
     ends = [end for d in book.dimensions for tier in tiers(book, d) for end in tier_ends(book, tier, d) or ()]
@@ -210,7 +210,7 @@ def axis_of(book: Book) -> tuple[float, float]:
     return (low, high) if low < high else (low, min(highest, low + 1)) if low < highest else (lowest, highest)
 
 
-def tiers_section(book: Book) -> Section:
+def tiers_section(book: RunIndex) -> Section:
     """Who is ahead, and can it be said: the tiers on the overall score, then on each dimension, on one axis."""
     axis, level = axis_of(book), percent(book.study.inference.level)
     overall, blocks = tier_rows(book, AGGREGATE), list[Block]()
@@ -269,7 +269,7 @@ def _quotes(told: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
     return [*quotes, *(Text(one) for one in (shared,) if one)]
 
 
-def turned_sentences(book: Book) -> list[Said]:
+def turned_sentences(book: RunIndex) -> list[Said]:
     """Pairs that are ranked one way on a dimension and the other way on another, as `tier_sentences`."""
     by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
                for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
@@ -285,7 +285,7 @@ def turned_sentences(book: Book) -> list[Said]:
     return sorted(found)
 
 
-def ranks_words(book: Book, dimension: str) -> str:
+def ranks_words(book: RunIndex, dimension: str) -> str:
     """The simultaneous rank interval of each agent in a tier of more than three; empty where there is none."""
     possible, of = book.summary.ranks.get(dimension, {}), count(len(book.agents))
     told = [
@@ -296,7 +296,7 @@ def ranks_words(book: Book, dimension: str) -> str:
     return f"Possible ranks of {of}: {', '.join(told[:12])}{more}." if told else ""
 
 
-def tier_sentences(book: Book) -> list[Said]:
+def tier_sentences(book: RunIndex) -> list[Said]:
     """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it. It
     follows from the supported orders of every agent above over every agent below."""
     groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
@@ -325,7 +325,7 @@ def tier_sentences(book: Book) -> list[Said]:
     return found
 
 
-def top_words(book: Book) -> str:
+def top_words(book: RunIndex) -> str:
     """The agents of which one is the best, with simultaneous confidence; empty where nothing is known of it."""
     top = [clean(agent, 60) for agent in book.summary.top_set.get(AGGREGATE, ())]
     if not 1 < len(top) < len(book.agents):
@@ -333,7 +333,7 @@ def top_words(book: Book) -> str:
     return f"The best agent is one of {count(len(top))}: {_names(top)}."
 
 
-def tiers_words(book: Book) -> str:
+def tiers_words(book: RunIndex) -> str:
     """How many tiers there are on the overall score, and how many dimensions have no ranking."""
     groups = tiers(book, AGGREGATE)
     if not groups:
@@ -350,7 +350,7 @@ def tiers_words(book: Book) -> str:
     return said
 
 
-def _disagreement(book: Book, dimension: str) -> tuple[str, ...]:
+def _disagreement(book: RunIndex, dimension: str) -> tuple[str, ...]:
     """Why no tier of a score may be drawn: too little agreement, with its number and what is needed."""
     if book.status(dimension) != "halt":
         return ()
@@ -370,7 +370,7 @@ def _values(rows: Sequence[TierRow]) -> Table:
     return Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
 
 
-def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Figure:
+def _small(book: RunIndex, dimension: str, axis: tuple[float, float], at: int) -> Figure:
     why, rows = _disagreement(book, dimension), tier_rows(book, dimension)
     if why:  # whatever was found there is not shown, not even its tiers
         rows = [TierRow(tuple(clean(agent, 60) for agent in book.agents), "no-claim", None, None, "")]
@@ -390,7 +390,7 @@ def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Fi
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------
 
 
-def planted_section(book: Book) -> Section:
+def planted_section(book: RunIndex) -> Section:
     """Control texts whose right treatment is known, by all judges and with each judge family left out."""
     found = [c for c in controls(book) if c.gate is not None]
     names = {judge.family: judge.name for judge in book.study.judges}
@@ -402,7 +402,7 @@ def planted_section(book: Book) -> Section:
     return Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 
-def planted_words(book: Book) -> str:
+def planted_words(book: RunIndex) -> str:
     """The answer in a sentence."""
     found = [c for c in controls(book) if c.gate is not None]
     if not found:
@@ -422,7 +422,7 @@ def _planted_name(control: Control) -> str:
     return known.get(control.cell, control.name.lower() + " texts")
 
 
-def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator[Block]:
+def _planted(book: RunIndex, control: Control, names: Mapping[str, str]) -> Iterator[Block]:
     """One kind of control text: its value with all judges that count, then without each family."""
     cells = book.study.cells
     gate, score = control.gate, control.score
@@ -465,7 +465,7 @@ def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator
 # --- how good are the judges ------------------------------------------------------------------------------------------
 
 
-def judges_section(book: Book) -> Section:
+def judges_section(book: RunIndex) -> Section:
     """One row for each judge: what filler earns, what it notices, what an empty text scores, and its own test."""
     run, limits_set = book.run, (book.study.datasheets.set if book.study.datasheets else {})
     failing = failed_judges(book)
@@ -507,7 +507,7 @@ def judges_section(book: Book) -> Section:
     return Section("judges", "How good are the judges?", judges_words(book), (table,))
 
 
-def judges_words(book: Book) -> str:
+def judges_words(book: RunIndex) -> str:
     """Which judges are within the limits of the plan."""
     failing, panel = failed_judges(book), book.study.judges
     if failing:
@@ -535,7 +535,7 @@ def limits_section(found: Sequence[Limit]) -> Section:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def benches(book: Book) -> dict[str, str]:
+def benches(book: RunIndex) -> dict[str, str]:
     """The page whose bench holds each score: the first one holds all where they are few enough."""
     scored = [d for d in book.dimensions if book.on(d)]
     if book.run.table is not None:
@@ -546,12 +546,12 @@ def benches(book: Book) -> dict[str, str]:
     return {d: "index.html" if at == 0 else f"sentences-{at:03d}.html" for at, d in enumerate(scored)}
 
 
-def first_scores(book: Book) -> dict[str, str]:
+def first_scores(book: RunIndex) -> dict[str, str]:
     """The pages with a bench, each with the first score that it holds."""
     return {path: dimension for dimension, path in reversed(benches(book).items())}
 
 
-def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
+def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
     found, levels = finding(book), [v.publication_level for v in book.run.verdicts]
     pages, allowed = benches(book), names_allowed(book)
@@ -588,7 +588,7 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
     )  # fmt: skip
 
 
-def _notice(found: Finding, book: Book) -> Inline:
+def _notice(found: Finding, book: RunIndex) -> Inline:
     if book.run.table is not None and book.run.table.about:
         return prose(book.run.table.about, 600)
     head, said = found.notice
@@ -604,7 +604,7 @@ def _notice(found: Finding, book: Book) -> Inline:
     return tuple(parts)
 
 
-def sentence_pages(book: Book) -> Iterator[Page]:
+def sentence_pages(book: RunIndex) -> Iterator[Page]:
     """A bench of its own for each score that the first page has no room for."""
     pages, allowed = benches(book), names_allowed(book)
     for path, dimension in first_scores(book).items():

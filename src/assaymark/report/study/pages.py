@@ -13,7 +13,7 @@ from assaymark.report.board import board_section
 from assaymark.report.cards import PAGE, card_bytes, cards, claim_links, claims_pages, rules_section
 from assaymark.report.evidence import LedgerRow, evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun
-from assaymark.report.lookup import Book, score_words
+from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, in_parts, paged, paged_by
 from assaymark.report.records.calls import ReadCalls
@@ -69,12 +69,12 @@ def each_page(
     ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has
     no card of each claim and no row of each measurement; its sentences say what decides them."""
     if brief:
-        book, frame = Book.of(run), study_frame(run, site, brief=True)
+        book, frame = RunIndex.of(run), study_frame(run, site, brief=True)
         for page in _pages(book, (), {}):
             yield page.path, frame.page(page)
         yield from frame.files()
         return
-    unlinked, frame = Book.of(run), study_frame(run, site)
+    unlinked, frame = RunIndex.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
     rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
     parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
@@ -93,7 +93,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
+def _pages(book: RunIndex, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
     table = book.run.table is not None
     yield overview(book, list(_deeper(book, rows, cards=bool(claims))))
@@ -130,7 +130,7 @@ def _page(
     return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
 
 
-def _deeper(book: Book, rows: Sequence[LedgerRow], *, cards: bool) -> Iterator[tuple[str, str, str]]:
+def _deeper(book: RunIndex, rows: Sequence[LedgerRow], *, cards: bool) -> Iterator[tuple[str, str, str]]:
     """The other pages as (words, path, what is there)."""
     run = book.run
     if run.table is not None:

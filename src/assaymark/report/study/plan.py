@@ -27,7 +27,7 @@ from assaymark.report.blocks import (
     table_of,
 )
 from assaymark.report.levels import amended_words
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.claim_checks import order_words
 from assaymark.report.study.probes import outside_name, outside_state
 from assaymark.report.text import (
@@ -49,7 +49,7 @@ from assaymark.text import clean, count, number, percent, prose
 # What did it cost? Calls, tokens and USD of every paid model.
 
 
-def cost_section(book: Book) -> Section | None:
+def cost_section(book: RunIndex) -> Section | None:
     """What was paid, model by model; None where nobody was paid."""
     title = "What did it cost?"
     if book.run.paid is None:
@@ -205,7 +205,7 @@ class Fact:
     code: bool = False
 
 
-def plan_section(book: Book) -> Section:
+def plan_section(book: RunIndex) -> Section:
     """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
     run, facts = book.run, (tuple(_plan_facts(book)), tuple(_panel_facts(book)))
     amended = amended_words(sorted({field for v in run.verdicts for field in v.amended}))
@@ -235,7 +235,7 @@ def plan_section(book: Book) -> Section:
     )  # fmt: skip
 
 
-def panel_section(book: Book) -> Section:
+def panel_section(book: RunIndex) -> Section:
     """Who judged, and what is planted in the judges that are built in."""
     rows, planted = [], list[tuple[Block, ...]]()
     views = {view.name: view for view in book.run.reference_panel}
@@ -262,7 +262,7 @@ def planted_group(name: str, question: str, planted: Sequence[str]) -> Group:
     return Group(f"What is planted in {name}?", (Text(clean(question, 300), "cap"), flaws))
 
 
-def noise_section(book: Book) -> Section:
+def noise_section(book: RunIndex) -> Section:
     """What the same judge or the same agent does when nothing has changed, where the records can tell."""
     heads = ("About", "Value", "n", "What it is")
     table = table_of(heads, _floors(book), {2}, stacked=True) or Text("No noise floor was measured.")
@@ -270,7 +270,7 @@ def noise_section(book: Book) -> Section:
     return section("noise", "How much of it is noise?", lead, table)
 
 
-def records_section(book: Book) -> Section:
+def records_section(book: RunIndex) -> Section:
     """What the records lack, and which of them were left out."""
     missing, excluded, records = list[str](), sorted(book.run.excluded.items()), book.run.decisions
     silent = sum(not judged_text(decision).strip() for decision in records)
@@ -288,7 +288,7 @@ def records_section(book: Book) -> Section:
     return section("records", "What do the records lack?", lead, items, left_out)
 
 
-def study_line(book: Book) -> str:
+def study_line(book: RunIndex) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
     study, what = book.study, "decision" if book.run.table is None else "answer"
     parts = [
@@ -300,7 +300,7 @@ def study_line(book: Book) -> str:
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
-def reference_words(book: Book) -> str:
+def reference_words(book: RunIndex) -> str:
     """Which judges are built in; empty where none is."""
     built_in = {view.name for view in book.run.reference_panel}
     if not built_in:
@@ -319,7 +319,7 @@ def reference_words(book: Book) -> str:
 # --- the aside ------------------------------------------------------------------------------------------------------
 
 
-def _plan_facts(book: Book) -> Iterator[Fact]:
+def _plan_facts(book: RunIndex) -> Iterator[Fact]:
     run = book.run
     yield Fact("Plan hash", hash_groups(clean(run.plan_hash)), code=True)
     yield Fact("Locked", moment(run.locked_at) if run.locked_at else "not locked")
@@ -338,7 +338,7 @@ def _plan_facts(book: Book) -> Iterator[Fact]:
     yield Fact("Could detect", book.to(item, f"{number(item.value)} points for a leader{single}"), note)
 
 
-def _panel_facts(book: Book) -> Iterator[Fact]:
+def _panel_facts(book: RunIndex) -> Iterator[Fact]:
     run = book.run
     names = ", ".join(clean(judge.name, 60) for judge in run.study.judges)
     families = counted(len(run.study.families), "family", "families")
@@ -372,7 +372,7 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _plan_rows(book: Book) -> Iterator[tuple[Inline, ...]]:
+def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
     plan: dict[str, Any] = book.study.model_dump(mode="json")
     meanings = {name: said.replace("κ", book.sign) for name, said in _MEANINGS.items()}
     # What the share of alpha comes to under this plan.
@@ -427,7 +427,7 @@ def plan_value(value: object) -> str:
     return clean(str(value), 200)
 
 
-def invalid_words(book: Book, judge: str) -> str:
+def invalid_words(book: RunIndex, judge: str) -> str:
     """How many replies of a judge were invalid, of how many."""
     invalid = count(book.run.invalid.get(judge, 0))
     share = book.one("judge.invalid_share", judge=judge)
@@ -436,7 +436,7 @@ def invalid_words(book: Book, judge: str) -> str:
     return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
 
 
-def _floors(book: Book) -> Iterator[tuple[Inline, ...]]:
+def _floors(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
     """A row for each number; what is not defined for one and the same reason shares a row."""
     gate = number(book.study.gates.repetition_stability)
     for name, label, meaning in (

@@ -21,7 +21,7 @@ from assaymark.report.blocks import (
     table_of,
 )
 from assaymark.report.charts.intervals import DeltaRow, deltas
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import RunIndex
 from assaymark.report.study.controls import supported_orders
 from assaymark.report.text import (
     alpha,
@@ -44,21 +44,21 @@ from assaymark.text import clean, count, number, percent, span
 # --- other anchors --------------------------------------------------------------------------------------------------
 
 
-def anchors(book: Book) -> list[Measurement]:
+def anchors(book: RunIndex) -> list[Measurement]:
     """The shifts of each score under the other rubric, in rubric order."""
     order = {name: at for at, name in enumerate(book.dimensions)}
     found = book.by_name.get("anchor.shift", ())
     return sorted(found, key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
 
 
-def changed_anchors(book: Book) -> list[Measurement]:
+def changed_anchors(book: RunIndex) -> list[Measurement]:
     """The measured shifts of the dimensions whose anchors differ; where the run does not say which, of all but the
     aggregate."""
     found = [m for m in anchors(book) if m.labels.get("dimension") != AGGREGATE and m.value is not None]
     return [m for m in found if m.detail.get("changed", True)]
 
 
-def anchor_section(book: Book) -> Section:
+def anchor_section(book: RunIndex) -> Section:
     """The anchor probe. How many pairs change order is counted, not named: neither order is supported here."""
     found, title = anchors(book), "Do the anchors carry the score?"
     measured = [m for m in found if m.value is not None]
@@ -103,7 +103,7 @@ def anchor_section(book: Book) -> Section:
     return section("anchors", title, anchor_answer(book), figure, table, notes([note]))
 
 
-def anchor_answer(book: Book) -> str:
+def anchor_answer(book: RunIndex) -> str:
     """Which dimensions move with their anchors, in one sentence."""
     changed = changed_anchors(book)
     still = [m for m in changed if m.low is None or m.high is None or m.low <= 0 <= m.high]
@@ -123,13 +123,13 @@ def shift_words(item: Measurement) -> str:
 # --- after the cutoff -----------------------------------------------------------------------------------------------
 
 
-def contamination_gaps(book: Book) -> list[Measurement]:
+def contamination_gaps(book: RunIndex) -> list[Measurement]:
     """The gaps between later and earlier clusters: all instruments together, then each of them."""
     found = book.by_name.get("contamination.gap", ())
     return sorted(found, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
 
-def contamination_section(book: Book) -> Section:
+def contamination_section(book: RunIndex) -> Section:
     """The contamination probe, with the instruments that are on one side only."""
     found, title = contamination_gaps(book), "Do later clusters differ?"
     if not found:
@@ -152,7 +152,7 @@ def contamination_section(book: Book) -> Section:
     return section("contamination", title, contamination_answer(book), table, notes([said]))
 
 
-def contamination_answer(book: Book) -> str:
+def contamination_answer(book: RunIndex) -> str:
     """Whether scores differ after the cutoff, as far as the tests say."""
     found = contamination_gaps(book)
     tested = [(m, p) for m in found if m.value is not None and (p := real(m.detail.get("p"))) is not None]
@@ -176,7 +176,7 @@ def split_words(item: Measurement) -> str:
 # --- the held-out judge: the pairs that leaving out a judge family turns ----------------------------------------------
 
 
-def outside_group(book: Book) -> Group:
+def outside_group(book: RunIndex) -> Group:
     """What became of the held-out judge: every pair it was asked about. Directions only where they are supported."""
     order = {name: at for at, name in enumerate(book.dimensions)}
     rows = list[tuple[int, tuple[Inline, ...]]]()
@@ -199,13 +199,13 @@ def outside_group(book: Book) -> Group:
     return Group("What did the held-out judge settle?", (answer, table) if table else (answer,), "outside")
 
 
-def outside_name(book: Book) -> str:
+def outside_name(book: RunIndex) -> str:
     """The held-out judge of the plan with its family; empty where none was committed."""
     probe = book.study.stability.probe
     return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
 
 
-def outside_state(book: Book) -> str:
+def outside_state(book: RunIndex) -> str:
     """Whether the held-out judge was asked, in a few words."""
     item, asked = book.one("probe.state"), len(book.known("probe.contrast"))
     if item is not None and item.state != "ok":
@@ -218,7 +218,7 @@ def outside_state(book: Book) -> str:
     return "not committed" if book.study.stability.probe is None else "not needed"
 
 
-def _outside_answer(book: Book) -> str:
+def _outside_answer(book: RunIndex) -> str:
     name, state, pairs = outside_name(book), outside_state(book), book.known("probe.contrast")
     if not name:
         lead = "No held-out judge was named in the plan"
@@ -258,7 +258,7 @@ def found_words(item: Measurement) -> str:
 _LISTED: Final = 10
 
 
-def people_section(book: Book) -> Section | None:
+def people_section(book: RunIndex) -> Section | None:
     """The people who graded, each judge beside them, and the supported orders as people see them; None without any."""
     if book.one("human.sample", dimension=AGGREGATE) is None:
         return None
@@ -279,7 +279,7 @@ def people_section(book: Book) -> Section | None:
     )  # fmt: skip
 
 
-def people_words(book: Book) -> str:
+def people_words(book: RunIndex) -> str:
     """Who graded how much, how far judges and people agree, and what became of the orders; empty without people."""
     sample = book.one("human.sample", dimension=AGGREGATE)
     if sample is None:
@@ -319,7 +319,7 @@ def favour_words(item: Measurement) -> str:
     return f"{clean(item.labels['high' if more <= 0 else 'low'], 60)} by {number(abs(more))}"
 
 
-def _judges(book: Book, dimension: str) -> Iterator[tuple[Inline, ...]]:
+def _judges(book: RunIndex, dimension: str) -> Iterator[tuple[Inline, ...]]:
     """One row for each judge, and one for two people: what a judge can reach."""
 
     def kappa(item: Measurement) -> str:
@@ -347,7 +347,7 @@ def _judges(book: Book, dimension: str) -> Iterator[tuple[Inline, ...]]:
         yield book.title(dimension), "two people", *cells
 
 
-def _orders(book: Book) -> Iterator[tuple[Inline, ...]]:
+def _orders(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
     """The supported orders of two agents that people were asked about."""
     for verdict in book.run.verdicts:
         claim = verdict.claim

@@ -28,7 +28,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
-from assaymark.report.lookup import KAPPA, Book
+from assaymark.report.lookup import KAPPA, RunIndex
 from assaymark.report.study.limits import binding
 from assaymark.report.study.probes import people_words
 from assaymark.report.text import counted, ends_of, listing, plural, shown, signed
@@ -85,7 +85,7 @@ def size_words(table: TableView) -> str:
     return f"{', '.join(parts)}: {counted(table.scores, 'score')}{lost}"
 
 
-def panel_section(book: Book) -> Section:
+def panel_section(book: RunIndex) -> Section:
     """How far the judges agree, each pair of them and without each, and one row for each."""
     panel = sorted(book.study.judges, key=lambda one: one.name)
     pairs, what = kappa_pairs(book), book.sign
@@ -155,7 +155,7 @@ def strip_cell(
     return (Markup(strip.svg()), " ", bold(value) if over else value)
 
 
-def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
+def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
     """What is known of each judge, a column each: its heading and what stands there by judge."""
     found: list[tuple[Inline, dict[str, Inline]]] = []
     names = [judge.name for judge in panel]
@@ -196,12 +196,12 @@ def _columns(book: Book, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
-def _levels(book: Book, judge: str) -> list[float]:
+def _levels(book: RunIndex, judge: str) -> list[float]:
     """What one judge gave each system on average."""
     return [one.value or 0.0 for one in book.known("single.level", dimension=AGGREGATE, judge=judge)]
 
 
-def spread_words(book: Book) -> str:
+def spread_words(book: RunIndex) -> str:
     """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
     spreads: dict[str, float] = {}
     for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
@@ -212,7 +212,7 @@ def spread_words(book: Book) -> str:
     return f"The lowest and the highest system are {listing(told)}. {why}" if len(told) > 1 else ""
 
 
-def pairs_words(book: Book) -> str:
+def pairs_words(book: RunIndex) -> str:
     """What pairs that were given beside scores say of the judges: position bias, and wins of their own family."""
     table = book.run.table
     if table is None or not table.orders:
@@ -236,7 +236,7 @@ def place_words(table: TableView) -> str:
     return f"The same position won both orders of {ends}; 0% if the texts alone decide."
 
 
-def kappa_pairs(book: Book) -> dict[tuple[str, str], float]:
+def kappa_pairs(book: RunIndex) -> dict[tuple[str, str], float]:
     """The agreement of every two judges on the overall score."""
     item = book.one(KAPPA, dimension=AGGREGATE)
     found = {} if item is None else item.detail.get("pairs", {})
@@ -250,13 +250,13 @@ def split_pairs(pairs: Mapping[tuple[str, str], float], judge: str) -> tuple[flo
     return tuple(sum(one) / len(one) if one else None for one in (mine, others))  # type: ignore[return-value]
 
 
-def lost(book: Book, judge: str) -> bool:
+def lost(book: RunIndex, judge: str) -> bool:
     """Whether a judge was left out."""
     item = book.one("missing.share", judge=judge)
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def missing_words(book: Book, judge: str) -> str:
+def missing_words(book: RunIndex, judge: str) -> str:
     """How many scores of a judge are missing, and whether it was left out."""
     item = book.one("missing.share", judge=judge)
     if item is None or item.value is None:
@@ -268,7 +268,7 @@ def missing_words(book: Book, judge: str) -> str:
     return f"{said}, left out" if lost(book, judge) else said if item.value else "none"
 
 
-def agree_words(book: Book) -> str:
+def agree_words(book: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that pulls it down."""
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
     if item is None or item.value is None:
@@ -281,7 +281,7 @@ def agree_words(book: Book) -> str:
     return said if odd is None else f"{said} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
 
 
-def odd_judge(book: Book, value: float) -> tuple[str, float] | None:
+def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
     """The judge without which the others agree better by at least a tenth, and how well."""
     pairs = kappa_pairs(book)
     without = {judge.name: split_pairs(pairs, judge.name)[1] for judge in book.study.judges}
@@ -298,7 +298,7 @@ def order_lines(table: TableView) -> list[str]:
     ]
 
 
-def next_steps(book: Book) -> list[tuple[str, str]]:
+def next_steps(book: RunIndex) -> list[tuple[str, str]]:
     """What would help, with what it gains and costs, each with its command: (words, command)."""
     table = book.run.table
     if table is None:

@@ -31,7 +31,7 @@ from assaymark.market import History, open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.report.portbench.inputs import QUESTIONS
-from assaymark.workflow.ask import hold_ledger, require_all, run_all
+from assaymark.workflow.ask import check_plan_hash, require_all, run_all
 from assaymark.workflow.forecast import Forecast, forecast
 from assaymark.workflow.forecast import Stage as Asking
 from assaymark.workflow.progress import Progress, silent
@@ -272,7 +272,7 @@ def run_episodes(
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     total = pipeline_calls(locked)
     with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(folder, ledger, locked)
+        check_plan_hash(folder, ledger, locked)
 
         def answered(calls: Sequence[CallSpec], done: int) -> dict[str, Reply]:
             keys = [call.key for call in calls]
@@ -380,7 +380,7 @@ def ask_questions(
     write_sums(folder)
     calls = list({call.key: call for *_, call in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(folder, ledger, locked)
+        check_plan_hash(folder, ledger, locked)
         ledger.plan(calls)
         summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
         require_all(summary, "the questions", folder)

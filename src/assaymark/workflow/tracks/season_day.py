@@ -28,7 +28,7 @@ from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Portfolio, canonical_json, parse, sha256_text, to_json
-from assaymark.workflow.ask import hold_ledger, prices_of, say_raised
+from assaymark.workflow.ask import check_plan_hash, prices_of, say_raised
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import Canaries, check_call
@@ -348,7 +348,7 @@ def _run(
         due = tuple(day for day, _ in found.days)
         try:
             with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
-                hold_ledger(folder, ledger, locked)
+                check_plan_hash(folder, ledger, locked)
                 calls = Within(progress, lambda _done, _total: None)
                 desk = Desk(folder, locked, journal, ledger, models, calls)
                 for number, (day, data) in enumerate(found.days):

@@ -51,7 +51,7 @@ from assaymark.notebook import Told
 from assaymark.protocol import EngineChoice
 from assaymark.records import Judgment, JudgmentStatus
 from assaymark.report.text import counted
-from assaymark.workflow.ask import again_line, hold_ledger, purse_of, require_not_stopped, run_all, unusable_of
+from assaymark.workflow.ask import again_line, check_plan_hash, purse_of, require_not_stopped, run_all, unusable_of
 from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.human_labels import Frame, stored_draw, stored_grades
 from assaymark.workflow.import_records import import_named_grades
@@ -419,7 +419,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
         parts, plan, budget = season_parts(material), material.scoring, season.judging.token_budget
         progress("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
-            hold_ledger(folder, ledger, stored)
+            check_plan_hash(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, season.engine, progress)
             planned = season_tasks(parts, season, plan)
             given = asker.grades([task for _, task in planned])

@@ -24,7 +24,7 @@ from assaymark.report import ALONE, Site
 from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
-from assaymark.report.season.index import SeasonLookup
+from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
@@ -206,7 +206,7 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     run = season_run(stored, material, judged, measurements, table, decided, [sheet.judge for sheet in sheets])
     kept = folder.publications / f"{run.last}.json"
     kept.parent.mkdir(exist_ok=True)
-    write_json(kept, verdicts_of(SeasonLookup.of(run)))
+    write_json(kept, verdicts_of(SeasonIndex.of(run)))
     write_sums(folder)
     progress("writing pages", 2, 3)
     earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
