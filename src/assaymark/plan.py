@@ -151,23 +151,23 @@ def read_toml(text: str, source: str) -> dict[str, Any]:
 
 def read_model(kind: type[M], text: str, source: str) -> M:
     """A TOML file that a person wrote, as a model."""
-    raw = read_toml(text, source=source)
+    raw = read_toml(text, source)
     try:
         return kind.model_validate(raw)
     except ValidationError as exc:
         raise InputError(source, problems_of(exc, kind)) from None
 
 
-def read_plan(kind: type[M], raw: Mapping[str, Any], *, source: str) -> M:
+def read_plan(kind: type[M], raw: Mapping[str, Any], source: str) -> M:
     """A plan from the table in its file."""
-    refuse_version_1(raw, source=source)
+    refuse_version_1(raw, source)
     try:
         return kind.model_validate(raw)
     except ValidationError as exc:
         raise InputError(source, plan_problems(exc, kind)) from None
 
 
-def refuse_version_1(raw: Mapping[str, Any], *, source: str) -> None:
+def refuse_version_1(raw: Mapping[str, Any], source: str) -> None:
     """Refuse a file of version 1, whose rules published false orders."""
     if raw.get("version") != "1":
         return

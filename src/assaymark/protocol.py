@@ -472,9 +472,9 @@ def scale_words(scale: Scale) -> str:
     return f"{scale[0]:g}..{scale[1]:g}"
 
 
-def parse_study(text: str, *, source: str = "study.toml") -> Study:
+def parse_study(text: str, source: str = "study.toml") -> Study:
     """A study from the text of its file."""
-    return read_plan(Study, read_toml(text, source=source), source=source)
+    return read_plan(Study, read_toml(text, source), source)
 
 
 def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:

@@ -250,7 +250,7 @@ def season_message(blocks: Sequence[Text]) -> Message:
     return Message("user", (Text.of(agent_template(SEASON_TEMPLATE).part("material")), *blocks))
 
 
-def season_call(spec: AgentSpec, context: Context, message: Message, *, trial: int = 1) -> CallSpec:
+def season_call(spec: AgentSpec, context: Context, message: Message, trial: int = 1) -> CallSpec:
     """The call that asks an agent of a season about one day.
 
     An agent outside is sent the context as JSON, as in a study; see `envelope_of`.

@@ -96,7 +96,7 @@ def turnover_between(held: ArrayLike, target: ArrayLike) -> float:
     return float(np.abs(np.asarray(target) - np.asarray(held)).sum())
 
 
-def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_BPS) -> Trade:
+def trade(position: Position, target: Floats | None, cost_bps: float = COST_BPS) -> Trade:
     """Trade to the target weights and pay; None holds what there is and costs nothing."""
     if target is None or position.nav <= 0:
         return Trade(position, 0.0, 0.0)
@@ -121,7 +121,7 @@ def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_B
 
 
 def hold(
-    position: Position, returns: Floats, *, to_decision: bool, convention: Convention = "paper"
+    position: Position, returns: Floats, to_decision: bool, convention: Convention = "paper"
 ) -> tuple[Position, Floats]:
     """Let a portfolio drift through the days after a close, without trades."""
     if not returns.shape[0]:
@@ -140,7 +140,7 @@ def hold(
     return Position(float(nav[-1]), weights, max(position.peak, float(nav.max()))), nav
 
 
-def ahead_of(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> tuple[Floats, Floats]:
+def ahead_of(market: BenchMarket, row: int, horizon: int, convention: Convention = "paper") -> tuple[Floats, Floats]:
     """What came after the close of a row: total returns, shape (n_assets,), and the daily ones of the oracle."""
     if row + horizon >= market.days.size:
         last = f"{market.days[-1]}, {market.days.size - 1 - row} days after {market.days[row]}"
@@ -161,7 +161,7 @@ def signals_of(views: Floats) -> tuple[Signal, ...]:
 
 
 def oracle_weights(
-    mean: Floats, covariance: Floats, allowed: Bools, *, convention: Convention = "paper"
+    mean: Floats, covariance: Floats, allowed: Bools, convention: Convention = "paper"
 ) -> tuple[Floats, str]:
     """The oracle's weights (equation 7) and how they were found.
 
@@ -211,7 +211,7 @@ class Risk:
 
 
 def risk_of(
-    weights: Floats, returns: Floats, profile: Profile, *, drift_limit: float = DRIFT_LIMIT,
+    weights: Floats, returns: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
     convention: Convention = "paper",
 ) -> Risk:  # fmt: skip
     """Value at risk, drawdown, drift and flag of weights over the lookback.
@@ -254,22 +254,22 @@ class Scene:
 def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Scene:
     """What came of the market after the close of a row."""
     known, size = market.known(row), market.universe.size
-    total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention=convention))
+    total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention))
     mean = daily.mean(axis=0)
     if convention == "paper":
         return Scene(known, size, convention, views_of(total), mean, known.covariance, None)
     views = views_of(np.prod(1.0 + known.returns, axis=0) - 1.0)
     covariance = np.atleast_2d(np.cov(daily, rowvar=False))
     buys = np.array([one == "buy" for one in signals_of(views)])
-    fixed = oracle_weights(mean, covariance, buys, convention=convention)
+    fixed = oracle_weights(mean, covariance, buys, convention)
     return Scene(known, size, convention, views, mean, covariance, fixed)
 
 
-def truths_of(scene: Scene, *, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
+def truths_of(scene: Scene, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
     """The truths of a decision; what takes no part has the view 0, the signal hold and the weight 0."""
     known, size = scene.known, scene.size
     weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
-    risk = risk_of(weights, known.returns, profile, drift_limit=drift_limit, convention=scene.convention)
+    risk = risk_of(weights, known.returns, profile, drift_limit, scene.convention)
     target, views = known.spread(weights, size), known.spread(scene.views, size)
     moved = turnover_between(held, target)
     return Truths(views, signals_of(views), target, status, moved, risk.var, risk.drawdown, risk.drift, risk.rebalance)
@@ -324,27 +324,27 @@ class MarketWindow:
         return self._numbers(day)
 
     def truths(
-        self, day: date, *, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
+        self, day: date, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
     ) -> Truths:  # fmt: skip
         """What the answers of a decision date are scored against (`truths_of`)."""
         scene = self._scene(self._row(day), self.horizon, convention=convention)
-        return truths_of(scene, buys=buys, held=held, profile=profile, drift_limit=drift_limit)
+        return truths_of(scene, buys, held, profile, drift_limit)
 
     def risk(
-        self, day: date, weights: Floats, profile: Profile, *, drift_limit: float = DRIFT_LIMIT,
+        self, day: date, weights: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
     ) -> Risk:  # fmt: skip
         """S5 of executed weights on a decision date (`risk_of`); what does not take part counts as money."""
         known = self.known(day)
-        return risk_of(weights[known.part], known.returns, profile, drift_limit=drift_limit, convention=convention)
+        return risk_of(weights[known.part], known.returns, profile, drift_limit, convention)
 
     def hold(self, day: date, position: Position, *, convention: Convention = "paper") -> tuple[Position, Floats]:
         """Drift from a decision date, after its trade, to the next one or to the end: the NAV of each day after it."""
         first = self._row(day)
         last = first == self.rows[-1]
         stop = self._end if last else int(self.rows[self._place[day] + 1])
-        return hold(position, self.market.returns[first + 1 : stop + 1], to_decision=not last, convention=convention)
+        return hold(position, self.market.returns[first + 1 : stop + 1], not last, convention)
 
     def _row(self, day: date) -> int:
         if day not in self._place:
@@ -421,12 +421,10 @@ class EpisodeState:
             if self._stage == "S1":
                 self._pending = views_call(
                     self.agent, world.market_text(day), self._known,
-                    horizon=world.horizon, convention=rules.convention, numbers=numbers,
+                    world.horizon, rules.convention, numbers,
                 )  # fmt: skip
             elif self._stage == "S2":
-                self._pending = signals_call(
-                    self.agent, self._known, self._views, convention=rules.convention, numbers=numbers
-                )
+                self._pending = signals_call(self.agent, self._known, self._views, rules.convention, numbers)
             else:
                 self._pending = weights_call(
                     self.agent, world.market_text(day), self._known, self._position, world.tickers, self.profile,
@@ -458,11 +456,11 @@ class EpisodeState:
         target = None if weights is None else known.spread(weights, self._views.size)
         rules, part, truths = self.rules, known.part, self._truths()
         convention = rules.convention
-        done = trade(self._position, target, cost_bps=rules.cost_bps)
+        done = trade(self._position, target, rules.cost_bps)
         answers = Answers(self._views, self._signals(), target, self._states)
         # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
         executed = self._position.weights if target is None else target
-        risk = self.world.risk(known.day, executed, self.profile, drift_limit=rules.drift_limit, convention=convention)
+        risk = self.world.risk(known.day, executed, self.profile, rules.drift_limit, convention)
         said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
         own, best, by = executed[part], truths.weights[part], known.scored_by
         scores: dict[Stage, float] = {
@@ -523,8 +521,8 @@ class EpisodeState:
 
         def under(signals: Sequence[Signal]) -> Truths:
             return self.world.truths(
-                self._known.day, buys=np.array([signal == "buy" for signal in signals]), held=self._position.weights,
-                profile=self.profile, drift_limit=self.rules.drift_limit, convention=self.rules.convention,
+                self._known.day, np.array([signal == "buy" for signal in signals]), self._position.weights,
+                self.profile, self.rules.drift_limit, self.rules.convention,
             )  # fmt: skip
 
         return under(under(self._signals()).signals if self._said is None else self._signals())
@@ -558,8 +556,8 @@ def run_baselines(
             position = window.start()
             path, held, turnover, statuses = [np.ones(1)], [], [], []
             for day in window.decisions:
-                target, status = baseline_weights(name, window.known(day), position.weights.size, cash=cash)
-                done = trade(position, target, cost_bps=cost_bps)
+                target, status = baseline_weights(name, window.known(day), position.weights.size, cash)
+                done = trade(position, target, cost_bps)
                 held.append(done.after.weights)
                 turnover.append(done.turnover)
                 statuses.append(status)
@@ -572,7 +570,7 @@ def run_baselines(
     return tuple(found)
 
 
-def baseline_weights(name: str, known: Known, size: int, *, cash: bool = False) -> tuple[Floats | None, str]:
+def baseline_weights(name: str, known: Known, size: int, cash: bool = False) -> tuple[Floats | None, str]:
     """What a baseline wants to hold on a date, shape (n_assets,), and how it was found; None where it has no answer."""
     eligible = np.array([cash or one != "cash" for one in known.classes])
     classes = [one for one, kept in zip(known.classes, eligible.tolist(), strict=True) if kept]

@@ -122,7 +122,7 @@ class BenchPlan(Frozen):
 
 def parse_plan(text: str, source: str = "portbench.toml") -> BenchPlan:
     """A benchmark plan from the text of its file."""
-    return read_plan(BenchPlan, read_toml(text, source=source), source=source)
+    return read_plan(BenchPlan, read_toml(text, source), source)
 
 
 def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -> str:

@@ -87,7 +87,7 @@ def _json_in(candidates: Iterable[str], found: Found | None = None) -> Iterator[
 
 
 def find_values(
-    text: str, tickers: tuple[str, ...], *, key: str, column: str, cut: bool = False, salvage: bool = False
+    text: str, tickers: tuple[str, ...], key: str, column: str, cut: bool = False, *, salvage: bool = False
 ) -> Found:
     """Every value that a reply names for a ticker: in its JSON, else in whole rows of it, else line by line."""
     known, pattern, comma = _patterns(tickers)
@@ -267,7 +267,7 @@ def _read(
     if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
-    found = find_values(reply.text, tickers, key=key, column=column, cut=cut, salvage=True)
+    found = find_values(reply.text, tickers, key, column, cut, salvage=True)
     if not found:
         return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, found)
     read: dict[str, Any] = {}
@@ -393,9 +393,15 @@ def own_numbers(
 
 
 def outside_call(
-    agent: AgentSpec, prompt: str, reply_schema: Mapping[str, JSON], template: str, day: date = NEUTRAL_DAY, *,
-    market: tuple[Mapping[str, Any], Text] | None = None, asked: tuple[str, Mapping[str, JSON]] | None = None,
-) -> CallSpec:  # fmt: skip
+    agent: AgentSpec,
+    prompt: str,
+    reply_schema: Mapping[str, JSON],
+    template: str,
+    day: date = NEUTRAL_DAY,
+    market: tuple[Mapping[str, Any], Text] | None = None,
+    *,
+    asked: tuple[str, Mapping[str, JSON]] | None = None,
+) -> CallSpec:
     """The call that puts a prompt to an agent of its own."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
     about: dict[str, Any] = {
@@ -560,7 +566,7 @@ def layers(known: Known) -> dict[str, Layer]:
 
 
 def views_call(
-    agent: AgentSpec, market: Text, known: Known, *, horizon: int, convention: Convention = "paper",
+    agent: AgentSpec, market: Text, known: Known, horizon: int, convention: Convention = "paper",
     numbers: Text | None = None,
 ) -> CallSpec:  # fmt: skip
     """S1: the call that asks for a view of every asset."""
@@ -571,7 +577,7 @@ def views_call(
 
 
 def signals_call(
-    agent: AgentSpec, known: Known, views: Floats, *, convention: Convention = "paper", numbers: Text | None = None
+    agent: AgentSpec, known: Known, views: Floats, convention: Convention = "paper", numbers: Text | None = None
 ) -> CallSpec:
     """S2: the call that asks for a signal for every asset."""
     said = dict(zip(known.tickers, views[known.part].tolist(), strict=True))
@@ -631,7 +637,7 @@ def _call(
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
         market = None if numbers is None else (own, numbers)
-        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market=market)
+        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market)
     messages = (_system(), Message("user", parts))
     return model_call(agent, messages, stage_template().sha256, _schema(stage))
 

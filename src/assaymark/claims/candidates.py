@@ -126,8 +126,8 @@ def candidate_claims(
     agents: Sequence[str],
     dimensions: Sequence[str],
     contrasts: Sequence[tuple[str, str, str]],
-    *,
     margin: float = 0.3,
+    *,
     cells: Sequence[tuple[CellState, Cells]] = (),
 ) -> list[Claim]:
     """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
@@ -154,7 +154,7 @@ def claims_of(wanted: Claims, known: Index, rules: Rules, cells: Sequence[CellSt
         known.agents,
         known.dimensions,
         [(scope, *direction(scope, *pair, known)) for scope in scopes for pair in pairs],
-        margin=rules.margin,
+        rules.margin,
         cells=[(state, rules.cells) for state in cells],
     )
 

@@ -180,7 +180,7 @@ def _certificate(
             "dimensions": list(known.dimensions),
         },
         **{
-            section: [_entry(item, made, apart=apart) for item, apart in kept.values() if item.name in names]
+            section: [_entry(item, made, apart) for item, apart in kept.values() if item.name in names]
             for section, names in SECTIONS.items()
             if section != "people" or (claim.asserts_order and known.named("human.sample"))
         },
@@ -221,7 +221,7 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=places.__getitem__)]
 
 
-def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], *, apart: bool) -> Mapping[str, JSON]:
+def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], apart: bool) -> Mapping[str, JSON]:
     """One measurement as a certificate has it; what is absent is undefined, or not needed to check the rest."""
     if (item.id, apart) in made:
         return made[item.id, apart]

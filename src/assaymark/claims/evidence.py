@@ -128,10 +128,10 @@ class Index:
 
 def index(
     measurements: Iterable[Measurement],
-    *,
     families: Sequence[str] | None = None,
     agents: Sequence[str] | None = None,
     dimensions: Sequence[str] | None = None,
+    *,
     tests: frozenset[str] | None = None,
 ) -> Index:
     """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""

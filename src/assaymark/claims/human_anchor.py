@@ -100,7 +100,7 @@ def _finding(fields: Fields, sample: Measurement, known: Index, rules: Rules) ->
         judged, record = item.detail.get("judges"), {"estimate": item.value, "high": item.high}
         state: AnchorState = "undecided"
         if judged is not None and float(judged) > 0:
-            found = anchor_status(record, float(judged), min(1.0, p_holm), alpha=rules.alpha)
+            found = anchor_status(record, float(judged), min(1.0, p_holm), rules.alpha)
             state = "not-tested" if found == "not tested" else found
         states.append(state)
     state = min(states, key=_ORDER.index)

@@ -188,7 +188,7 @@ class Recomputation:
         found.given("what the pairs share (their mean variance, the degrees of freedom borrowed from it, and the "
                     "autocorrelation of clusters in time order) is")  # fmt: skip
         if gap is None or clusters < (FEWEST_CONSECUTIVE if self.consecutive else FEWEST_CLUSTERS):
-            state = cannot_be_tested(clusters, consecutive=self.consecutive)
+            state = cannot_be_tested(clusters, self.consecutive)
             found.compare(what, item.value, None)
             found.compare(f"state of the {what}", item.state, state)
             found.compare(f"gap of the {what}", item.detail.get("gap"), gap)
@@ -367,7 +367,7 @@ class Recomputation:
                 found.given(f"the {what} has no cluster sums and is")
             return item
         column, counts = _arrays(sums)
-        tested = t_test(column, counts, level=self.study.level)
+        tested = t_test(column, counts, self.study.level)
         p = float(tested.p[0])
         if item.labels.get("cell") in FALLING:
             p = p / 2 if tested.difference[0] < 0 else 1 - p / 2

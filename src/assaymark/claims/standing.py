@@ -121,7 +121,7 @@ def evidence_of(claim: Claim, known: Index, rules: Rules) -> Evidence:
         return Evidence(status, reason, rests, (pair,), shown, None, pair.state, row.within(rules.margin), whole)
     gap = f" ({signed(item.value or 0.0)} points{interval_words(item.low, item.high)} over {item.n} common cycles)"
     stability = pair.stability if published else None
-    return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, adjusted, headline, gap=gap)
+    return Evidence(status, reason, rests, (pair,), published, stability, pair.state, p, adjusted, headline, gap)
 
 
 def further_apart(pair: Standing, dimension: str, known: Index, rules: Rules) -> list[str]:

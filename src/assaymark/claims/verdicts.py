@@ -61,8 +61,8 @@ def decide_claims(
     measurements: Sequence[Measurement],
     study: Study,
     plan_hash: str,
-    *,
     amended: Sequence[str] = (),
+    *,
     preregistered: bool = True,
     variants: bool = True,
 ) -> tuple[Verdict, ...]:
@@ -74,11 +74,11 @@ def decide_claims(
     rules = Rules.of(study, preregistered=preregistered)
     claims = claims_of(study.claims, known, rules, tuple(cell_states(known).values()))
     ask_people(study, known, rules)
-    return tuple(decide(claim, known, rules, plan_hash, amended=amended, variants=variants) for claim in claims)
+    return tuple(decide(claim, known, rules, plan_hash, amended, variants) for claim in claims)
 
 
 def decide(
-    claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = (), variants: bool = True
+    claim: Claim, known: Index, rules: Rules, plan_hash: str, amended: Sequence[str] = (), variants: bool = True
 ) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
     rests = _rests(claim, known, rules)

@@ -252,9 +252,9 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     try:
         known = index(
             items,
-            families=study.families,
-            agents=study.agents,
-            dimensions=study.dimensions,
+            study.families,
+            study.agents,
+            study.dimensions,
             tests=frozenset() if others is None else frozenset(others.tests),
         )
         # Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated.
@@ -280,7 +280,7 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
         else:
             pair = direction(dimension, subjects[0], subjects[1], known)
             claim = within_claim(*pair, rules.margin) if kind == "within" else pair_claim(dimension, *pair)
-        verdict = decide(claim, known, rules, stated.plan_hash, amended=stated.amended)
+        verdict = decide(claim, known, rules, stated.plan_hash, stated.amended)
         found.compare("scope in the tuple", whole.claim_scope, verdict.claim.scope)
         compare_verdicts(stated, verdict, found)
     except AssayError as exc:

@@ -258,11 +258,11 @@ class BatchRun:
         """Write down that attempts of a batch failed, and ask those again that may fare better."""
         ends: list[End] = []
         for attempt, reason, retryable in failures:
-            final = not self._again(attempt.key, reason, retryable=retryable)
+            final = not self._again(attempt.key, reason, retryable)
             ends.append(End(attempt, "failed", reason, final=final))
         self._commit(ends)
 
-    def _again(self, key: str, reason: str, *, retryable: bool) -> bool:
+    def _again(self, key: str, reason: str, retryable: bool) -> bool:
         """Put a call back to those that wait, if it is one of ours and has tries left; whether it is."""
         if key not in self._asked:
             return True
@@ -340,7 +340,7 @@ class BatchRun:
             return
         self._tries.update(attempt.key for attempt in begun)
         try:
-            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label=label)
+            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label)
         except ModelError as exc:
             if exc.retryable:
                 self._rest(batch.lane, exc.retry_after or 0.0)

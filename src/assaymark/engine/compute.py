@@ -244,7 +244,7 @@ _START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
-def in_processes(tasks: Sequence[Task], *, workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
+def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
     """Run tasks in so many processes and hand out how each ended, in the order in which they end.
 
     Closing the iterator early kills what is under way.
@@ -459,10 +459,10 @@ def map_chunks(
         ends: Iterator[Ended] = (answer(task) for task in tasks)
     elif how == "processes":
         most = min(workers or usable_cores(), len(tasks))
-        ends = in_processes(tasks, workers=most, deadline_s=deadline_s, attempts=attempts)
+        ends = in_processes(tasks, most, deadline_s, attempts)
     else:
         stall = deadline_s + _STALL_S if stall_s is None else stall_s
-        ends = on_ray(tasks, workers=workers, deadline_s=deadline_s, stall_s=stall, attempts=attempts, address=address)
+        ends = on_ray(tasks, workers, deadline_s, stall, attempts, address)
     with closing(cast(Generator[Ended, None, None], ends)):
         for end in ends:
             if isinstance(end, Done):
@@ -566,7 +566,7 @@ _Over = tuple[Failure | None, str | None]
 
 
 def on_ray(
-    tasks: Sequence[Task], *, workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
+    tasks: Sequence[Task], workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
 ) -> Iterator[Ended]:
     """Run tasks on a cluster and hand out how each ended, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:

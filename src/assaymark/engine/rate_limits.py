@@ -214,7 +214,7 @@ class Breaker:
         self._trial = self._open_until is not None
         return self._trial
 
-    def give_back(self, *, trial: bool) -> None:
+    def give_back(self, trial: bool) -> None:
         """The attempt was not sent after all."""
         self._trial = self._trial and not trial
 
@@ -224,7 +224,7 @@ class Breaker:
 
     def failed(self, error: ModelError, *, trial: bool, now: float) -> None:
         """An attempt failed. ``trial`` is what `take` said of it."""
-        self.give_back(trial=trial)
+        self.give_back(trial)
         name = f"{self._provider.partition(' ')[0]}: "  # most models of providers say it, and where they asked
         if error.quota:
             self._stop(str(error) if str(error).startswith(name) else f"{self._provider}: {error}")
@@ -313,7 +313,7 @@ class Gate:
     def back(self, permit: Permit, result: Reply | ModelError | None) -> None:
         """Take note of how an attempt ended; None: it was not sent."""
         if result is None:
-            self._breaker.give_back(trial=permit.trial)
+            self._breaker.give_back(permit.trial)
         elif isinstance(result, ModelError):
             self._breaker.failed(result, trial=permit.trial, now=time.monotonic())
         else:
@@ -482,7 +482,7 @@ class Leases:
         """Those of these calls that have no reply and were not given up at ``since`` or later."""
         return {row["key"] for row in self._store.rows_among(_NOT_GIVEN_UP, keys, since=since)}
 
-    def any_left(self, model: str, since: float, *, worker: str | None = None) -> bool:
+    def any_left(self, model: str, since: float, worker: str | None = None) -> bool:
         """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
         (found,) = self._store.rows(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
         return bool(found["any_left"])
@@ -557,7 +557,7 @@ class Work:
         if self._calls is None:
             if claims := self._claim(n, model=lane):
                 return self._dues(claims)
-            return [] if self.leases.any_left(lane, self.since, worker=self.worker) else None
+            return [] if self.leases.any_left(lane, self.since, self.worker) else None
         todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
             keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]

@@ -20,8 +20,8 @@ FAMILY: Final = "human"
 
 
 def import_human(
-    name: str, data: bytes, *, records: Collection[str], dimensions: Sequence[str], rubric: str,
-    scale: tuple[float, float] = (1, 5), optional: Sequence[str] = (), graders: Collection[str] | None = None,
+    name: str, data: bytes, records: Collection[str], dimensions: Sequence[str], rubric: str,
+    scale: tuple[float, float] = (1, 5), *, optional: Sequence[str] = (), graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:  # fmt: skip
     """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``.
 

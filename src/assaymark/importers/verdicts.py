@@ -248,7 +248,7 @@ _AGAIN: Final = "; if calls were repeated, name the column that counts them: tri
 
 
 def read_verdicts(
-    source: Path | str, data: bytes | Path | None = None, mapping: VerdictMap | None = None, *, keep_going: bool = False
+    source: Path | str, data: bytes | Path | None = None, mapping: VerdictMap | None = None, keep_going: bool = False
 ) -> VerdictLog:
     """A log of pairwise verdicts from a file of any tool, checked; ``data``: the file, if ``source`` only names it.
 

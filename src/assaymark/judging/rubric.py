@@ -191,14 +191,14 @@ def _dimension_text(dimension: Dimension) -> str:
     return "\n".join((dimension.name, f"  {dimension.question}", *anchors))
 
 
-def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
+def parse_rubric(text: str, source: str = "rubric.toml") -> Rubric:
     """A rubric from the text of its TOML file."""
     return read_model(Rubric, text, source)
 
 
 @cache
 def _parsed(text: str, source: str) -> Rubric:
-    return parse_rubric(text, source=source)
+    return parse_rubric(text, source)
 
 
 def rubric_of(choice: RubricChoice) -> Rubric:

@@ -186,7 +186,7 @@ class _Bars:
 
 
 def snapshot_from_file(
-    path: Path, *, now: datetime, listings: Sequence[Listing] = (), licence: str = "not stated", currency: str = "",
+    path: Path, now: datetime, *, listings: Sequence[Listing] = (), licence: str = "not stated", currency: str = "",
     asset_class: AssetClass = "EQ", symbols: Sequence[str] = (), start: date | None = None, end: date | None = None,
     limits: Limits | None = None,
 ) -> Snapshot:  # fmt: skip

@@ -319,7 +319,7 @@ class AsOf(Result):
         """Every macro series as it reads now."""
         return tuple(read(series, self._at) for series in self._history.macro)
 
-    def news(self, days: int = 30, *, instrument: str | None = None) -> tuple[News, ...]:
+    def news(self, days: int = 30, instrument: str | None = None) -> tuple[News, ...]:
         """News published in the last ``days`` days, oldest first; with ``instrument``, only what is about it."""
         first, last = np.searchsorted(self._history.published, [self._at - days * _DAY, self._at], side="right")
         found = self._history.news[int(first) : int(last)]
@@ -515,7 +515,7 @@ class Clock:
         """The hour of decision of a day."""
         return datetime.combine(day, self.at, UTC)
 
-    def due(self, after: date | None, *, now: datetime | None = None) -> tuple[date, ...]:
+    def due(self, after: date | None, now: datetime | None = None) -> tuple[date, ...]:
         """The trading days after ``after`` that the store reaches, in order."""
         reached = self.reached
         last = None if reached is None else min(self.last, reached)

@@ -54,7 +54,7 @@ def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetCl
     return found
 
 
-def drawdown(index: np.ndarray, *, window: int = 252) -> np.ndarray:
+def drawdown(index: np.ndarray, window: int = 252) -> np.ndarray:
     """Fall from the highest value of the last ``window`` days, today included, as a share in [0, 1)."""
     from scipy.ndimage import maximum_filter1d  # here, because it takes 50 ms and few need it
 
@@ -72,7 +72,7 @@ def regimes(
     if index.size >= slow:
         ratio = _average(index, fast)[slow - fast :] / _average(index, slow)
         found[slow - 1 :] = np.where(ratio > 1 + band, "bull", np.where(ratio < 1 - band, "bear", "sideways"))
-    found[drawdown(index, window=window) > crisis] = "crisis"
+    found[drawdown(index, window) > crisis] = "crisis"
     return found
 
 

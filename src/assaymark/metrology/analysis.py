@@ -52,8 +52,8 @@ Progress = Callable[[str], None] | None
 
 
 def analyse(
-    table: ScoreTable, study: Study, *, rng: np.random.Generator,
-    style: Mapping[str, Mapping[str, float]] | None = None, people: Labels | None = None, progress: Progress = None,
+    table: ScoreTable, study: Study, rng: np.random.Generator,
+    style: Mapping[str, Mapping[str, float]] | None = None, people: Labels | None = None, *, progress: Progress = None,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """Every measurement of the judges and the agents that the plan asks for; what cannot be measured has its reason.
 

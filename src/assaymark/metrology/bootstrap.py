@@ -215,8 +215,8 @@ def bootstrap_kappa(
 
 
 def jackknife_kappa(
-    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95,
-    consecutive: bool = False,
+    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], categories: int = 5, level: float = 0.95,
+    *, consecutive: bool = False,
 ) -> Interval:  # fmt: skip
     """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom
     (Cameron 2015)."""
@@ -453,8 +453,8 @@ class OverTime:
 
 
 def daily_excess(
-    returns: ArrayLike, baseline: ArrayLike, *, rng: np.random.Generator, level: float = 0.95,
-    resamples: int = RESAMPLES,
+    returns: ArrayLike, baseline: ArrayLike, rng: np.random.Generator, level: float = 0.95,
+    *, resamples: int = RESAMPLES,
 ) -> OverTime:  # fmt: skip
     """The mean daily difference of two return series, by the stationary block bootstrap."""
     source = "daily_excess"

@@ -146,7 +146,7 @@ def anchor_contrast(
 
 
 def anchor_status(
-    anchor: Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, *, alpha: float = 0.05
+    anchor: Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, alpha: float = 0.05
 ) -> Status:
     """What people say of an order that the judges see."""
     checks.probability("anchor_status", "p_holm", p_holm, inclusive=True)

@@ -617,9 +617,13 @@ class Verbosity:
 
 
 def season_verbosity(
-    own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str], *,
+    own: ArrayLike,
+    others: ArrayLike,
+    tokens: ArrayLike,
+    agents: Sequence[str],
+    periods: Sequence[str],
     level: float = 0.95,
-) -> Verbosity:  # fmt: skip
+) -> Verbosity:
     """Slope of a judge's distance from the others on the length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)

@@ -248,7 +248,7 @@ def _of_judges(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     found, plan = tests.found, tests.plan
     count = len(found.clusters), "clusters"
     for s, name in enumerate(found.names if found.own.any() and len(found.agents) > 1 else ()):
-        result = own_family(found.judge_means[s], found.own, level=plan.level, consecutive=found.consecutive)
+        result = own_family(found.judge_means[s], found.own, plan.level, found.consecutive)
         each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
         for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
             if one is not None:
@@ -397,8 +397,8 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
 
 
 def board_measurements(
-    boards: Mapping[str, ScoredItems], plan: OrderPlan, *, others: Mapping[str, ScoredItems] = MappingProxyType({}),
-    order: ClusterOrder = "exchangeable",
+    boards: Mapping[str, ScoredItems], plan: OrderPlan, others: Mapping[str, ScoredItems] = MappingProxyType({}),
+    *, order: ClusterOrder = "exchangeable",
 ) -> Iterator[Measurement]:  # fmt: skip
     """Levels of models on leaderboards, and every measurement that orders of them rest on."""
     first = next(iter(boards.values()))

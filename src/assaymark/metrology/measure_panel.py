@@ -59,7 +59,7 @@ class AgentBehaviour:
     tokens: int = 0
 
 
-def conduct_measurements(asked: Iterable[AgentBehaviour], *, level: float = 0.95) -> Iterator[Measurement]:
+def conduct_measurements(asked: Iterable[AgentBehaviour], level: float = 0.95) -> Iterator[Measurement]:
     """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
     by_agent: dict[str, list[AgentBehaviour]] = {}
     for one in asked:
@@ -95,7 +95,7 @@ def conduct_measurements(asked: Iterable[AgentBehaviour], *, level: float = 0.95
                          method, absent, detail, unit=unit, inputs=inputs)  # fmt: skip
 
 
-def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float = 0.95) -> Iterator[Measurement]:
+def flagged_measurements(texts: Iterable[tuple[str, str, bool]], level: float = 0.95) -> Iterator[Measurement]:
     """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text.
 
     Nothing where no text is flagged.

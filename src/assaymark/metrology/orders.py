@@ -564,7 +564,7 @@ def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margi
 
 
 def stability_state(
-    difference: float, drops: Mapping[str, Sequence[float | None]], *, alpha: float = 0.05
+    difference: float, drops: Mapping[str, Sequence[float | None]], alpha: float = 0.05
 ) -> tuple[Stability, tuple[str, ...]]:
     """Whether a published order survives each judge family being left out."""
     checks.probability("stability_state", "alpha", alpha)

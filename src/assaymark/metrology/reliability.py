@@ -403,8 +403,8 @@ def contrast_components(
 
 
 def dstudy(
-    v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, *, random: bool = True,
-    alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
+    v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, random: bool = True,
+    *, alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
     least: Mapping[str, int] | None = None, human_alpha: float | None = None,
 ) -> DStudy | None:  # fmt: skip
     """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,

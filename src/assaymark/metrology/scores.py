@@ -173,7 +173,7 @@ def excess_replies(
 
 
 def score_table(
-    judgments: Iterable[Judgment], decisions: Iterable[Decision], *, weights: Mapping[str, float] | None = None,
+    judgments: Iterable[Judgment], decisions: Iterable[Decision], weights: Mapping[str, float] | None = None,
     lengths: Mapping[str, int] | None = None, scale: Scale = SCALE,
 ) -> ScoreTable:  # fmt: skip
     """Judgments of one rubric as arrays, in the order of trajectory ids."""

@@ -111,7 +111,7 @@ class _NewJudgeError(Exception):
 
 
 def score_sums(
-    path: Path, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
+    path: Path, weights: Mapping[str, float] | None = None, *, dimensions: Sequence[str] | None = None,
     leave_out: bool = False, scratch: Path, threads: int = THREADS, progress: Note | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
     """The sums of a Parquet file of scores, whatever its size."""

@@ -501,7 +501,7 @@ def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
 Method = Literal["historical", "normal"]
 
 
-def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
+def value_at_risk(returns: ArrayLike, level: float = 0.95, *, method: Method = "historical") -> float:
     """The loss that was reached or exceeded in the worst 1 - level of the periods, as a positive share."""
     days = _risk_checked("value_at_risk", returns, level, method)
     if method == "historical":

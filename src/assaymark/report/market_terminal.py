@@ -120,7 +120,7 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
             period = "" if one.period is None else str(one.period)
             table.add_row(_plain(one.id, 30), value, _plain(one.unit, 20), period, out, state)
         parts += [Text(), table]
-    news = view.news(30, instrument=instrument)
+    news = view.news(30, instrument)
     if news:
         parts += [Text(), Text(f"{counted(len(news), 'news item')} in the last 30 days, the newest first")]
         parts += [_item(one) for one in reversed(news[-_ITEMS:])]

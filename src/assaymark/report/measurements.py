@@ -209,10 +209,10 @@ def rows_of(
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
         rows.append(
             MeasuredRow(
-                id=item.id,
-                anchor=place,
-                group=group,
-                title=title,
+                item.id,
+                place,
+                group,
+                title,
                 about=about or "the whole run",
                 value=why
                 or (

@@ -230,7 +230,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     rows = tuple(
         (
             clean(place.agent, 60), ranks_words(place, words) or NOT_SHOWN, total_words(book, place) or NOT_SHOWN,
-            band_words(book.rows.get(place.agent), words, shown=place.shown),
+            band_words(book.rows.get(place.agent), words, place.shown),
             *(cell for _, cell in judged_cells(book, place)), account_facts(book, place.agent)[0],
             f"{MARKS[place.level]}{NBSP}{words(f'level.{place.level}.tag')}",
         )

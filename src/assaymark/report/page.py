@@ -116,10 +116,10 @@ def beside(
     listed = tuple(pages)
     names = [path.rpartition("/")[2] for path, _ in listed]
     for at, (path, rows) in enumerate(listed):
-        yield path, rows, pager(names, at, part=part, parts=parts)
+        yield path, rows, pager(names, at, part, parts)
 
 
-def pager(names: Sequence[str], at: int, *, part: str = "Part", parts: str = "Parts") -> Markup:
+def pager(names: Sequence[str], at: int, part: str = "Part", parts: str = "Parts") -> Markup:
     """Links between the parts of something long, after the word for a part; nothing for a single page."""
     if len(names) < 2:
         return Markup("")

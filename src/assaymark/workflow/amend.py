@@ -43,7 +43,7 @@ def amend(
     if folder.lock.is_file():
         runs.undo_unfinished(folder, STUDY.stored(folder))
     locked = open_locked(folder)
-    study = parse_study(study_text, source=source)
+    study = parse_study(study_text, source)
     fields = runs.changed_fields(locked.study, study)
     if not fields:
         raise PlanError(f"{source} is the plan that is locked in {folder.path}; there is nothing to amend")
@@ -212,9 +212,7 @@ def make_controls(
     for at, kind in enumerate(wanted):
         progress("making controls", at, len(wanted))
         why: dict[str, str] = {}
-        cells = cell_decisions(
-            material, kind=kind, count=count, seed=seed, family=family, style=style, honest=honest, reasons=why
-        )
+        cells = cell_decisions(material, kind, count, seed, family, style, honest=honest, reasons=why)
         found += cells
         made.made[kind], made.sources[kind] = len(cells), len(honest if kind == "fact_flip" else material)
         made.reasons[kind] = dict(Counter(filter(None, why.values())))

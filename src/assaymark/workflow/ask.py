@@ -382,7 +382,7 @@ def ask_probe(desk: JudgingSession) -> int:
         return 0
     # Which pairs the panel's judgments leave contested.
     rng = np.random.default_rng([study.seed, 1])
-    plan = contested(analyse(honest_table(store, desk.locked), study, rng=rng), study)
+    plan = contested(analyse(honest_table(store, desk.locked), study, rng), study)
     basis = probe_basis(desk.locked, store, plan)
     if not plan.needed or store.done(PROBE, basis):
         return 0

@@ -443,7 +443,7 @@ def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
 
 def is_plan_of_scores(text: str, source: str) -> bool:
     """Whether a plan is about scores that are made elsewhere: every judge's model is ``elsewhere/NAME`` or a person."""
-    found = parse_study(text, source=source)
+    found = parse_study(text, source)
     made = [judge.model.startswith(ELSEWHERE) for judge in found.judges]
     return (
         found.substrate is None
@@ -459,7 +459,7 @@ def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple
     """
     from assaymark.workflow.lock import STUDY
 
-    made = plan_hash(parse_study(text, source=source), {}, {})
+    made = plan_hash(parse_study(text, source), {}, {})
     if folder.lock.is_file():
         stored = STUDY.stored(folder)
         if stored["plan_hash"] != made:

@@ -52,7 +52,7 @@ def claim(folder: RunFolder) -> VerdictFile:
             f"plan commits was not asked about them; run: assaymark judge {folder.path}, then assaymark measure"
         )
     kept = locked.preregistered
-    verdicts = decide_claims(measurements, study, plan_hash, amended=locked.amended, preregistered=kept)
+    verdicts = decide_claims(measurements, study, plan_hash, locked.amended, preregistered=kept)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
     file = verdict_file(study, plan_hash, verdicts, measurements, kept, locked.amendments)

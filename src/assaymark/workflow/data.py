@@ -89,7 +89,7 @@ def pull(
             if kind not in CLASSES:
                 raise UnknownNameError("class", kind, CLASSES)
             local = snapshot_from_file(
-                Path(given["path"]), now=now, licence=given.get("licence", "not stated"),
+                Path(given["path"]), now, licence=given.get("licence", "not stated"),
                 currency=given.get("currency", ""), asset_class=kind, symbols=symbols, start=first, end=last,
             )  # fmt: skip
         return _written(folder, local)

@@ -96,7 +96,7 @@ def paid_models(
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
     """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder."""
     require_version_2(folder)
-    study = parse_study(text, source=source)
+    study = parse_study(text, source)
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
     with nullcontext("") if there else TemporaryDirectory() as path:

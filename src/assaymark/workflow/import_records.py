@@ -95,7 +95,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
             graders = [judge.name for judge in study.judges if judge.human]
         wanted = find_rubric(rubric)
         grades = import_human(
-            path.name, data, records=records, dimensions=wanted.names, rubric=wanted.version, scale=wanted.scale,
+            path.name, data, records, wanted.names, wanted.version, wanted.scale,
             graders=graders,
         )  # fmt: skip
     made = HUMAN.to_arrow(grades)

@@ -79,7 +79,7 @@ def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
     wanted = find_rubric(rubric)
     call = CallSpec(model=_ASKED.model, messages=(), template="")
-    planned = PlannedCall(call=call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
+    planned = PlannedCall(call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
     found = judgment(planned, Reply(text=text, model="", finish=_STOPS.get(stop, "stop")), wanted)
     scores = found.scores or dict.fromkeys(wanted.names, math.nan)
     return {"usable": float(found.status == "ok"), **scores}, found.reason

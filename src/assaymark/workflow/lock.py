@@ -228,7 +228,7 @@ def lock(
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
-    study = parse_study(study_text, source=source)
+    study = parse_study(study_text, source)
     with new_folder(folder.path) if study.substrate is not None else nullcontext():
         prepare(folder, study, progress)
         folder.require()

@@ -61,7 +61,7 @@ def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
         if decision.derivation.kind == "honest" and decision.replicate == 1:
             asked[decision.context_id].append(decision)
     conduct = (conduct_of(one, context) for name, context in store.each_context() for one in asked.get(name, ()))
-    return list(conduct_measurements(conduct, level=locked.study.inference.level))
+    return list(conduct_measurements(conduct, locked.study.inference.level))
 
 
 def conduct_of(decision: Decision, context: Context) -> AgentBehaviour:
@@ -130,7 +130,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     texts = {record.record_id: style_counts(judged_text(record), names) for record in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: found[name] for key, found in texts.items()} for name in names}
     people = labels_of(store.folder, *records_of(records))
-    panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), style=style, people=people,
+    panel = analyse(honest, study, np.random.default_rng([study.seed, 1]), style, people,
                     progress=counted(progress))  # fmt: skip
     found = [*panel, *missing_measurements(scores.whole, scores.left_out)]
     found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
@@ -160,7 +160,7 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
         for record in records
         if record.replicate == 1
     )
-    found += flagged_measurements(flagged, level=level)
+    found += flagged_measurements(flagged, level)
     found += _anchored(store, locked, scores)
     # What the outside judge said, or why it was not asked.
     plan = contested(panel, study)

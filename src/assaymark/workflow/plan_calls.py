@@ -119,7 +119,7 @@ def claim_design(
     now = {"G": round(known[2]), "C": max(1, round(known[3])), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
-    best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,
+    best = dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now,
                   most_clusters=max(MOST_CLUSTERS, now["G"]), human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or found.agents if other != high]
     labels, spread = most_needed(found, scale, pairs, gap, measurements, study.inference.alpha, power=power)
@@ -520,7 +520,7 @@ def _simulated(
     for number in range(studies):
         rng = np.random.default_rng([*seed, number])
         table = gated(way.extend(rng), way.study)
-        for claim in decide_claims(analyse(table, way.study, rng=rng), way.study, "simulated", variants=False):
+        for claim in decide_claims(analyse(table, way.study, rng), way.study, "simulated", variants=False):
             name = claim.claim.id
             if name in aims:
                 # Simulated studies have no control cells, so that field is carried over.

@@ -266,7 +266,7 @@ def measure_columns(
     if honest.left_out and plan.rubric.coefficient != "alpha":
         said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     rng = np.random.default_rng([plan.seed, 1])
-    found = analyse(honest, plan, rng=rng, people=people, progress=counted(progress))
+    found = analyse(honest, plan, rng, people=people, progress=counted(progress))
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
@@ -278,7 +278,7 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
     try:
         with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
             sums = score_sums(
-                path, weights=weights, dimensions=named, scratch=Path(scratch), progress=progress,
+                path, weights, dimensions=named, scratch=Path(scratch), progress=progress,
                 scale=SCALE if study is None else study.scale,
             )  # fmt: skip
     except NotStreamableError as reason:

@@ -254,7 +254,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
         from assaymark.agents.controls.decisions import cell_decisions
 
         found += cell_decisions(
-            material, kind=kind, count=count, seed=study.seed, family=controls.family, style=controls.style,
+            material, kind, count, study.seed, controls.family, controls.style,
             honest=usable, tokens=controls.length_tokens, study=study.name,
         )  # fmt: skip
     store.write(DECISIONS, found, basis)

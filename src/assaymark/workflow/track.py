@@ -114,7 +114,7 @@ class Scores:
         def table(decisions: Sequence[Decision]) -> ScoreTable:
             lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
             graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
-            return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths, scale=study.scale)
+            return score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
 
         whole = honest = table(selection.honest)
         missing = study.missing

@@ -103,7 +103,7 @@ def open_version_1(folder: RunFolder) -> Locked:
     if stored["format"] != "assaymark lock 1":
         raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
     text, source = read_text(folder.plan, "plan"), str(folder.plan)
-    study = parse_study(renewed_text(text, source), source=source)
+    study = parse_study(renewed_text(text, source), source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
     return Locked(
         study, rubric_of(study.rubric), stored["plan_hash"], stored["locked_at"], stored["preflight"],
@@ -178,7 +178,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: da
 
 
 def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> _Renewed:
-    study = parse_study(renewed, source=source)
+    study = parse_study(renewed, source)
     before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source)), text, source)
     checked = check_plan(folder, study, source, None, refuse_hopeless=False)
     lock = study_lock(checked, stored["locked_at"], stored.get("date_probes", ()))

@@ -109,12 +109,12 @@ def _refuse(kind: str, derived: bool, count: int, sources: object, tokens: int |
 
 def cell_decisions(
     contexts: Sequence[Placed],
-    *,
     kind: DerivationKind,
     count: int,
     seed: int,
     family: str,
     style: str = "plain",
+    *,
     honest: Sequence[Decision] = (),
     tokens: int | None = None,
     study: str = "",
@@ -144,9 +144,9 @@ def cell_decisions(
 
     def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
         if kind == "cell_a":
-            return verbose_wrong(context, rng, style=style)
+            return verbose_wrong(context, rng, style)
         if decision is None or kind == "cell_b":
-            return terse_right(context, rng, style=style)
+            return terse_right(context, rng, style)
         if kind == "paraphrase":
             return paraphrase(decision, context, rng)
         if kind == "fact_flip":

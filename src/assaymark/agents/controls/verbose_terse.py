@@ -58,7 +58,7 @@ _TOLD: Final = 3
 """Instruments that the memo speaks about."""
 
 
-def verbose_wrong(context: Context, rng: np.random.Generator, *, style: str = "elder") -> Composed:
+def verbose_wrong(context: Context, rng: np.random.Generator, style: str = "elder") -> Composed:
     """A trajectory of cell A: at least 200 tokens, sure of itself, wrong by arithmetic (ValueBlindBench section 3.5).
 
     One order breaks a limit; the features cited for it and for others are false and far from the true values; cash,
@@ -191,7 +191,7 @@ _TERSE_CONFIDENCE: Final = (0.5, 0.7)
 _CITED: Final = 3
 
 
-def terse_right(context: Context, rng: np.random.Generator, *, style: str = "plain") -> Composed:
+def terse_right(context: Context, rng: np.random.Generator, style: str = "plain") -> Composed:
     """A trajectory of cell B: at most 60 words, three features cited, no hedging (ValueBlindBench section 3.5).
 
     One or two orders that keep every limit. What is cited of an instrument with a direction, returns and its place in

@@ -261,7 +261,7 @@ class Read:
     reason: str = ""
 
 
-def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
+def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
     """What a reply answers to a question."""
     if finish == "refusal":
         return Read(None, "refused", "the provider reports a refusal")
@@ -319,10 +319,10 @@ class QAScore:
 
 
 def score_answer(
-    question: Question, reply_text: str, *, finish: str = "stop", convention: Convention = "paper"
+    question: Question, reply_text: str, finish: str = "stop", *, convention: Convention = "paper"
 ) -> QAScore:
     """Read a reply to a question and score it."""
-    read = read_answer(question, reply_text, finish=finish)
+    read = read_answer(question, reply_text, finish)
     if read.answer is None:
         return QAScore(0.0, read.state, {}, read.reason)
     parts = _parts(read.answer, question.answer, convention)
@@ -405,7 +405,7 @@ class QATable:
 
 
 def tabulate(
-    scored: Iterable[Scored], *, rng: np.random.Generator, level: float = 0.95, resamples: int = 2000
+    scored: Iterable[Scored], rng: np.random.Generator, level: float = 0.95, *, resamples: int = 2000
 ) -> QATable:
     """The table of one model."""
     rows = list(scored)
@@ -428,7 +428,7 @@ def tabulate(
         """The mean of some scores."""
         mean, n = float(values.mean()), int(values.size)
         if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
-            return Cell(mean, *wilson_ends(mean, n, level=level), n, "wilson")
+            return Cell(mean, *wilson_ends(mean, n, level), n, "wilson")
         if n == 1:
             return Cell(mean, None, None, 1, "one question")
         return Cell(mean, *ends(means(values)), n, "bootstrap")

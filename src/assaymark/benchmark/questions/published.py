@@ -450,7 +450,7 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
 
 
 def chosen_days(
-    history: History, wanted: Mapping[tuple[Template, Split], int], *, seed: int, window: int, horizon: int
+    history: History, wanted: Mapping[tuple[Template, Split], int], seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
     """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
 
@@ -511,7 +511,7 @@ class QuestionSet:
 
 
 def generate_questions(
-    history: History, *, seed: int = 0, counts: Mapping[Template, int] = COUNTS, window: int = 252, horizon: int = 21,
+    history: History, seed: int = 0, *, counts: Mapping[Template, int] = COUNTS, window: int = 252, horizon: int = 21,
     lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:  # fmt: skip
     """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
@@ -531,7 +531,7 @@ def generate_questions(
     ):
         for name in sorted(given - set(known)):
             raise UnknownNameError(what, name, known)
-    days = chosen_days(history, wanted, seed=seed, window=window, horizon=horizon)
+    days = chosen_days(history, wanted, seed, window, horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _Maker(history, seed, window, horizon, lookback)
     found: list[Question] = []
@@ -617,7 +617,7 @@ class _Maker:
         """One payload with its answer. Every other T4 binds and every other T6 needs a trade."""
         if name == "T1":
             column = draws.one_instrument(rng, day)
-            payload = draws.direction(day, column, horizon=self.horizon, lookback=self.lookback)
+            payload = draws.direction(day, column, self.horizon, self.lookback)
             at = self.columns[day.ids[column]]
             forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
             if not np.isfinite(forward):
@@ -625,7 +625,7 @@ class _Maker:
             return payload, Direction(way_of(forward))
         if name == "T7":
             regime = day.regime(kind)
-            call = draws.regime_call(day, kind, lookback=self.lookback)
+            call = draws.regime_call(day, kind, self.lookback)
             return call, RegimeView(
                 regime, {move.asset_class: CHANGES[regime][move.asset_class] for move in call.moves}
             )
@@ -634,7 +634,7 @@ class _Maker:
             "T3": lambda: draws.position_size(rng, day, self.window),
             "T4": lambda: draws.pair(rng, day, self.window, binding=odd),
             "T5": lambda: draws.sharpe(rng, day, self.window),
-            "T6": lambda: draws.rebalancing(rng, day, due=odd, lookback=self.lookback),
+            "T6": lambda: draws.rebalancing(rng, day, odd, self.lookback),
         }
         drawn = make[name]()
         answer = answer_of(drawn)  # to ten decimals: machines that differ in the last bit make the same set

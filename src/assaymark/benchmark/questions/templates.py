@@ -122,7 +122,7 @@ def answer_of(payload: Payload) -> Answer:
     """The answer of T2 to T6, from the numbers as they are printed."""
     match payload:
         case TailRisk():
-            return Number(-value_at_risk(payload.returns, level=payload.level))
+            return Number(-value_at_risk(payload.returns, payload.level))
         case PositionSize():
             risk = abs(value_at_risk(payload.returns, level=0.99))
             if risk == 0:
@@ -210,7 +210,7 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     return [_one_of(rng, day.members[kinds[int(one)]]) for one in chosen]
 
 
-def direction(day: Day, column: int, *, horizon: int, lookback: int) -> ReturnDirection:
+def direction(day: Day, column: int, horizon: int, lookback: int) -> ReturnDirection:
     """T1."""
     closes = day.closes[-lookback - 1 :, column]
     start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
@@ -276,7 +276,7 @@ def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
     return SharpeAllocation(tuple(day.ids[column] for column in columns), means, covariance, RISK_FREE)
 
 
-def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int) -> Rebalancing:
+def rebalancing(rng: np.random.Generator, day: Day, due: bool, lookback: int) -> Rebalancing:
     """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
     columns = several(rng, day, 4)
     shares = rng.dirichlet(np.full(len(columns), 5.0))
@@ -301,7 +301,7 @@ def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int)
     return Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
 
 
-def regime_call(day: Day, asked: AssetClass, *, lookback: int) -> RegimeCall:
+def regime_call(day: Day, asked: AssetClass, lookback: int) -> RegimeCall:
     """T7."""
     moves = []
     for kind in CLASSES:
@@ -404,11 +404,11 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
     index = class_index(prices.values[1:], listings)
     return Day(
-        day=today, closes=prices.values, returns=returns, ids=prices.ids,
-        members={name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
-        index=index,
-        macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
-        companies=frozenset(listing.id for listing in listings if listing.asset_class in ("EQ", "RE")), view=view,
+        today, prices.values, returns, prices.ids,
+        {name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
+        index,
+        tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
+        frozenset(listing.id for listing in listings if listing.asset_class in ("EQ", "RE")), view,
         news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
     )  # fmt: skip
 

@@ -263,7 +263,7 @@ class TooLong(Exception):
 
 
 def bounded_client(
-    provider: Provider, *, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
+    provider: Provider, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
 ) -> Any:
     """An ``httpx2.AsyncClient`` for the SDK of a provider; ``before`` sees each request before it is sent.
 

@@ -156,7 +156,7 @@ class GoogleModel(SdkModel):
             request.headers.pop("x-goog-api-key", None)
 
         genai = load_sdk(GOOGLE)
-        http = bounded_client(GOOGLE, before=None if at.key else without_key, most_bytes=most_bytes)
+        http = bounded_client(GOOGLE, None if at.key else without_key, most_bytes)
         options = {
             "base_url": at.address,
             "api_version": API_VERSION,

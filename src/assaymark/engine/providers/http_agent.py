@@ -334,12 +334,12 @@ class HttpAgent:
         post = _Post(self._site, body, token, timeout_s, self._max_bytes, take)
         try:
             async with asyncio.timeout(timeout_s):
-                found = await apart(post, leave=post.leave)
+                found = await apart(post, post.leave)
                 for _ in range(_TRIES - 1):  # only a refused connection is tried again, for then nothing was sent
                     if not (isinstance(found, AgentFailure) and found.failure == "refused"):
                         break
                     await self._sleep(_BETWEEN_TRIES_S)
-                    found = await apart(post, leave=post.leave)
+                    found = await apart(post, post.leave)
         except TimeoutError:
             found = post.failed("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(found, AgentFailure):

@@ -270,7 +270,7 @@ def refuse(call: CallSpec, problems: Sequence[str]) -> None:
         raise ModelError(f"{call.model}: {'; '.join(problems)}", retryable=False)
 
 
-async def apart(work: Callable[[], T], *, leave: Callable[[], None] | None = None) -> T:
+async def apart(work: Callable[[], T], leave: Callable[[], None] | None = None) -> T:
     """The result of ``work()``, done in a thread of its own while the event loop goes on."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

@@ -262,7 +262,6 @@ def chance_corrected(
     evidence: Sequence[Evidence],
     materials: Mapping[str, Material],
     contexts: Mapping[str, str],
-    *,
     rng: np.random.Generator,
     permutations: int = 200,
 ) -> Chance:
@@ -436,7 +435,7 @@ def evidence_summary(
         materials = {name: one if isinstance(one, Material) else Material.of(one) for name, one in contexts.items()}
         context_of = {name: decision.context_id for name, decision in known.items()}
         try:
-            found = chance_corrected(ledger, materials, context_of, rng=rng, permutations=permutations)
+            found = chance_corrected(ledger, materials, context_of, rng, permutations)
         except NotMeasurableError as exc:
             why = str(exc)
     detail = {} if found is None else {"observed": found.observed, "chance": found.chance}

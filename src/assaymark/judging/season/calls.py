@@ -131,7 +131,7 @@ def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
 
 
 def horizon_tasks(
-    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, *, budget: int = BUDGET
+    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET
 ) -> list[HorizonTask]:
     """Every judge (that is a model) and trial for every agent's horizon, by agent, then judge, then trial.
 
@@ -254,7 +254,6 @@ def outcome_calls(
     outcomes: Iterable[Outcome],
     judge: JudgeSpec,
     plan: ScoringPlan,
-    *,
     budget: int = BUDGET,
 ) -> list[SeasonCall]:
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it.
@@ -328,9 +327,7 @@ def author_texts() -> dict[str, str]:
     return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text}
 
 
-def probe_calls(
-    horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], *, budget: int = BUDGET
-) -> list[SeasonCall]:
+def probe_calls(horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET) -> list[SeasonCall]:
     """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown.
 
     ``horizons`` are those of all agents of the season: they are the options, in alphabetical order. Raises InputError

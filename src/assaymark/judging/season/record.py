@@ -497,10 +497,10 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
 def horizon_of(
     records: Sequence[StepRecord],
     contexts: Mapping[str, Context],
-    *,
     agents: Iterable[Agent],
     keep: Iterable[str] = (),
     mandate: str = "",
+    *,
     recent: int = RECENT_STEPS,
 ) -> Horizon:
     """The horizon of one agent (one replicate), from its steps in order.

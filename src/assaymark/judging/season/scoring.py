@@ -140,7 +140,7 @@ def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
     return "mixed" if whole >= bounds.mixed else "weak"
 
 
-def contested_band(judge_scores: Sequence[float], *, plan: ScoringPlan | None = None) -> BandStanding:
+def contested_band(judge_scores: Sequence[float], plan: ScoringPlan | None = None) -> BandStanding:
     """The band of the judges' median, and whether the judges straddle a boundary: a band is a claim too."""
     scores = _scores("contested_band", judge_scores)
     low, high = band(min(scores), plan=plan), band(max(scores), plan=plan)
@@ -206,7 +206,6 @@ def judge_score(
     reasoning: Mapping[str, float],
     evidence: Mapping[str, float],
     outcome: float | None = None,
-    *,
     plan: ScoringPlan | None = None,
 ) -> JudgeScore:
     """One judge's axes and composite from the parts that it graded, and the outcome from the call that is shown it."""
@@ -521,7 +520,6 @@ def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[Reasoned[in
 def horizon_score(
     grades: HorizonGrades,
     plan: ScoringPlan,
-    *,
     horizon: Horizon | None = None,
     ledger: HorizonLedger | None = None,
     outcome: OutcomeGrade | None = None,
@@ -544,6 +542,6 @@ def horizon_score(
         capped=caps,
         disagreement=ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None,
         outcome=outcome,
-        score=judge_score(grades.judge, grades.reasoning, evidence, outcome.outcome if outcome else None, plan=plan),
+        score=judge_score(grades.judge, grades.reasoning, evidence, outcome.outcome if outcome else None, plan),
         grader=grades.grader,
     )

@@ -112,7 +112,7 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: 
 
 
 def tie_classes(
-    totals: Sequence[float], floors: Sequence[NoiseFloor], judges: NoiseFloor, *, level: float = 0.95
+    totals: Sequence[float], floors: Sequence[NoiseFloor], judges: NoiseFloor, level: float = 0.95
 ) -> tuple[list[tuple[int, int]], tuple[RankGap, ...]]:
     """The first and last place of each total, in falling order, and the gap to the next: the noise allows no more.
 
@@ -125,7 +125,7 @@ def tie_classes(
     if any(b > a for a, b in pairwise(totals)):
         raise InputError("tie_classes", [Problem("totals", "must be in falling order")])
     n = len(totals)
-    limits = {(i, j): gap_floor(floors[i], floors[j], judges, level=level) for i in range(n) for j in range(i + 1, n)}
+    limits = {(i, j): gap_floor(floors[i], floors[j], judges, level) for i in range(n) for j in range(i + 1, n)}
 
     def apart(i: int, j: int) -> bool:
         limit = limits[i, j]
@@ -225,12 +225,12 @@ def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: Sco
     """
     named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
     scores = sorted(named.values())
-    standing = contested_band(scores, plan=plan)
+    standing = contested_band(scores, plan)
     return AgreementRow(contestant, scores[0], float(median(scores)), scores[-1], len(scores), standing)
 
 
 def season_table(
-    contestants: Sequence[Contestant], *, judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
+    contestants: Sequence[Contestant], judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> SeasonTable:
     """The table of a season under a scoring plan.
 
@@ -271,7 +271,7 @@ def season_table(
         rows.append((total, one.floor, SeasonRow(one.name, state, agreement, total, standing, share, absent(one))))
     rows.sort(key=lambda row: (-row[0], row[2].contestant))
     totals, floors = [total for total, _, _ in rows], [floor for _, floor, _ in rows]
-    places, gaps = tie_classes(totals, floors, judges, level=rules.ties.level)
+    places, gaps = tie_classes(totals, floors, judges, rules.ties.level)
     ranked = [replace(row, first=first, last=last) for (_, _, row), (first, last) in zip(rows, places, strict=True)]
     rest = []
     for one in sorted(

@@ -234,7 +234,7 @@ def fetch(request: Request, asking: Asking) -> Draft:
     with TemporaryDirectory() as place:
         fetched = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
         read = snapshot_from_file(
-            fetched.path, now=asking.now, symbols=request.symbols, start=request.start, end=request.end,
+            fetched.path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
             currency=request.options.get("currency", ""),
         )  # fmt: skip
     said = (f"commit {fetched.commit}", f"the dataset's card states the licence: {fetched.licence}")

@@ -204,7 +204,7 @@ class Draft:
 
 
 Fetch = Callable[[Request, Asking], Draft]
-"""A source: it raises `InputError` with every problem, or `ServiceUnavailable` where the whole service does not answer."""
+"""A source: it raises `InputError` with every problem, or `ServiceUnavailable` where the service is down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

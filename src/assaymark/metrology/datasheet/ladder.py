@@ -437,7 +437,7 @@ class _Texts:
 
 
 def pointwise_measurements(
-    scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike, *, judge: str, dimension: str,
+    scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike, judge: str, *, dimension: str,
     vacuum_scores: ArrayLike = (), vacuum_tasks: Sequence[str] = (), filler_scores: ArrayLike = (),
     filler_tasks: Sequence[str] = (), filler_levels: ArrayLike = (), filler_tokens: ArrayLike = (), level: float = 0.95,
     rng: np.random.Generator, scale: Scale = SCALE,

@@ -49,15 +49,15 @@ from assaymark.text import clean, count
 
 
 def datasheet_measurements(
-    calls: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator
+    calls: Sequence[PairCall], level: float = 0.95, *, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
     """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
     table = call_table(calls)
-    return table_measurements(table, level=level, rng=rng, reasons=reasons_of(calls))
+    return table_measurements(table, level, rng=rng, reasons=reasons_of(calls))
 
 
 def table_measurements(
-    table: CallTable, *, level: float = 0.95, rng: np.random.Generator,
+    table: CallTable, level: float = 0.95, *, rng: np.random.Generator,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
@@ -255,7 +255,7 @@ def datasheet_of(
     planted: Mapping[str, float] | None = None, source: Literal["run", "log"] = "run", keep_calls: bool = True,
 ) -> Datasheet:  # fmt: skip
     """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
-    measurements = datasheet_measurements(calls, level=level, rng=rng)
+    measurements = datasheet_measurements(calls, level, rng=rng)
     kept, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
     # A prompt must come back from its key. Pairs may hold bars: keys are cut from the right.
     if bars := sorted({call.prompt for call in kept if "|" in call.prompt}):

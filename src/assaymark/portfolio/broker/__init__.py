@@ -177,8 +177,7 @@ _MOST: Final = 1e15
 
 
 def settle_day(
-    book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, *,
-    universe: Collection[str] | None = None,
+    book: Book, orders: Sequence[Order], bars: Mapping[str, Bar], rules: Rules, universe: Collection[str] | None = None,
 ) -> Settled:  # fmt: skip
     """The book after a day's orders."""
     day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
@@ -471,7 +470,7 @@ class Reconciliation:
 
 
 def reconcile(
-    start: Book, steps: Sequence[StatedStep], *, fill: FillAt = "next_open", cost_bps: float = 0.0, short: bool = False,
+    start: Book, steps: Sequence[StatedStep], fill: FillAt = "next_open", *, cost_bps: float = 0.0, short: bool = False,
     tolerance: Tolerance | None = None,
 ) -> Reconciliation:  # fmt: skip
     """Recompute each step of a record from the book stated before it."""

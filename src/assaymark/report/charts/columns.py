@@ -35,7 +35,7 @@ class Column:
 
 
 def column_chart(
-    name: str, rows: Sequence[str], columns: Sequence[Column], title: str, desc: str, *, width: float, kind: str
+    name: str, rows: Sequence[str], columns: Sequence[Column], title: str, desc: str, width: float, *, kind: str
 ) -> str:
     """Columns from 0 to 1 beside each other, or below each other where there is no room. No bar has a point."""
     stacked, names = width < 600, 104.0
@@ -80,7 +80,7 @@ class Twice:
     cut: bool = False
 
 
-def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str, *, width: float, kind: str) -> str:
+def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str, width: float, kind: str) -> str:
     """Every model with a filled bar and an outlined one on a common axis."""
     known = [one for row in rows for bar in (row.first, row.other) if bar and bar.ends for one in bar.ends]
     low, high = int(min(known, default=0.0) * 10) / 10, min(1.0, int(max(known, default=1.0) * 10 + 1) / 10)
@@ -110,7 +110,7 @@ Fall = tuple[str, float, bool]
 
 
 def limit_chart(
-    name: str, rows: Sequence[Fall], limit: float, title: str, desc: str, *, width: float, kind: str
+    name: str, rows: Sequence[Fall], limit: float, title: str, desc: str, width: float, *, kind: str
 ) -> str:
     """The largest drawdown of every model as a line to a mark; what lies beyond the limit is hatched."""
     scale = Scale(0.0, max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 108, width - 56)

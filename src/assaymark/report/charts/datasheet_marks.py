@@ -55,7 +55,7 @@ def series(at: int) -> tuple[Shape, str]:
     return _SHAPES[at % len(_SHAPES)], _HUES[(at - 1) % len(_HUES)] if at else "k1"
 
 
-def mark(x: float, y: float, at: int, size: float = 6.0, *, empty: bool = False) -> list[svg.Element]:
+def mark(x: float, y: float, at: int, size: float = 6.0, empty: bool = False) -> list[svg.Element]:
     """The mark of a judge, with a thin gap around it that keeps marks apart; an empty one is outlined."""
     shape, hue = series(at)
     kind = f"open {hue}l" if empty else f"{hue} gap"
@@ -261,7 +261,7 @@ def _mark(row: DotRow, axis: DotAxis, scale: Scale, y: float, at: int) -> list[s
         parts.append(line(scale(axis.line), y - 9, scale(axis.line), y + 9, "gs"))
     if row.ends:
         parts.append(line(scale(row.ends[0]), y, scale(row.ends[1]), y, f"{series(at)[1]}b"))
-    return [*parts, *mark(scale(row.value), y, at, 5.5, empty=row.empty)]
+    return [*parts, *mark(scale(row.value), y, at, 5.5, row.empty)]
 
 
 TARGET: Final = 0.75
@@ -345,7 +345,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
             taken.append(Box(left, spot.y - 12, left + size, spot.y + 4))
             parts += judge_marks(curve.at, foot_parts)
     for curve in reversed(found):
-        drawn = _curve(curve, across, up, strong=curve is found[0], bars=len(found) <= BARRED, taken=taken)
+        drawn = _curve(curve, across, up, curve is found[0], len(found) <= BARRED, taken)
         parts += judge_marks(curve.at, drawn)
     parts += _names(found, across, up, taken, width)
     return Panel(width, height, tuple(parts))
@@ -377,7 +377,7 @@ def _steps(found: Sequence[Curve], across: Scale, height: float) -> list[svg.Ele
 
 
 def _curve(
-    curve: Curve, across: Scale, up: Scale, *, strong: bool, bars: bool, taken: list[Box], offset: float | None = None
+    curve: Curve, across: Scale, up: Scale, strong: bool, bars: bool, taken: list[Box], *, offset: float | None = None
 ) -> list[svg.Element]:
     hue = series(curve.at)[1]
     shift = (0.0 if strong else _OFFSETS[curve.at % len(_OFFSETS)]) if offset is None else offset

@@ -236,7 +236,6 @@ def scale_use(
     rows: Sequence[ScaleRow],
     title: str,
     desc: str,
-    *,
     marks: Sequence[str] = ("1", "2", "3", "4", "5"),
 ) -> tuple[str, str]:
     """The figure for a screen and for a phone. One height scale for all; each cell’s tallest bar has its percent."""

@@ -41,8 +41,8 @@ class TierRow:
 
 
 def tier_chart(
-    name: str, rows: Sequence[TierRow], axis: tuple[float, float], title: str, desc: str, *,
-    width: float, kind: str, why: Sequence[str] = (),
+    name: str, rows: Sequence[TierRow], axis: tuple[float, float], title: str, desc: str, width: float, *,
+    kind: str, why: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The tiers of one score from high to low on a common axis. ``why`` are the lines that say why nothing may be
     shown: then the whole plot is hatched and holds names alone."""

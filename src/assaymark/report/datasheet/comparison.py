@@ -460,7 +460,7 @@ def _table(sheets: Sequence[DatasheetIndex]) -> Table:
             # The pairs of a log are in the row of the decomposed pairs.
             own = labels.get("condition") == SAME
             found = [s.base_one(name, **({"condition": s.condition} if own else labels)) for s in sheets]
-        title = title_of(name, log=log)
+        title = title_of(name, log)
         if "delta" in labels:
             title = f"{title}, {step_words(labels['delta'])} apart"
         elif "condition" in labels and not log:

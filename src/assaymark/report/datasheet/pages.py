@@ -525,7 +525,7 @@ def render_datasheet(
 
 
 def render_comparison(
-    sheets: Sequence[Datasheet], *, agreement: Sequence[Measurement] = (), frame: Frame | None = None
+    sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None
 ) -> Mapping[str, str]:
     """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them."""
     names = [sheet.judge for sheet in sheets]

@@ -93,7 +93,7 @@ def rank_of(name: str) -> int:
     return list(_TITLES).index(name) if name in _TITLES else len(_TITLES)
 
 
-def title_of(name: str, *, log: bool = False) -> str:
+def title_of(name: str, log: bool = False) -> str:
     """How a page calls a measurement. A log's texts are not known to be equal, so nothing there is called false.
 
     >>> title_of("delta0.raw"), title_of("delta0.raw", log=True), title_of("own.number")

@@ -159,8 +159,7 @@ def _stages(book: BenchmarkIndex) -> Group:
     dates = counted(sum(window.decisions for window in book.run.windows), "date")
     title = f"Mean score by stage, with {percent(book.run.level)} interval over {dates}; dotted: best possible"
     wide, narrow = (
-        column_chart(f"stages-{kind[0]}", rows, columns, title, desc, width=width, kind=kind)
-        for kind, width in sizes(WIDE)
+        column_chart(f"stages-{kind[0]}", rows, columns, title, desc, width, kind=kind) for kind, width in sizes(WIDE)
     )
     cells = ([(items[name, c.name], bar) for c, bar in zip(columns, (c.bars[at] for c in columns), strict=True)]
              for at, name in enumerate(names))  # fmt: skip
@@ -219,9 +218,7 @@ def _conventions(book: BenchmarkIndex) -> Group | None:
     desc = "; ".join(
         f"{who}: {one} by the {mine}{f', {two} by the {theirs}' if two else ''}" for who, one, two in lines
     )
-    wide, narrow = (
-        convention_chart(f"ceps-{kind[0]}", rows, title, desc, width=width, kind=kind) for kind, width in sizes(HALF)
-    )
+    wide, narrow = (convention_chart(f"ceps-{kind[0]}", rows, title, desc, width, kind) for kind, width in sizes(HALF))
     caption = f"Filled: {mine}. Outlined: {theirs}. Dotted: tiers of the first."
     table = Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
     differ = "They differ in 14 places; the published code scores S1 and S2 against the last 60 days of the prompt. "
@@ -260,7 +257,7 @@ def _questions(book: BenchmarkIndex) -> Group | None:
     axis = max(0.0, int(min(edges) * 10) / 10), min(1.0, int(max(edges) * 10 + 0.999) / 10)
     title, desc = "Questions with full information, 0 to 1", "; ".join(f"{listing(r.names)}: {r.shown}" for r in rows)
     wide, narrow = (
-        tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, width=width, kind=kind) for kind, width in sizes(HALF)
+        tier_chart(f"asked-{kind[0]}", rows, axis, title, desc, width, kind=kind) for kind, width in sizes(HALF)
     )
     table = Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
     caption = "Hatched: a tier from end to end."
@@ -309,7 +306,7 @@ def _limits(book: BenchmarkIndex) -> Group | None:
     title = f"Largest drawdown under stress, {who} profile"
     desc = "; ".join(f"{name}: {fall}, {kept} the limit" for name, fall, _, kept in lines)
     wide, narrow = (
-        limit_chart(f"limit-{kind[0]}", rows, limit, title, desc, width=width, kind=kind) for kind, width in sizes(HALF)
+        limit_chart(f"limit-{kind[0]}", rows, limit, title, desc, width, kind=kind) for kind, width in sizes(HALF)
     )
     inside = [name for name, _, kept in rows if kept]
     named = listing(inside) if len(inside) <= 5 else f"{count(len(inside))} of {plural(len(rows), 'model')}"

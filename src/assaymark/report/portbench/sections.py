@@ -126,7 +126,7 @@ def _scatter(book: BenchmarkIndex, window: WindowView, profile: ProfileView, nam
         deepest, item = max(known, key=itemgetter(0))
         passes = deepest <= limit + ROUNDING if baseline else book.gate(model, profile.name)
         called = baseline_word(model) if baseline else clean(model, 60)
-        points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline=baseline))
+        points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline))
         kept = "not decided" if passes is None else "within" if passes else "beyond"
         value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
         rows.append((called, value, book.to(item, percent(deepest, 1)), kept))

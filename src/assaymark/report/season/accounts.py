@@ -84,7 +84,7 @@ def account_figure(book: SeasonIndex, only: str = "") -> tuple[Figure, str] | No
     own, start = lines[0], words.say("earned.start")
     fallen = words.percent(float(falls(own.nav).min()))
     beside = NavWords(
-        start=start, fall=words.say("earned.fall"), deepest=words.say("earned.deepest", fall=fallen),
+        start, fall=words.say("earned.fall"), deepest=words.say("earned.deepest", fall=fallen),
         ticks=words.amount, days=tuple(words.day(day, short=True) for day in days),
     )  # fmt: skip
     title, ends = words.say("accounts.title"), "; ".join(f"{line.name} {line.end}" for line in lines)

@@ -48,7 +48,7 @@ def board_section(book: SeasonIndex) -> Section:
         agent, row = book.agents[place.agent], book.rows.get(place.agent)
         ranks, total, why = ranks_words(place, words), total_words(book, place), words.text(place.why)
         note = words("board.unresolved") if place.first != place.last else ""
-        band, spread = band_words(row, words, shown=place.shown), book.tier_range(place.agent, _TOTAL)
+        band, spread = band_words(row, words, place.shown), book.tier_range(place.agent, _TOTAL)
         # The range of a tier from end to end, for an agent that shares it.
         tier = words("board.tier", ends=lowest_to_highest(spread)) if note and spread else ""
         # What judges grade of an agent without a usable answer is an empty record.
@@ -217,7 +217,7 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
     return list(zip(axis_heads(book), cells, strict=False))
 
 
-def band_words(row: SeasonRow | None, words: Words, *, shown: bool = False) -> str:
+def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
     """The band that the judges give: agreed, contested between two, or that of one judge.
 
     Where a total is shown and efficiency moved it into another band, both are named.

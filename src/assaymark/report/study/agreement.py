@@ -462,7 +462,7 @@ def _scale(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure |
             given_shares = ["no marks"] * len(marks) if shares is None else map(percent, shares)
             cells.append((f"{row.title}, {judge}", *given_shares))
     title = f"How each judge used the marks {book.study.scale_text}"
-    wide, narrow = scale_use("scale", titles, rows, title, told(said), marks=marks)
+    wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
     table = Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
     return Figure("Which marks did each judge give?", caption, wide, narrow, tuple(said), table=table)

@@ -327,7 +327,7 @@ def tally(book: RunIndex, rule: str = "") -> list[int]:
     return [levels.count(level) for level in LEVELS]
 
 
-def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
+def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
     Agents and scores are named by their place."""
     dimensions = list(pages)
@@ -407,7 +407,7 @@ def bench(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool 
     if verdict is None:
         return Markup("")
     one = checkable(book, verdict)
-    data = bench_data(book, pages, path, copying=copying)
+    data = bench_data(book, pages, path, copying)
     packed = json.dumps(data, separators=(",", ":"))
     for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")

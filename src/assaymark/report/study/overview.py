@@ -580,7 +580,7 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
     asked = bench(book, pages, "index.html", copying=allowed)
     return Page(
         "index.html", book.study.title or book.study.name,
-        heading=(Mark(level), title), lead=lead, under=f"{found.second} {pairs_words(book)}".strip(),
+        lead, heading=(Mark(level), title), under=f"{found.second} {pairs_words(book)}".strip(),
         notice=_notice(found, book),
         tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",

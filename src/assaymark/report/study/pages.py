@@ -166,7 +166,7 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
         left = {"facts", "map", *(("claims", "measurements") if brief else ())}
         nav = tuple(one for one in _NAV if one.key not in left)
         title = clean(run.study.title or f"Table {run.table.source}", 120)
-        return Frame(study=title, mark=short_hash(clean(run.plan_hash)), nav=nav, site=site)
+        return Frame(title, short_hash(clean(run.plan_hash)), nav, site)
     records = (_RECORDS,) if run.judged else ()
     judges = (_JUDGES,) if run.datasheets else ()
     return Frame(

@@ -89,7 +89,7 @@ def write_set(folder: Path, market: str | None, seed: int, progress: Progress = 
     """Write a set, its card and its manifest."""
     progress("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
-    made = generate_questions(history, seed=seed)
+    made = generate_questions(history, seed)
     folder.mkdir(parents=True, exist_ok=True)
     digest = write_questions(folder / "questions.jsonl", made.questions)
     write_atomic(folder / "card.md", dataset_card(made))
@@ -240,11 +240,11 @@ def bench_pipeline(
     progress: Progress = silent,
 ) -> Benched:  # fmt: skip
     """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was."""
-    locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
-    episodes = run_episodes(folder, locked, models, progress=progress)
+    locked = _lock(folder, text, source, models, _opening, now, progress=progress)
+    episodes = run_episodes(folder, locked, models, progress)
     say_raised(models, progress)
     if locked.plan.judges:
-        grade_rationales(folder, locked, episodes, models, now=now, progress=progress)
+        grade_rationales(folder, locked, episodes, models, now, progress)
     return _publish(folder, locked, BenchParts(episodes, _baselines(locked), stored_answers(folder, locked)))
 
 
@@ -254,10 +254,10 @@ def bench_qa(
 ) -> Benched:  # fmt: skip
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
     first = lambda bench: [call for *_, call in planned_questions(bench)]  # noqa: E731
-    locked = _lock(folder, text, source, models, first, now=now, progress=progress)
-    answers = ask_questions(folder, locked, models, progress=progress)
+    locked = _lock(folder, text, source, models, first, now, progress=progress)
+    answers = ask_questions(folder, locked, models, progress)
     say_raised(models, progress)
-    episodes = stored_episodes(folder, locked, progress=progress)
+    episodes = stored_episodes(folder, locked, progress)
     return _publish(folder, locked, BenchParts(episodes, _baselines(locked) if episodes else (), answers))
 
 
@@ -274,13 +274,13 @@ def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
 
 
 def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> BenchParts:
-    episodes = stored_episodes(folder, locked, progress=progress)
+    episodes = stored_episodes(folder, locked, progress)
     return BenchParts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
 
 
 def _lock(
     folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
-    calls: Callable[[LockedBench], Iterable[CallSpec]], *, now: datetime, progress: Progress,
+    calls: Callable[[LockedBench], Iterable[CallSpec]], now: datetime, *, progress: Progress,
 ) -> LockedBench:  # fmt: skip
     """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
     sent: list[Canaries] = []
@@ -299,7 +299,7 @@ def _lock(
             found.require()
         sent.append(found)
 
-    locked = lock_bench(folder, text, source, now=now, first=ask)
+    locked = lock_bench(folder, text, source, now, first=ask)
     for one in sent:
         one.keep(folder, locked)
     return locked

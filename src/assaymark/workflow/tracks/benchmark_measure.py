@@ -86,9 +86,13 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
 
 def grade_rationales(
-    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], *,
-    now: datetime, progress: Progress = silent,
-) -> RunFolder:  # fmt: skip
+    folder: RunFolder,
+    locked: LockedBench,
+    episodes: Sequence[Episode],
+    models: Mapping[str, Model],
+    now: datetime,
+    progress: Progress = silent,
+) -> RunFolder:
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within = folder.rationales
     decisions, contexts = _records(folder, locked, episodes)
@@ -96,8 +100,8 @@ def grade_rationales(
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
     store_records(within, decisions, contexts, [])
-    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now=now, models=models, progress=progress)
-    finish(within, models, progress=progress)
+    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now, models, progress)
+    finish(within, models, progress)
     return within
 
 
@@ -229,10 +233,7 @@ def pipeline_measurements(
         name: [episode for episode in episodes if name in (ALL, episode.result.profile)] for name in boards_of(locked)
     }
     boards, others = (
-        {
-            name: ceps_items(some, unscored_models(locked, episodes, other=other), other=other)
-            for name, some in mine.items()
-        }
+        {name: ceps_items(some, unscored_models(locked, episodes, other), other) for name, some in mine.items()}
         for other in (False, True)
     )
     found = [
@@ -294,14 +295,14 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
     return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
 
 
-def unscored_models(locked: LockedBench, episodes: Sequence[Episode], *, other: bool = False) -> dict[str, str]:
+def unscored_models(locked: LockedBench, episodes: Sequence[Episode], other: bool = False) -> dict[str, str]:
     """The models that have no CEPS by the plan's convention or the other one, with the reason."""
     convention = locked.other if other else locked.plan.convention
     return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
 
 
 def ceps_items(
-    episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), *, other: bool = False
+    episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), other: bool = False
 ) -> ScoredItems:
     """CEPS of every model on every date of these episodes; ``unscored`` have none."""
     models = tuple(dict.fromkeys(episode.agent.name for episode in episodes))
@@ -325,7 +326,7 @@ def family_measurements(
     rules = locked.plan.inference
     shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
     plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
-    yield from board_measurements(boards, plan, others=others, order=rules.cluster_order or "exchangeable")
+    yield from board_measurements(boards, plan, others, order=rules.cluster_order or "exchangeable")
 
 
 def boards_of(locked: LockedBench) -> tuple[str, ...]:
@@ -357,7 +358,7 @@ def _stage_means(
             rows = [[read(date) for one in mine if one.model == name for date in one.dates] for name in models]
             items = ScoredItems(models, np.array(rows), clusters, parts, unscored if stage in _CHOSEN else {})
             labels = {"profile": profile, "stage": stage, "windows": kind}
-            yield from level_measurements("bench.stage", items, labels, level=locked.plan.level)
+            yield from level_measurements("bench.stage", items, labels, locked.plan.level)
 
 
 def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
@@ -536,7 +537,7 @@ def question_scores(locked: LockedBench, answers: Answers) -> Iterator[Score]:
 
 
 def question_items(
-    answers: Answers, condition: Condition, unscored: Mapping[str, str], *, other: bool = False
+    answers: Answers, condition: Condition, unscored: Mapping[str, str], other: bool = False
 ) -> ScoredItems:
     """Scores of every model on every question under one condition; questions of one day are one cluster."""
     rows = [[item for item in items if item.condition == condition] for items in answers.values()]
@@ -559,10 +560,10 @@ def question_measurements(locked: LockedBench, answers: Answers) -> list[Measure
     first = locked.plan.questions.conditions[0]
     replies = question_replies(answers)
     gone = left_out(locked, replies)
-    boards, others = ({QUESTIONS: question_items(answers, first, gone, other=other)} for other in (False, True))
+    boards, others = ({QUESTIONS: question_items(answers, first, gone, other)} for other in (False, True))
     found = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, (model, items) in enumerate(answers.items()):
-        table = tabulate(items, rng=np.random.default_rng([locked.plan.seed, 3, at]), level=level)
+        table = tabulate(items, np.random.default_rng([locked.plan.seed, 3, at]), level)
         cells: list[tuple[Cell | None, str, dict[str, str]]] = []
         for condition, of in ((first, table.templates), ("restricted", table.restricted)):
             cells += [(cell, condition, {"template": template}) for template, cell in of.items()]
@@ -593,7 +594,7 @@ def rank_measurements(locked: LockedBench, episodes: Sequence[Episode], answers:
 
     def measured(resamples: int, *, other: bool) -> Measurement:
         rest = unscored_models(locked, episodes, other=True) if other else {}
-        two = question_items(answers, first, gone, other=other), ceps_items(mine, unscored | rest, other=other)
+        two = question_items(answers, first, gone, other), ceps_items(mine, unscored | rest, other)
         rng = np.random.default_rng([locked.plan.seed, 2])
         return rank_agreement(
             DISSOCIATION, *two, {"board": board}, rng=rng, level=locked.plan.level, resamples=resamples

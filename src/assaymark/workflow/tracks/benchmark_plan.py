@@ -90,7 +90,7 @@ class LockedBench:
         wanted = self.plan.questions
         if wanted.file is not None:
             return tuple(question for question in read_questions(Path(wanted.file)) if question.split == wanted.split)
-        return generate_questions(self.data.history, seed=wanted.seed, splits=(wanted.split,)).questions
+        return generate_questions(self.data.history, wanted.seed, splits=(wanted.split,)).questions
 
     @property
     def families(self) -> int:
@@ -104,12 +104,12 @@ def is_benchmark(folder: RunFolder) -> bool:
 
 
 def lock_bench(
-    folder: RunFolder, text: str, source: str, *, now: datetime, first: Callable[[LockedBench], object] | None = None
+    folder: RunFolder, text: str, source: str, now: datetime, *, first: Callable[[LockedBench], object] | None = None
 ) -> LockedBench:
     """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():
         BENCHMARK.stored(folder)
-    plan = parse_plan(text, source=source)
+    plan = parse_plan(text, source)
     data = open_data(plan)
     made = fingerprint(plan, data)
     if folder.lock.is_file():
@@ -186,7 +186,7 @@ def inputs_of(data: BenchData) -> dict[str, str]:
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
     """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written."""
     require_version_2(folder)
-    plan = parse_plan(text, source=source)
+    plan = parse_plan(text, source)
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", data)
     if questions:
@@ -266,7 +266,7 @@ def pipeline_calls(locked: LockedBench) -> int:
 
 
 def run_episodes(
-    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], progress: Progress = silent
 ) -> tuple[Episode, ...]:
     """Take every episode of a plan to its end; what the ledger has is not asked again."""
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
@@ -288,9 +288,7 @@ def run_episodes(
     return found
 
 
-def stored_episodes(
-    folder: RunFolder, locked: LockedBench, *, progress: Progress = silent
-) -> tuple[Episode, ...] | None:
+def stored_episodes(folder: RunFolder, locked: LockedBench, progress: Progress = silent) -> tuple[Episode, ...] | None:
     """The episodes of a plan from the replies in its ledger; None if some are missing."""
     if not folder.has_ledger:
         return None
@@ -372,7 +370,7 @@ Answers = Mapping[str, Sequence[Item]]
 
 
 def ask_questions(
-    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], progress: Progress = silent
 ) -> Answers:
     """Put every question to every model; what the ledger has is not asked again."""
     asked = planned_questions(locked)
@@ -382,7 +380,7 @@ def ask_questions(
     with Ledger.open(folder.ledger) as ledger:
         check_plan_hash(folder, ledger, locked)
         ledger.plan(calls)
-        summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
+        summary = run_all(ledger, calls, models, locked.plan.engine, QUESTIONS, progress)
         require_all(summary, "the questions", folder)
         return _answered(locked, asked, dict(ledger.replies([call.key for call in calls])))
 
@@ -433,7 +431,7 @@ def _answered(
     for agent, question, condition, call in asked:
         reply = replies[call.key]
         scored, turned = (
-            score_answer(question, reply.text, finish=reply.finish, convention=each)
+            score_answer(question, reply.text, reply.finish, convention=each)
             for each in (locked.plan.convention, locked.other)
         )
         shown, missing = reply.text[:EXCERPT], no_reply(reply)

@@ -216,7 +216,7 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
             )
         )  # fmt: skip
     return MarketView(
-        days=tuple(map(str, prices.days[shown])), classes=tuple(classes), correlation=correlation, between=between,
+        tuple(map(str, prices.days[shown])), tuple(classes), correlation, between,
         over=(str(prices.days[rows[0]]), str(prices.days[rows[-1]])),
         snapshots=tuple(shots),
     )  # fmt: skip
@@ -234,8 +234,8 @@ def template_views(locked: LockedBench, asked: Iterable[Question]) -> Iterator[T
         if drawn[name]:
             regimes = Counter(one.regime for one in mine)
             yield TemplateView(
-                template=name, splits={split: splits[name, split] for split in SPLITS},
-                split=locked.plan.questions.split, asked=drawn[name],
+                name, {split: splits[name, split] for split in SPLITS},
+                locked.plan.questions.split, asked=drawn[name],
                 regimes={regime: regimes[regime] for regime in REGIME_NAMES},
                 with_text=float(np.mean([bool(one.context.news or one.context.filings) for one in mine])),
                 characters=float(np.mean([len(one.prompt()) for one in mine])),
@@ -291,7 +291,7 @@ def bench_run(
         for model, one in every
     )  # fmt: skip
     turned = ceps_items(episodes, unscored_models(locked, episodes) if episodes else {}, other=True)
-    others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, level=plan.level)
+    others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, plan.level)
     return BenchRun(
         name=plan.name,
         title=plan.title or "PortBench",

@@ -75,8 +75,8 @@ from assaymark.workflow.track import unknown_model
 
 
 def measure_pointwise(
-    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], tasks: Sequence[Task], *, rubric: Rubric,
-    seed: int, progress: Progress,
+    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], tasks: Sequence[Task], rubric: Rubric,
+    seed: int, *, progress: Progress,
 ) -> tuple[tuple[Measurement, ...], list[Judgment]]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
     stimuli = point_stimuli(tasks, seed)
@@ -87,7 +87,7 @@ def measure_pointwise(
         progress=progress, unusable=unusable,
     )  # fmt: skip
     graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
-    found = point_measurements(stimuli, graded, rubric.names, judge=judge.name, seed=seed, scale=rubric.scale)
+    found = point_measurements(stimuli, graded, rubric.names, judge.name, seed, rubric.scale)
     return found, graded
 
 
@@ -108,7 +108,6 @@ def point_measurements(
     stimuli: Sequence[PointStimulus],
     graded: Sequence[Judgment],
     dimensions: Sequence[str],
-    *,
     judge: str,
     seed: int,
     scale: Scale = SCALE,
@@ -129,7 +128,7 @@ def point_measurements(
     for name in (AGGREGATE, *dimensions):
         found += pointwise_measurements(
             [each[name] for _, each in ladder], [one.task for one, _ in ladder],
-            [float(one.level) for one, _ in ladder], judge=judge, dimension=name,
+            [float(one.level) for one, _ in ladder], judge, dimension=name,
             vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[one.task for one, _ in vacuum],
             filler_scores=[each[name] for _, each in filler], filler_tasks=[one.task for one, _ in filler],
             filler_levels=[float(one.level) for one, _ in filler],
@@ -208,7 +207,7 @@ def measure_judges(
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
             # What single texts under a rubric show, beside the pairs if there are any.
-            found, graded = measure_pointwise(folder, judge, models, given, rubric=wanted, seed=seed, progress=progress)
+            found, graded = measure_pointwise(folder, judge, models, given, wanted, seed, progress=progress)
             ok = sum(one.status == "ok" for one in graded)
             counts = {"all": len(graded), "ok": ok, "invalid": len(graded) - ok}
             sheet = replace(
@@ -298,7 +297,7 @@ def measure_log(
     _require_seed(seed)
     if not log.exists():
         raise missing(log, "log of verdicts")
-    found = read_verdicts(log.name, log, mapping, keep_going=keep_going)
+    found = read_verdicts(log.name, log, mapping, keep_going)
     earlier = _earlier(old, found.judges)
     rng = np.random.default_rng([seed, 0])
     claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
@@ -313,7 +312,7 @@ def measure_log(
         none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(found.pair_question)
         better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
         table = CallTable(
-            judge=judge, tasks=tuple(found.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
+            judge, tasks=tuple(found.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
             pair=np.concatenate([found.pair[rows], own]), order=np.concatenate([order, none]),
             trial=np.concatenate([found.trial[rows], none]), verdict=np.concatenate([found.verdict[rows], nulls[:, 2]]),
             better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
@@ -414,7 +413,7 @@ def datasheet_pages(
     for sheet in sheets:
         others = [one for one in sheets if one.judge != sheet.judge]
         yield from render_datasheet(sheet, others, frame, book.rests).items()
-    yield from render_comparison(sheets, agreement=agreement, frame=frame).items()
+    yield from render_comparison(sheets, agreement, frame).items()
 
 
 def stored_datasheets(folder: RunFolder) -> list[Datasheet]:

@@ -140,7 +140,7 @@ def settle_orders(
             (price, of), quote = marks[name], day.quotes.get(name)
             age = max((day.date - date.fromisoformat(of)).days, 1)
             bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
-    settled = settle_day(book, orders, bars, season.rules.broker, universe=day.universe)
+    settled = settle_day(book, orders, bars, season.rules.broker, day.universe)
     made += [
         SeasonFill(now, agent, source, fill.order + 1, fill.symbol, fill.quantity, fill.price, fill.cost)
         for fill in settled.fills
@@ -260,7 +260,7 @@ def checked(
     """One agent's stated fills and book of a day held against each other and the day's bars, for the journal."""
     marks = marks or {}
     fills = tuple(
-        StatedFill(symbol=fill.symbol, quantity=fill.quantity, price=fill.price, cost=fill.cost)
+        StatedFill(fill.symbol, fill.quantity, fill.price, fill.cost)
         for fill in after.fills
         if fill.kind not in (SPLIT, DIVIDEND)
     )
@@ -268,8 +268,8 @@ def checked(
     for one in (one for name in held for one in due_actions(name, day, marks)):
         before = before.acted(one.instrument, one.split, one.dividend)
     stated = Book(after.nav.cash, after.nav.positions)
-    step = StatedStep(name=record_id, fills=fills, book=stated, bars=todays_bars(day))
-    found = reconcile(before, [step], fill=season.rules.fill, short=season.rules.short)
+    step = StatedStep(record_id, fills, book=stated, bars=todays_bars(day))
+    found = reconcile(before, [step], season.rules.fill, short=season.rules.short)
     counts = {kind: [found.checks[kind], found.passed[kind]] for kind in RELIABILITY if found.checks[kind]}
     kinds = {"negative-position": "position"}
     mismatches = [
@@ -389,7 +389,7 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
     if not season.market.live:
         return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
     days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
-    due = set(clock.due(done, now=now))  # first, because it refuses a time without a zone
+    due = set(clock.due(done, now))  # first, because it refuses a time without a zone
     due |= {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
     sources = [(clock, newest)]
 

@@ -411,8 +411,8 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
         for key, ones in decided.items()
     }
     return SeasonMaterial(
-        season=season, plan_hash=stored.plan_hash, universe=stored.universe,
-        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts=contexts,
+        season, stored.plan_hash, stored.universe,
+        tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts,
         steps={name: tuple(map(step, decided[name, 1])) for name in names},
         replicates=replicates if season.replicates > 1 else {},
         outcomes=tuple(one for one in kept(OUTCOMES) if one.record_id in times),
@@ -520,7 +520,7 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[Call]:
     """What an agent is asked about one day, once for each replicate."""
     message = season_message(agent_sections(shared, asked.context))
     return [
-        (asked, trial, season_call(asked.spec, asked.context, message, trial=trial))
+        (asked, trial, season_call(asked.spec, asked.context, message, trial))
         for trial in range(1, season.replicates + 1)
     ]
 

@@ -124,7 +124,7 @@ class SeasonAsker:
         if not wanted:
             return
         summary = run_all(
-            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress,
+            self.ledger, list(wanted.values()), self.models, self.engine, what, self.progress,
             unusable=unusable, first=False,
         )  # fmt: skip
         self.made += summary.made
@@ -217,7 +217,7 @@ def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
 
 def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
     mandate, names = material.season.told(agent).strip(), material.agents
-    return horizon_of(steps, material.contexts, agents=names, keep=material.universe, mandate=mandate)
+    return horizon_of(steps, material.contexts, names, material.universe, mandate)
 
 
 def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
@@ -254,9 +254,7 @@ def season_tasks(
     return [
         (part, task)
         for part in parts
-        for task in horizon_tasks(
-            {part.agent: part.horizon}, judges if part.scope == "whole" else once, plan, budget=budget
-        )
+        for task in horizon_tasks({part.agent: part.horizon}, judges if part.scope == "whole" else once, plan, budget)
     ]
 
 
@@ -272,7 +270,7 @@ def season_probes(parts: Sequence[SeasonPart], season: Season) -> list[Probe]:
             by_period.setdefault(one.period, {})[one.agent] = one.horizon
     for period, horizons in by_period.items():
         if set(horizons) == agents and len(agents) > 1:
-            for probe in probe_calls(horizons, once if period else judges, budget=budget):
+            for probe in probe_calls(horizons, once if period else judges, budget):
                 found.setdefault((probe.agent, probe.call.key), (probe, period))
     return list(found.values())
 
@@ -288,7 +286,7 @@ _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
 
 def grade_row(part: SeasonPart, grades: HorizonGrades, plan: ScoringPlan, outcome: OutcomeGrade | None) -> SeasonGrade:
     """One judge's score of one part."""
-    score = horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome)
+    score = horizon_score(grades, plan, part.horizon, part.ledger, outcome)
     return SeasonGrade(
         part.agent, grades.judge, grades.family, grades.trial, part.scope, part.period, part.replicate, part.first,
         part.last, len(part.horizon.steps), score,
@@ -425,7 +423,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], progress: Progr
             given = asker.grades([task for _, task in planned])
             outcomes = asker.outcomes(
                 [
-                    outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
+                    outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget)
                     if part.scope == "whole" and grades.state == "ok"
                     else []
                     for (part, task), grades in zip(planned, given, strict=True)
@@ -549,7 +547,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
     locked = open_run(folder)
     days = list(due_days(folder, locked, now))
     stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
-    found = forecast([stage], folder, None, prices, batch=locked.season.engine.batch)
+    found = forecast([stage], folder, None, prices, locked.season.engine.batch)
     if len(days) > 1:
         found = found.noting(
             f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
@@ -581,12 +579,12 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
                     agent=task.agent, judge=judge.name, family=judge.family, trial=task.trial, horizon=task.horizon,
                     grader=grader_version(task.plan), state="ok", parts=(),
                 )  # fmt: skip
-                asked = outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget=budget)
+                asked = outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget)
                 outcomes += [one.call for one in asked]
     probes = season_probes(parts, season)
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
     stages.append(Stage("author identification", [probe.call for probe, _ in probes]))
-    found = forecast(stages, folder, None, prices, batch=season.engine.batch)
+    found = forecast(stages, folder, None, prices, season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(
             f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"

@@ -128,11 +128,11 @@ def lock_season(
     require_version_2(folder)
     found: FoundSeason | None = None
     absent: tuple[str, ...] = ()
-    if is_recorded(text, source=source):
-        file = read_recorded(text, source=source)
+    if is_recorded(text, source):
+        file = read_recorded(text, source)
         unknown = () if file.panel is None else _panel_problems(file.panel, models)
         found = find_season(folder, file, unknown, source=source)
-        season = recorded_season(file, found.follows, source=source)
+        season = recorded_season(file, found.follows, source)
         data = SeasonData(None, found.digest, found.follows.universe)
     else:
         # Agents that were there when the season was locked may be gone when it is locked again.
@@ -167,7 +167,7 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
     elif season.recorded:
         found = SeasonData(None, records_digest(folder), chosen)
     else:
-        found = open_market(season, source=str(folder.plan), chosen=chosen)
+        found = open_market(season, str(folder.plan), chosen)
     if _inputs(season, found) != stored["inputs"]:
         what = "records" if season.recorded else "market"
         instead = "use a new run folder" if season.recorded else "lock a season with market.live"
@@ -216,9 +216,9 @@ def texts_of(season: Season) -> dict[str, str]:
 def season_of(text: str, stored: Mapping[str, Any], source: str) -> Season:
     """The season of a file, beside what its lock says of the records of somebody else's."""
     if "follows" not in stored:
-        return parse_season(text, source=source)
+        return parse_season(text, source)
     follows = parse(Follows, canonical_json(stored["follows"]), source="the lock")
-    return recorded_season(read_recorded(text, source=source), follows, source=source)
+    return recorded_season(read_recorded(text, source), follows, source)
 
 
 def season_lock(
@@ -246,7 +246,7 @@ def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
     return {"market": market, "universe": content_id(list(data.universe))}
 
 
-def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> SeasonData:
+def open_market(season: Season, source: str, chosen: Sequence[str] = ()) -> SeasonData:
     """The market of a season; ``chosen`` are the instruments of its lock."""
     market, earlier = season.market, tuple[Path, ...]()
     if market.source == "synthetic":
@@ -328,9 +328,9 @@ def _checked(
 
     Of a wrong file everything is checked that is right by itself, so that all problems come at once.
     """
-    raw, problems, data = read_toml(text, source=source), [], None
+    raw, problems, data = read_toml(text, source), [], None
     try:
-        season: Season | None = parse_season(text, source=source)
+        season: Season | None = parse_season(text, source)
     except InputError as exc:
         season, problems = None, [*exc.problems]
         if any(problem.where == "version" for problem in problems):
@@ -346,7 +346,7 @@ def _checked(
         with suppress(ValidationError):
             market = Season.model_validate({"name": "season", "prompt": "-", "agents": [any_agent], **parts})
     try:
-        data = None if market is None else open_market(market, source=source)
+        data = None if market is None else open_market(market, source)
     except InputError as exc:
         problems += exc.problems
     names = [one.name for one in agents]

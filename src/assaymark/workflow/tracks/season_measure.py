@@ -233,7 +233,7 @@ def _excess(
     mine, theirs = (path[1:] / path[:-1] - 1.0 for path in paths)
     whole = float(paths[0][-1] / capital - paths[1][-1] / capital)
     try:
-        found = daily_excess(mine, theirs, rng=rng, level=level)
+        found = daily_excess(mine, theirs, rng, level)
     except NotMeasurableError:
         state = "too few days" if len(days) < 10 else "the difference does not vary"
         return excess(None, method="", state=state, detail={"whole": whole})
@@ -274,7 +274,7 @@ def ledger_measurements(
         wanted = {contexts[row.decision] for row in rows if row.decision in contexts}
         known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
         with suppress(NotMeasurableError):
-            found = chance_corrected(rows, known, contexts, rng=rng)
+            found = chance_corrected(rows, known, contexts, rng)
             detail |= {name: getattr(found, name) for name in ("observed", "chance", "corrected")} | {"rows": found.n}
         borne = sum(counts[state] for state in BORNE_OUT)
         yield measured(
@@ -314,7 +314,7 @@ class SeasonTotals:
             )
             for agent, row in self.scores.composites.items()
         ]  # fmt: skip
-        return season_table(rows, judges=self.panel, plan=self.plan)
+        return season_table(rows, self.panel, self.plan)
 
     @cached_property
     def table(self) -> SeasonTable:
@@ -331,7 +331,7 @@ class SeasonTotals:
 
 
 def season_totals(
-    scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, *, silent: Collection[str] = ()
+    scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, silent: Collection[str] = ()
 ) -> SeasonTotals:
     """The totals of a season, with noise floors from replicate decisions and repeated gradings."""
     floors = {}
@@ -434,7 +434,7 @@ def _detail(totals: SeasonTotals, row: SeasonRow) -> dict[str, Any]:
         **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
         "graded": [agreement.standing.lowest, agreement.standing.highest],
         "margin": min(abs(point - (bound - 0.5)) for point in points for bound in (bands.strong, bands.mixed)),
-        "reach": gap_floor(totals.agents[row.contestant], totals.single, still, level=totals.plan.ties.level),
+        "reach": gap_floor(totals.agents[row.contestant], totals.single, still, totals.plan.ties.level),
         "first": row.first,
         "last": row.last,
     }

@@ -90,19 +90,19 @@ def season_findings(
         for step in steps:
             period = period_of(step.day, season.judging.period)
             flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
-    totals = season_totals(scores, times, plan, silent=silent)
+    totals = season_totals(scores, times, plan, silent)
     families, tokens = {one.name: one.family for one in season.agents}, written(material)
     earned = [*return_measurements(material, level=LEVEL, rng=returns)]
     compared = len([row for row in totals.table.rows if row.total is not None]) > 1
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
     shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == BASELINE for one in earned)
     inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
-    orders = [*season_orders(totals, families, tokens, inference, claims=season.claims, order=order, level=LEVEL)]
+    orders = [*season_orders(totals, families, tokens, inference, season.claims, order, level=LEVEL)]
     found = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement, order=order),
-        *judge_measurements(totals, families, tokens, level=LEVEL, order=order),
+        kappa_measurement(totals.heard, plan, LEVEL, agreement, order),
+        *judge_measurements(totals, families, tokens, LEVEL, order),
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
         *_invalid(judged, lacking),
@@ -151,9 +151,15 @@ _ZERO = 1e-9  # points; sums of floats
 
 
 def season_orders(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules, *,
-    claims: BiasRules | None = None, order: ClusterOrder = "consecutive", level: float = 0.95,
-) -> Iterator[Measurement]:  # fmt: skip
+    totals: SeasonTotals,
+    families: Mapping[str, str],
+    tokens: Tokens,
+    inference: OrderRules,
+    claims: BiasRules | None = None,
+    order: ClusterOrder = "consecutive",
+    *,
+    level: float = 0.95,
+) -> Iterator[Measurement]:
     """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
     given = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
@@ -170,7 +176,7 @@ def season_orders(
             return made
         high, low = made.labels["high"], made.labels["low"]
         gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
-        floor = gap_floor(totals.agents[high], totals.agents[low], totals.panel, level=totals.plan.ties.level)
+        floor = gap_floor(totals.agents[high], totals.agents[low], totals.panel, totals.plan.ties.level)
         state = ""
         if floor is None:
             state = "noise-unknown"
@@ -212,7 +218,7 @@ def season_comparisons(
 
 
 def kappa_measurement(
-    scores: SeasonScores, plan: ScoringPlan, *, level: float, rng: np.random.Generator,
+    scores: SeasonScores, plan: ScoringPlan, level: float, rng: np.random.Generator,
     order: ClusterOrder = "consecutive",
 ) -> Measurement:  # fmt: skip
     """``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
@@ -247,14 +253,14 @@ def kappa_measurement(
         boot = bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
         detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
     try:
-        ends = jackknife_kappa(ratings, periods, categories=size, level=level, consecutive=order == "consecutive")
+        ends = jackknife_kappa(ratings, periods, size, level, consecutive=order == "consecutive")
     except NotMeasurableError as exc:
         return kappa(value, method=f"{method}; {exc}")
     return kappa(value, method=f"{method}; {ends.method}", ends=(ends.low, ends.high), level=level)
 
 
 def judge_measurements(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float,
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, level: float,
     order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
     """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
@@ -340,7 +346,7 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
         return verbosity(None, count, "", state=alike)
     agents, periods, own, others = zip(*spoken, strict=True)
     try:
-        found = season_verbosity(own, others, [tokens[one[:2]] for one in spoken], agents, periods, level=level)
+        found = season_verbosity(own, others, [tokens[one[:2]] for one in spoken], agents, periods, level)
     except NotMeasurableError:
         return verbosity(None, count, "", state=alike)
     return verbosity(
@@ -364,7 +370,7 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
             yield probe(None, (0, "guesses"), "", state="no guess", detail={**detail, "state": "no guess"})
             continue
         low, high = wilson(sum(right), len(right), level=level)
-        over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level=level)
+        over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level)
         if over.low is not None and over.high is not None:
             low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
         counts = Counter(one.author for one in usable)

@@ -278,9 +278,9 @@ class Season(Frozen):
         return self.strategies.get(agent, self.prompt)
 
 
-def parse_season(text: str, *, source: str = "season.toml") -> Season:
+def parse_season(text: str, source: str = "season.toml") -> Season:
     """A season from the text of its file."""
-    return read_plan(Season, read_toml(text, source=source), source=source)
+    return read_plan(Season, read_toml(text, source), source)
 
 
 def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, str]) -> str:
@@ -339,16 +339,16 @@ class RecordedFile:
     problems: tuple[Problem, ...]
 
 
-def is_recorded(text: str, *, source: str) -> bool:
+def is_recorded(text: str, source: str) -> bool:
     """Whether a season file names imported records as its market."""
-    market = read_toml(text, source=source).get("market")
+    market = read_toml(text, source).get("market")
     return isinstance(market, dict) and market.get("source") == RECORDS
 
 
 def read_recorded(text: str, source: str) -> RecordedFile:
     """The file of a season of records, and everything that is wrong with it by itself."""
-    raw = read_toml(text, source=source)
-    refuse_version_1(raw, source=source)
+    raw = read_toml(text, source)
+    refuse_version_1(raw, source)
     problems = [
         Problem(name, "follows from the records; leave it out (or market.source, for a season of your own)")
         for name in FOLLOWS
@@ -378,7 +378,7 @@ def read_recorded(text: str, source: str) -> RecordedFile:
     return RecordedFile(rest, market, panel, tuple(agents), tuple(problems))
 
 
-def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Season:
+def recorded_season(file: RecordedFile, follows: Follows, source: str) -> Season:
     """The season that a file comes to beside its records."""
     if file.problems:
         raise InputError(source, list(file.problems))
@@ -397,4 +397,4 @@ def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Sea
         "replicates": follows.replicates,
         **{name: value for name, value in stated.items() if value is not None},
     }
-    return read_plan(Season, whole, source=source)
+    return read_plan(Season, whole, source)

@@ -115,7 +115,7 @@ def publish_season(
         raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
-    made = decide_judged_season(folder, progress=progress)
+    made = decide_judged_season(folder, progress)
     run = replace(made.run, url=url)
     records: Iterable[tuple[str, str]] = ()
     if calls:
@@ -159,7 +159,7 @@ class DecidedSeason:
 _PLACE = ("agent", "first", "last", "shown", "level")
 
 
-def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
+def decide_judged_season(folder: RunFolder, progress: Progress = silent) -> DecidedSeason:
     """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict."""
     stored, store = stored_season(folder), Store(folder)
     if store.digest(GRADES) is None or not store.rows(GRADES):
@@ -177,7 +177,7 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     people = labels_of(folder, *judged_periods(judged.grades))
     measurements, table = season_findings(material, judged, sheets, rng=rng, people=people)
     store.write(MEASUREMENTS, measurements, basis)
-    gates, season = gates_of(material, preregistered=stored.preregistered), stored.season
+    gates, season = gates_of(material, stored.preregistered), stored.season
     decided = decide_season(measurements, gates, stored.plan_hash)
     verdicts = tuple(one.verdict for one in decided.verdicts)
     store.write(VERDICTS, verdicts, {**basis, "measurements": store.digest(MEASUREMENTS)})
@@ -258,12 +258,12 @@ def shipped_languages() -> tuple[Catalogue, ...]:
     return tuple(catalogue(code) for code in languages())
 
 
-def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonGates:
+def gates_of(material: SeasonMaterial, preregistered: bool = True) -> SeasonGates:
     """The decision rules of a season, and whether its authors may have known what came next."""
     season = material.season
     judging, limits = season.judging, season.datasheets
     return SeasonGates(
-        alpha=season.inference.alpha, publish=judging.publish, halt=judging.halt,
+        season.inference.alpha, judging.publish, judging.halt,
         on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
         margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
     )  # fmt: skip
