@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from assaymark.engine import CallSpec, Ledger, Message, SpendLimit, Text, run_calls
-from assaymark.engine.prices import prices_of_text
+from assaymark.engine import CallSpec, Ledger, Message, SpendLimit, Text, prices_of_text, run_calls
 from assaymark.engine.providers.openai import OpenAIChatModel
 
 pytest.importorskip("openai", reason="openai is not installed (the extra [openai])")

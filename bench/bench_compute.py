@@ -15,9 +15,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from assaymark.metrology.sums import ScoreSums
-from assaymark.workflow.progress import silent
-from assaymark.workflow.score_files import Computing, folder_sums
+from assaymark.metrology import ScoreSums
+from assaymark.workflow import Computing, silent
+from assaymark.workflow.score_files import folder_sums
 from make_scores import AGENTS, DIMENSIONS, JUDGES, make_scores
 
 Note = Callable[[str, str, str, str], None]

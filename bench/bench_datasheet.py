@@ -19,17 +19,18 @@ import pyarrow.csv as pacsv
 import pytest
 
 from assaymark.cli import models
-from assaymark.importers.verdicts import VERDICTS, read_verdicts
+from assaymark.importers import VERDICTS, read_verdicts
 from assaymark.metrology.datasheet import (
+    CLASS_OF,
     CLASSES,
+    OUTCOME_OF,
     TaskBootstrap,
     agreement_arrays,
     decompose_arrays,
     kappa_measurement,
     share_interval,
 )
-from assaymark.metrology.datasheet.calls import CLASS_OF, OUTCOME_OF
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder
 from assaymark.workflow.tracks.datasheet import judges_of, measure_judges, measure_log
 
 Note = Callable[[str, str, str, str], None]

@@ -30,7 +30,7 @@ from assaymark.benchmark import (
     windows_of,
 )
 from assaymark.benchmark.questions import answer_text, generate_questions, score_answer
-from assaymark.engine.calls import Reply
+from assaymark.engine import Reply
 from assaymark.market import History, synthetic_history
 from assaymark.protocol import AgentSpec
 

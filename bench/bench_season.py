@@ -17,13 +17,11 @@ from made_season import made_catalogue, made_season
 
 from assaymark.cli import models
 from assaymark.engine import CallSpec, Model, Reply
-from assaymark.judging.season.calls import horizon_tasks, next_call
-from assaymark.judging.season.plans import load_scoring
+from assaymark.judging import horizon_tasks, load_scoring, next_call
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
-from assaymark.report.season.pages import write_site
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import Store
+from assaymark.report.season import write_site
+from assaymark.workflow import RunFolder, Store
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import season_horizons

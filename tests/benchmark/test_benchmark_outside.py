@@ -32,8 +32,7 @@ from assaymark.errors import InputError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import CLASSES, backtest, max_drawdown
 from assaymark.protocol import AgentSpec
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import SCORES, Store
+from assaymark.workflow import SCORES, RunFolder, Store
 from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
 from assaymark.workflow.tracks.benchmark_plan import expected
 

@@ -21,26 +21,16 @@ from assaymark.benchmark import (
     EpisodeResult,
     EpisodeRules,
     EpisodeState,
+    ReferenceBenchmarkModel,
     market_text,
     parse_signals,
     parse_views,
     parse_weights,
     rationale_of,
+    reference_benchmark_models,
 )
 from assaymark.benchmark.questions import guess, solve
-from assaymark.benchmark.reference import (
-    FAULTS,
-    PREFIX,
-    RULES,
-    SKILLS,
-    Limits,
-    ReferenceBenchmarkModel,
-    Sheet,
-    faulty,
-    reference_benchmark_models,
-    sheet_of,
-    within,
-)
+from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, SKILLS, Limits, Sheet, faulty, sheet_of, within
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.metrology import wilson

@@ -18,10 +18,17 @@ from labelled import AGENTS, checked, data_of
 from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, until, visiting
 
 from assaymark.cli import main
-from assaymark.workflow.human_labels import stored_grades, take_over
-from assaymark.workflow.labelling import CANNOT_SAY, FIELDS, open_labelling
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.serve import HOST, LabelDesk, listen
+from assaymark.workflow import (
+    CANNOT_SAY,
+    FIELDS,
+    HOST,
+    LabelDesk,
+    RunFolder,
+    listen,
+    open_labelling,
+    stored_grades,
+    take_over,
+)
 
 pytestmark = pytest.mark.browser
 

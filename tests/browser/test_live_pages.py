@@ -12,7 +12,7 @@ from looking import ALL_SETTINGS, said, visiting
 from markup import Page, markup_problems
 
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
-from assaymark.workflow.serve import open_server
+from assaymark.workflow import open_server
 
 pytestmark = pytest.mark.browser
 

@@ -28,8 +28,7 @@ from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measuremen
 from assaymark.report import AssayRun, render_pages
 from assaymark.report.portbench import BenchRun, render_benchmark
 from assaymark.report.season import SeasonRun, site_pages
-from assaymark.workflow.publish import study_shown
-from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow import RunFolder, study_shown
 from assaymark.workflow.tracks.benchmark import bench_shown
 from assaymark.workflow.tracks.season_publish import decide_judged_season
 

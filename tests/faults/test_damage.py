@@ -22,10 +22,7 @@ from assaymark.engine import Ledger, Reply
 from assaymark.engine.calls import unpack
 from assaymark.errors import AssayError
 from assaymark.records import Outcome
-from assaymark.workflow import tables
-from assaymark.workflow.claim import verify_run
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import OUTCOMES, Store, Table
+from assaymark.workflow import OUTCOMES, RunFolder, Store, Table, tables, verify_run
 
 N, LARGE = 60, 2_500_000
 TABLES = {one.name: one for one in vars(tables).values() if isinstance(one, Table)}

@@ -17,8 +17,7 @@ from provider_server import serving
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.prompting import no_json
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
+from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 
 class Finished:

@@ -22,8 +22,7 @@ from assaymark.importers.aitrader_log import TRACKS, names_in, texts_of
 from assaymark.portfolio import Bar, Book, Order, Rules, settle_day
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Rationale, canonical_json
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
+from assaymark.workflow import DECISIONS, OUTCOMES, RunFolder, Store
 
 
 def decision(imported, name):

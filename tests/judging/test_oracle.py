@@ -34,8 +34,7 @@ from assaymark.judging.arithmetic_oracle import QUANTITIES, Part, oracle_score
 from assaymark.portfolio import Settlement, fee_of, settle
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Constraint, Context, Decision, Derivation
-from assaymark.workflow.measure import scored_by_oracle
-from assaymark.workflow.tables import DECISIONS
+from assaymark.workflow import DECISIONS, scored_by_oracle
 
 DIMENSION = "constraint_awareness"
 RUBRIC = load_rubric("constraints-1.0")

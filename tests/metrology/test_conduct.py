@@ -32,7 +32,7 @@ from assaymark.metrology import (
     wilson,
 )
 from assaymark.records import Measurement
-from assaymark.workflow.measure import oracle_known
+from assaymark.workflow import oracle_known
 
 KEPT, BROKEN = (("max_weight", True), ("min_cash", True)), (("max_weight", False), ("min_cash", False))
 

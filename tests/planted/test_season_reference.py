@@ -10,7 +10,7 @@ from season_runs import NOW, begun, market, stored
 
 from assaymark.cli import models
 from assaymark.records import Measurement
-from assaymark.workflow.tables import Store
+from assaymark.workflow import Store
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season

@@ -24,9 +24,7 @@ from assaymark.judging.reference import VIEWS
 from assaymark.judging.reference.features import notice
 from assaymark.judging.reference.judges import opinion
 from assaymark.records import AGGREGATE, content_id
-from assaymark.workflow.lock import open_locked
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, RunFolder, Store, open_locked
 
 STUDY = Path(__file__).resolve().parents[2] / "studies" / "valueblind.toml"
 VERBOSITY = 0.1

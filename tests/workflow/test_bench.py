@@ -14,18 +14,16 @@ import numpy as np
 import pytest
 from small_benchmarks import small_plan
 
+from assaymark.benchmark import reference_benchmark_models
 from assaymark.benchmark.questions import REGIME_NAMES, generate_questions, read_questions, write_questions
-from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
+from assaymark.benchmark.reference import SKILLS
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply
 from assaymark.engine.providers.http_agent import failure
 from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
-from assaymark.workflow.claim import verify_run
-from assaymark.workflow.export import export_arrow
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, Store
+from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
 from assaymark.workflow.tracks.benchmark import (
     Wanted,
     bench_pipeline,

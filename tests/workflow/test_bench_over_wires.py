@@ -8,8 +8,7 @@ from assaymark.benchmark import ReferenceBenchmarkModel
 from assaymark.benchmark.questions import generate_questions, write_questions
 from assaymark.cli import main
 from assaymark.market import synthetic_history
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import SCORES, Store
+from assaymark.workflow import SCORES, RunFolder, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")

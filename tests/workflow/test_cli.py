@@ -179,7 +179,7 @@ def test_progress_is_shown_to_people_only(tty, tmp_path):
 
     from rich.console import Console
 
-    from assaymark.workflow.progress import bars
+    from assaymark.workflow import bars
 
     out = io.StringIO()
     with bars(Console(file=out, force_terminal=tty)) as progress:

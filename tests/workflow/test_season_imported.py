@@ -14,9 +14,8 @@ from assaymark.claims import catalogue
 from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
+from assaymark.workflow import DECISIONS, RunFolder, Store
 from assaymark.workflow.import_records import import_records
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, Store
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_lock import LockedSeason, lock_season, open_season

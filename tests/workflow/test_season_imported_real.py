@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from assaymark.cli import models
+from assaymark.workflow import RunFolder
 from assaymark.workflow.import_records import import_records
-from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import lock_season

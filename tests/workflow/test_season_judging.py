@@ -20,11 +20,9 @@ from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
+from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_grades
 from assaymark.workflow.forecast import paid_models
-from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.label_texts import frame_of
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
 from assaymark.workflow.tracks.season_judge import (

@@ -43,8 +43,7 @@ from assaymark.cli import main, models
 from assaymark.engine import Ledger
 from assaymark.importers import EQUAL_WEIGHT
 from assaymark.records import Context
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
+from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season, step_season
 from assaymark.workflow.tracks.season_judge import judge_season

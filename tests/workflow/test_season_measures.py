@@ -23,8 +23,7 @@ from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.report.season.index import Words
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import Store
+from assaymark.workflow import RunFolder, Store
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season

@@ -10,8 +10,7 @@ from season_runs import season_text
 
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
-from assaymark.workflow.lock import STUDY
-from assaymark.workflow.run_folder import RunFolder, read_json
+from assaymark.workflow import STUDY, RunFolder, read_json
 from assaymark.workflow.tracks import season_lock as season_plan
 from assaymark.workflow.tracks.season_lock import is_season, lock_season, open_season, stored_season
 from assaymark.workflow.tracks.season_plan import parse_season

@@ -11,8 +11,7 @@ from assaymark.claims import SeasonVerdicts, catalogue, languages
 from assaymark.cli import models
 from assaymark.judging import Contestant, season_table
 from assaymark.report.season import SeasonRun
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import Store
+from assaymark.workflow import RunFolder, Store
 from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season

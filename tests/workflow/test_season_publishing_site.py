@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assaymark.errors import InputError, PlanError
-from assaymark.workflow.run_folder import MANIFEST, replace_site
+from assaymark.workflow import MANIFEST, replace_site
 
 SPRING = {"format": "assaymark season site 1", "season": "spring", "plan_hash": "f" * 64, "files": []}
 

@@ -27,8 +27,7 @@ from assaymark.market import synthetic_history
 from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
 from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
+from assaymark.workflow import CONTEXTS, DECISIONS, RunFolder, Store, content_digest
 from assaymark.workflow.tracks.season_context import (
     agent_context,
     agent_sections,

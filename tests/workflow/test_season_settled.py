@@ -13,8 +13,7 @@ from assaymark.cli import models
 from assaymark.importers import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import History
 from assaymark.portfolio import Book
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import OUTCOMES, Store
+from assaymark.workflow import OUTCOMES, RunFolder, Store
 from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import run_season

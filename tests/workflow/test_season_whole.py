@@ -19,9 +19,7 @@ from assaymark.claims import english
 from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import canonical_json
-from assaymark.workflow.claim import verify_run
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, Store
+from assaymark.workflow import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, RunFolder, Store, verify_run
 from assaymark.workflow.tracks.season_day import read_journal, times_of
 from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime
 

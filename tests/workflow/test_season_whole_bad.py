@@ -17,8 +17,7 @@ from season_runs import IDS, NOW, Scripted, market, orders, season_text, stored,
 from assaymark.cli import app, main, models
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import ModelError
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow import DECISIONS, RunFolder, Store
 from assaymark.workflow.tracks.season_day import Journal
 from assaymark.workflow.tracks.season_lock import lock_season
 from assaymark.workflow.tracks.season_records import GRADES, NAVS, REJECTIONS
