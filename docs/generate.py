@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 
 from assaymark.agents.llm import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
 from assaymark.cli import app
-from assaymark.cli.options import GUESSES
+from assaymark.cli.options import ALIASES
 from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.importers.report import MAKERS, MAKERS_OF
 from assaymark.importers.roles import LATE, ROLES, SYNONYMS
@@ -75,8 +75,8 @@ def _titled(found: dict[str, object], title: str) -> str:
 def manual() -> str:
     """Every command with its help and parameters; options that many commands share are listed once."""
     root = typer.main.get_command(app)
-    real = sorted({one for meant in GUESSES.values() for one in meant})
-    guesses = (f"`{one}` ({', '.join(f'`{name}`' for name in GUESSES if one in GUESSES[name])})" for one in real)
+    real = sorted({one for meant in ALIASES.values() for one in meant})
+    guesses = (f"`{one}` ({', '.join(f'`{name}`' for name in ALIASES if one in ALIASES[name])})" for one in real)
     context = root.make_context("assaymark", [], resilient_parsing=True)
     commands: list[tuple[str, Any, str]] = []
     for name in root.list_commands(context):

@@ -211,7 +211,7 @@ def _moves(payload: RegimeCall) -> Iterator[str]:
     named = payload.asset_class.replace("_", " ")
     yield f"Index of {named} over the last {payload.days} trading days: from 100.00 to {payload.end:.2f}"
     yield "Class: return, annual volatility over these days"
-    yield from (f"{move.asset_class}: {move.change:+.4f}, {move.volatility:.4f}" for move in payload.moves)
+    yield from (f"{one.asset_class}: {one.change:+.4f}, {one.volatility:.4f}" for one in payload.moves)
 
 
 def _ask_regime(payload: RegimeCall) -> str:
@@ -227,7 +227,7 @@ def _weights_form(names: Sequence[str]) -> str:
 
 
 def _regime_form(payload: RegimeCall) -> str:
-    changes = ", ".join([f"{move.asset_class}=<change>" for move in payload.moves])
+    changes = ", ".join([f"{one.asset_class}=<change>" for one in payload.moves])
     return f"regime=<regime>; {changes}"
 
 
