@@ -76,7 +76,7 @@ CEILINGS = {
     "keywords that repeat a name": 1_570,
     "private functions with one use": 650,
     "lines of tests": 89_400,
-    "lines of documentation": 7_860,
+    "lines of documentation": 7_880,
 }
 
 

@@ -414,8 +414,16 @@ def test_every_state_and_count_of_a_measurement_has_words():
     for path in sorted((MEASURES / "tracks").glob("season_measure*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg in terms:
-                constants = [one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)]
+                asked = {id(one) for part in ast.walk(node.value) if isinstance(part, ast.Compare)
+                         for one in ast.walk(part)}  # fmt: skip
+                constants = [one.value for one in ast.walk(node.value)
+                             if isinstance(one, ast.Constant) and id(one) not in asked]  # fmt: skip
                 found |= {(terms[node.arg], value) for value in constants if isinstance(value, str) and value}
+            match node:
+                case ast.Call(args=args):  # what is counted is the second of a pair: (12, "days")
+                    pairs = (one.elts for one in args if isinstance(one, ast.Tuple) and len(one.elts) == 2)
+                    counted = (one for pair in pairs for one in ast.walk(pair[1]) if isinstance(one, ast.Constant))
+                    found |= {("of", one.value) for one in counted if isinstance(one.value, str)}
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(MEASURED, node.value):
                 found.add(("measure", node.value.removeprefix("season.")))
     assert len(found) > 40
