@@ -353,7 +353,7 @@ def test_what_is_turned_in_a_benchmark_is_named(benched, tmp_path):
         raw = path.read_bytes()
         at = raw.index(text)
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
-        found = [one.file for one in verify_run(folder).differences]
+        found = [one.where for one in verify_run(folder).differences]
         path.write_bytes(raw)
         assert {*found} == {name}
 
@@ -415,7 +415,7 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     assert "../rationales/report/index.html" in (folder.report / "index.html").read_text()
     assert verify_run(folder).differences == ()
     panel.verdicts.write_text(panel.verdicts.read_text().replace("1", "2", 1))
-    assert [one.file for one in verify_run(folder).differences] == ["rationales/verdicts.json"]
+    assert [one.where for one in verify_run(folder).differences] == ["rationales/verdicts.json"]
     exported = {str(path.relative_to(tmp_path)) for path in export_arrow(folder, tmp_path / "arrow")}
     tables = [*folder.tables.glob("*.parquet"), *panel.tables.glob("*.parquet")]
     assert len(exported) == len(tables)

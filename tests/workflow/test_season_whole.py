@@ -85,7 +85,7 @@ def season(tmp_path_factory: pytest.TempPathFactory, source: Path) -> tuple[Path
 
 def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp_path):
     folder = Path(shutil.copytree(season[0], tmp_path / "run"))
-    assert [one.file for one in verify_run(RunFolder(folder)).differences] == ["season/days.journal"]
+    assert [one.where for one in verify_run(RunFolder(folder)).differences] == ["season/days.journal"]
     measured = times_of(read_journal(RunFolder(folder))[0])  # which ``played`` has put others in the place of
     Store(RunFolder(folder)).write(TIMES, measured, {"as": "measured"})
     assert main(["verify", str(folder)]) == 0
@@ -103,7 +103,7 @@ def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp
     for name, text in [*harmed.items(), ("season/days.journal", bytes([first[0] ^ 128]) + first[1:])]:
         raw = (folder / name).read_bytes()
         (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
-        assert [one.file for one in verify_run(RunFolder(folder)).differences] == [name]
+        assert [one.where for one in verify_run(RunFolder(folder)).differences] == [name]
         (folder / name).write_bytes(raw)
 
 
