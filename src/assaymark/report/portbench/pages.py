@@ -50,7 +50,6 @@ from assaymark.report.portbench.records import (
     episodes_table,
     question_cards,
     questions_section,
-    shown_answers,
 )
 from assaymark.report.portbench.sections import (
     History,
@@ -401,6 +400,6 @@ def _frame(book: BenchmarkIndex, site: Site, *, profiles: bool) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
     run = book.run
     there = {"profiles": profiles, "histories": book.has_histories, "episodes": run.episodes,
-             "questions": shown_answers(book), "data": run.data, "snapshots": run.data and run.data.snapshots}  # fmt: skip
+             "questions": run.answers, "data": run.data, "snapshots": run.data and run.data.snapshots}  # fmt: skip
     nav = tuple(link for link in _NAV if there.get(link.key, True))
     return Frame(clean(run.plan.name, 120), short_hash(clean(run.plan_hash)), nav, site, ("page.css", "portbench.css"))
