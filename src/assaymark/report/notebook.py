@@ -27,8 +27,7 @@ from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
 from assaymark.report.portbench.levels import lede, said_levels, stage_tables
 from assaymark.report.season.accounts import account_figure
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import (
     account_facts,
     axis_heads,

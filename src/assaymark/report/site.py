@@ -25,8 +25,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.levels import lede as bench_lede
 from assaymark.report.portbench.levels import said_levels as bench_levels
 from assaymark.report.records.texts import visible
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line

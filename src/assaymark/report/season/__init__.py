@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assaymark.report.season.inputs import (
+from assaymark.report.season.index import (
     SeasonAgent,
     SeasonClaimLine,
     SeasonGradeView,

@@ -53,10 +53,9 @@ from assaymark.report.season.decisions import (
     mismatch_words,
     order_count,
 )
-from assaymark.report.season.index import AgentIndex, SeasonIndex
-from assaymark.report.season.inputs import SeasonGradeView
+from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
+from assaymark.report.season.leaderboard import PartRow, part_figure
 from assaymark.report.season.levels import agent_levels, level_blocks
-from assaymark.report.season.strip import PartRow, part_figure
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3

@@ -32,8 +32,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import AgentIndex, Words
-from assaymark.report.season.inputs import SeasonClaimLine, SeasonStep, SeasonTrade
+from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonStep, SeasonTrade, Words
 from assaymark.report.text import excerpt
 from assaymark.text import clean
 

@@ -26,8 +26,7 @@ from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, re
 from assaymark.report.levels import LEVELS
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, trades_words
-from assaymark.report.season.index import SeasonIndex
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
 from assaymark.report.text import short_hash, text_width

@@ -52,8 +52,7 @@ from assaymark.report.season.feeds import (
     preview_name,
     share_card,
 )
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page

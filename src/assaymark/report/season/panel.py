@@ -25,8 +25,7 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.season.index import SeasonIndex, whole
-from assaymark.report.season.inputs import SeasonJudge
+from assaymark.report.season.index import SeasonIndex, SeasonJudge, whole
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
 from assaymark.report.season.levels import measured, state_words
 from assaymark.report.season.records import OVERVIEW

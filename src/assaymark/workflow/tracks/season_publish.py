@@ -24,8 +24,7 @@ from assaymark.report import ALONE, Site
 from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
-from assaymark.report.season.index import SeasonIndex
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
 from assaymark.workflow.human_labels import labels_of, people_basis

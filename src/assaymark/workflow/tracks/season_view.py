@@ -29,7 +29,7 @@ from assaymark.plan import Frozen
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, Context, Evidence, Measurement, sha256_text
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.season.inputs import (
+from assaymark.report.season.index import (
     SeasonAgent,
     SeasonClaimLine,
     SeasonGradeView,
