@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.agents import reference_agents
+from assaymark.claims.season_plan import period_of
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
@@ -32,7 +33,6 @@ from assaymark.workflow.tracks.season_judge import (
     season_probes,
 )
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_plan import period_of
 from assaymark.workflow.tracks.season_records import GRADES, GUESSES, REPLACED, SeasonGrade
 
 JUDGES = ("auditor", "reader", "allocator")

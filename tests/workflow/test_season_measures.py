@@ -14,6 +14,7 @@ import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.claims import MISSING, SILENT, SINGLE, Season, SeasonGates, catalogue, decide_season, english, languages
+from assaymark.claims.season_plan import parse_season
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band
@@ -29,7 +30,6 @@ from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_measure import SeasonScores
 from assaymark.workflow.tracks.season_measures import kappa_measurement, season_findings
-from assaymark.workflow.tracks.season_plan import parse_season
 from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonJudgments, SeasonNav
 from assaymark.workflow.tracks.season_view import season_notes
 

@@ -215,7 +215,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     """
     words = Words(catalogue or english())
     book = SeasonIndex.of(run, words)
-    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
+    yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
     for view in levels_said_levels(book):
         yield from (Said(view.level, one.sentence, one.condition) for one in view.shown)

@@ -145,9 +145,9 @@ def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> Front
     book = SeasonIndex.of(run, Words(catalogue or english()))
     return FrontRun(
         kind="season",
-        title=clean(run.title or run.name, 120),
+        title=clean(run.plan.title or run.plan.name, 120),
         line=season_lede(book),
-        reference=bool(run.judges) and all(judge.reference for judge in run.judges),
+        reference=bool(run.plan.panel) and all(judge.built_in for judge in run.plan.panel),
         **_decided([one.verdict for one in run.decided.verdicts], season_levels(book)),
     )
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from assaymark.report.season.index import (
-    SeasonAgent,
     SeasonClaimLine,
     SeasonGradeView,
-    SeasonJudge,
     SeasonPath,
     SeasonRefusal,
     SeasonRule,
@@ -17,10 +15,8 @@ from assaymark.report.season.index import (
 from assaymark.report.season.pages import season_frame, site_pages, write_site
 
 __all__ = [
-    "SeasonAgent",
     "SeasonClaimLine",
     "SeasonGradeView",
-    "SeasonJudge",
     "SeasonPath",
     "SeasonRefusal",
     "SeasonRule",

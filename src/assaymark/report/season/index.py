@@ -11,46 +11,16 @@ from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, Said, Value, english
 from assaymark.claims.season_claims import SeasonVerdicts
+from assaymark.claims.season_plan import RECORDS, Season
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.judging.season.record import AuditLine
 from assaymark.judging.season.table import SeasonRow, SeasonTable
+from assaymark.protocol import AgentSpec
 from assaymark.records import EvidenceState, Measurement, measurement_id
 from assaymark.report.blocks import Filter, Inline, Linked, linked
 from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
 from assaymark.text import NBSP, clean, prose
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonAgent:
-    """One agent: its name, who makes its model, the model, and what it alone was told (empty with a shared prompt)."""
-
-    name: str
-    family: str
-    model: str
-    strategy: str = ""
-
-    @property
-    def reference(self) -> bool:
-        """Whether it is one of ours, made to be known."""
-        return self.model.startswith("reference/")
-
-
-@dataclass(frozen=True, slots=True)
-class SeasonJudge:
-    """One judge. ``datasheet`` is where its datasheet lies seen from the site's folder, None without one."""
-
-    name: str
-    family: str
-    model: str
-    human: bool = False
-    trials: int = 1
-    datasheet: str | None = None
-
-    @property
-    def reference(self) -> bool:
-        """Whether it is one of ours, made to be known."""
-        return self.model.startswith("reference/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +144,7 @@ class SeasonRule:
     meaning: Said
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SeasonRun:
     """A season that was judged, measured and decided, as its site shows it.
 
@@ -188,10 +158,8 @@ class SeasonRun:
         Every number that a page prints beside facts, by id.
     blinding : mapping of agent to lines
         What blinding replaced and kept.
-    rules : tuple of SeasonRule
-        From the locked file.
-    capital : float or None
-        What each agent began with; None for records that state no books.
+    plan : Season
+        The locked file; ``rules`` are its lines. An agent of records has `RECORDS` before its model.
     source : str
         Who ran it: empty for seasons that were run here, else where the records come from.
     partial : bool
@@ -200,11 +168,10 @@ class SeasonRun:
         What a reader has to know of this season beside its claims.
     planned : int
         Days that the calendar has in all; 0 where it says nothing of days to come.
-    closes, decided_at, next_decision : str
-        The last day of the calendar, and the moments of the last decision and of the next one, in UTC; empty where
-        there is none.
-    live : bool
-        Whether its market still grows.
+    decided_at, next_decision : str
+        The moments of the last decision and of the next one, in UTC; empty where there is none.
+    sheets : mapping of judge to str
+        Where the datasheets of its judges lie, seen from the site's folder.
     url : str
         Where the site will lie, for feeds and previews; empty where that is not known.
     publications : tuple of mappings
@@ -214,21 +181,15 @@ class SeasonRun:
         grade or of a guess, the record id of a decision, and empty for all that somebody made.
     """
 
-    name: str
-    title: str
+    plan: Season
     plan_hash: str
     locked_at: str
     software: str
     first: str
     last: str
     days: int
-    currency: str
-    capital: float | None
     universe: tuple[str, ...]
-    prompt: str
     scoring: ScoringPlan
-    agents: tuple[SeasonAgent, ...]
-    judges: tuple[SeasonJudge, ...]
     paths: tuple[SeasonPath, ...]
     steps: Mapping[str, tuple[SeasonStep, ...]]
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
@@ -242,10 +203,9 @@ class SeasonRun:
     partial: bool = False
     notes: tuple[Said, ...] = ()
     planned: int = 0
-    closes: str = ""
     decided_at: str = ""
     next_decision: str = ""
-    live: bool = False
+    sheets: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     publications: tuple[Mapping[str, Any], ...] = ()
     records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
@@ -449,7 +409,7 @@ class SeasonIndex:
 
     Attributes
     ----------
-    agents : mapping of name to SeasonAgent
+    agents : mapping of name to AgentSpec
         In alphabetical order.
     grades : mapping of agent to grades
         In the order of the judges.
@@ -465,7 +425,7 @@ class SeasonIndex:
 
     run: SeasonRun
     words: Words
-    agents: Mapping[str, SeasonAgent]
+    agents: Mapping[str, AgentSpec]
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
@@ -477,8 +437,11 @@ class SeasonIndex:
     @classmethod
     def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonIndex:
         """Index a season; in English without ``words``."""
-        agents = {one.name: one for one in sorted(run.agents, key=lambda agent: (agent.name.casefold(), agent.name))}
-        order = {judge.name: at for at, judge in enumerate(run.judges)}
+        agents = {  # a model of records is called what they call it
+            one.name: one.model_copy(update={"model": one.model.removeprefix(f"{RECORDS}/")})
+            for one in sorted(run.plan.agents, key=lambda agent: (agent.name.casefold(), agent.name))
+        }
+        order = {judge.name: at for at, judge in enumerate(run.plan.panel)}
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
             grades.setdefault(grade.agent, []).append(grade)
@@ -581,7 +544,7 @@ class SeasonIndex:
 
     def judge_place(self, name: str) -> int | None:
         """The place of a judge in the panel, from 0; None where it is none of its judges."""
-        return next((at for at, judge in enumerate(self.run.judges) if judge.name == name), None)
+        return next((at for at, judge in enumerate(self.run.plan.panel) if judge.name == name), None)
 
     def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may be called the same; None without one."""
@@ -593,7 +556,7 @@ class AgentIndex:
     """One agent of a season. Its page is ``path``; its other pages lie in a folder of its name."""
 
     lookup: SeasonIndex
-    agent: SeasonAgent
+    agent: AgentSpec
 
     @property
     def run(self) -> SeasonRun:

@@ -127,7 +127,7 @@ def publish_season(
         for name, page in records:
             write_atomic(out / name, page)
 
-    pages = replace_site(site, run.name, run.plan_hash, write)
+    pages = replace_site(site, run.plan.name, run.plan_hash, write)
     progress("writing pages", 3, 3)
     file, html = made.file, [page for page in pages if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
