@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from assaymark import __version__
-from assaymark.cli import main
+from assaymark.cli import COMMANDS, main
 from assaymark.cli import study as cli_study
-from assaymark.cli.commands import COMMANDS
 from assaymark.cli.doctor import CORE, KEYS, can_run, examine
 from assaymark.importers import template
 
@@ -25,7 +24,7 @@ def test_every_command_is_where_the_list_says_and_has_help(name, capsys):
 
 
 OTHERS = (
-    "check", "gate", "proofread", "skill", "serve", "doctor", "draw", "label", "datasheet", "bench", "season", "data",
+    "check", "gate", "proofread", "skill", "serve", "doctor", "datasheet", "bench", "season", "data",
 )  # fmt: skip
 
 

@@ -26,11 +26,10 @@ from assaymark.judging.pairs import (
 )
 from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.report import PaidView, money
-from assaymark.workflow.ask import anchor_sample
 from assaymark.workflow.lock import check_plan, open_locked, prepare, probe_calls
 from assaymark.workflow.publish import asked
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
-from assaymark.workflow.study_calls import agent_calls, stand_in
+from assaymark.workflow.study_calls import agent_calls, anchor_sample, stand_in
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks.datasheet import point_calls, tested_by
@@ -117,7 +116,7 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 def expect_datasheets(
     folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
-    pointwise: bool, *, rubric: Rubric,
+    pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost; see `expect_study`."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))

@@ -43,8 +43,8 @@ from assaymark.report.site import LiveView, Standing, render_unfinished
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
+from assaymark.workflow.ask import calls_of, paid_views, stored_answers
 from assaymark.workflow.lock import open_locked
-from assaymark.workflow.raw_calls import calls_of, paid_views, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files
 from assaymark.workflow.tables import (
     ANCHOR,

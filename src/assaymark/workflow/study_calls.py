@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import numpy as np
+
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
 from assaymark.engine import (
     CallSpec,
@@ -34,23 +36,35 @@ from assaymark.judging import (
     Rubric,
     asks_again,
     eligible,
+    judged_text,
     judgment,
+    load_rubric,
     numeric_ledger,
     plan_calls,
     rubric_of,
     second_call,
+    token_count,
     user_messages,
 )
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
+from assaymark.metrology import (
+    Cell,
+    ProbePlan,
+    ScoreTable,
+    analyse,
+    averaging,
+    contested,
+    gated,
+    score_table,
+    stratified,
+)
 from assaymark.notebook import Shown
 from assaymark.prompting import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, sha256_text
+from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow.ask import (
     LockedPlan,
-    ask_anchor,
-    ask_probe,
     check_plan_hash,
     judgments_asked_again,
     prices_of,
@@ -68,7 +82,7 @@ from assaymark.workflow.ask import (
 from assaymark.workflow.lock import Locked, cut, open_locked
 from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, Store
+from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
 from assaymark.workflow.track import Selection, planned_decisions, select
 
 
@@ -144,6 +158,116 @@ def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> li
         if key in seconds:
             found[at] = judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
+
+    selection: Selection
+    judgments: Mapping[str, list[Judgment]]
+    honest: ScoreTable
+    cells: tuple[Cell, ...]
+    whole: ScoreTable
+    left_out: Mapping[str, str]
+
+    @classmethod
+    def of(cls, store: Store, locked: Locked) -> Scores:
+        """Read and arrange the judgments of a run."""
+        study = locked.study
+        selection = select(store.read(DECISIONS), study)
+        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
+        for one in store.read(JUDGMENTS):
+            judgments[one.trajectory].append(one)
+
+        def table(decisions: Sequence[Decision]) -> ScoreTable:
+            lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+            graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
+            return score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
+
+        whole = honest = table(selection.honest)
+        missing = study.missing
+        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
+        if left_out:
+            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
+                raise LedgerError(f"too many replies are missing: {words}")
+            kept = {name: [one for one in found if one.judge not in left_out] for name, found in judgments.items()}
+            judgments = {name: found for name, found in kept.items() if found}
+            honest = table(selection.honest)
+        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
+        averaged = averaging(honest, study)
+        cells = []
+        for kind in study.cells_judged:
+            by_id = {one.record_id: one for one in selection.cell(kind)}
+            scores = gated(table(selection.cell(kind)), study, averaged)
+            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
+            composers = tuple(by_id[name].agent.family for name in scores.trajectories)
+            cells.append(Cell(kind=kind, table=scores, parents=parents, composers=composers))
+        return cls(selection, judgments, gated(honest, study, averaged), tuple(cells), whole, left_out)
+
+
+def honest_table(store: Store, locked: Locked) -> ScoreTable:
+    """The scores of the honest records of a judged run."""
+    return Scores.of(store, locked).honest
+
+
+def ask_anchor(desk: JudgingSession) -> int:
+    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
+    study, store, basis = desk.locked.study, desk.store, desk.locked.reading
+    wanted = study.anchor_probe
+    if wanted is None or store.done(ANCHOR, basis):
+        return 0
+    judges, only = (
+        [one for one in study.judges if one.name == wanted.judge],
+        anchor_sample(desk.selection.honest, study),
+    )
+    judgments, made = desk.grade(
+        load_rubric(wanted.rubric), what="asking for the anchor probe", judges=judges, only=only
+    )
+    store.write(ANCHOR, judgments, basis)
+    return made
+
+
+def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
+    """The subsample of the anchor probe: first replicates, in proportion to agents and clusters, fixed by the seed."""
+    if study.anchor_probe is None:
+        return frozenset()
+    first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
+    strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
+    rng = np.random.default_rng([study.seed, 3])
+    return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
+
+
+def ask_probe(desk: JudgingSession) -> int:
+    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
+    study, store = desk.locked.study, desk.store
+    if study.stability.probe is None:
+        return 0
+    # Which pairs the panel's judgments leave contested.
+    rng = np.random.default_rng([study.seed, 1])
+    plan = contested(analyse(honest_table(store, desk.locked), study, rng), study)
+    basis = probe_basis(desk.locked, store, plan)
+    if not plan.needed or store.done(PROBE, basis):
+        return 0
+    # The records on which both agents of some contested pair answered the same question.
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in desk.selection.honest:
+        if one.replicate == 1:
+            answers[one.cycle][one.agent.id] = one.record_id
+    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
+    met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
+    only = frozenset(found[agent] for pair, found in met for agent in pair)
+    judgments, made = desk.grade(
+        desk.locked.rubric, what="asking the outside judge", judges=[study.stability.probe], only=only
+    )
+    store.write(PROBE, judgments, basis)
+    return made
+
+
+def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
+    """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
+    return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
 _WORTH_A_PROCESS: Final = 300

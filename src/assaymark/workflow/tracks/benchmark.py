@@ -42,9 +42,8 @@ from assaymark.report.portbench import BenchRun, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import say_raised
+from assaymark.workflow.ask import calls_of, say_raised
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store

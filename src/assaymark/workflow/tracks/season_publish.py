@@ -28,9 +28,9 @@ from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
+from assaymark.workflow.ask import calls_of
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import (
     RunFolder,
     json_text,
