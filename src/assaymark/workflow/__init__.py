@@ -31,14 +31,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.data import show as show_market
     from assaymark.workflow.data import synth as synth_market
     from assaymark.workflow.export import export_arrow, export_inspect
-    from assaymark.workflow.forecast import (
-        Forecast,
-        expect_datasheets,
-        expect_judging,
-        expect_study,
-        paid_lines,
-        paid_models,
-    )
+    from assaymark.workflow.forecast import Forecast, paid_lines, paid_models
     from assaymark.workflow.human_labels import (
         Draw,
         HumanGrade,
@@ -149,7 +142,17 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_day import run_season, start_season, step_season
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
     from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
-    from assaymark.workflow.verbs import demo, finish, join_runs, kind_of, panel_of, start
+    from assaymark.workflow.verbs import (
+        demo,
+        expect_datasheets,
+        expect_judging,
+        expect_study,
+        finish,
+        join_runs,
+        kind_of,
+        panel_of,
+        start,
+    )
     from assaymark.workflow.verbs import plan_calls as plan_further_calls
     from assaymark.workflow.verdict_file import VerdictFile
     from assaymark.workflow.version_1 import adopt_rules

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
@@ -20,17 +18,12 @@ from assaymark.engine import (
     Model,
     Reply,
     RunSummary,
-    Text,
     beside,
-    first_line,
-    run_calls,
     run_worker,
 )
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
-from assaymark.engine.providers.registry import check_ready
-from assaymark.engine.rate_limits import KEPT, endpoint_of
-from assaymark.errors import LedgerError, ModelError, PlanError
+from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import (
     PlannedCall,
     Rubric,
@@ -60,17 +53,15 @@ from assaymark.metrology import (
     stratified,
 )
 from assaymark.notebook import Shown
-from assaymark.prompting import NotJson, Rejected, strict_reply
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
+from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow.ask import (
-    LockedPlan,
+    Canaries,
     check_plan_hash,
     judgments_asked_again,
     prices_of,
     purse_of,
     require_all,
-    require_not_stopped,
     run_all,
     run_options,
     say_raised,
@@ -437,114 +428,6 @@ def _decision(one: Asked, reply: Reply, prices: Prices, batch: bool) -> Decision
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""
 
-_NOTHING: Final = "nothing is locked, and nothing was sent but one call a model"
-_CHECK: Final = (
-    "This only checks that you can be asked; nothing is decided or graded by it. Answer with one JSON object of this "
-    "form, with any content:"
-)
-
-
-@dataclass(eq=False)
-class Canaries:
-    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
-
-    models: Mapping[str, Model]
-    engine: EngineChoice = field(default_factory=EngineChoice)
-    progress: Progress = silent
-    problems: list[str] = field(default_factory=list)
-    kept: dict[str, tuple[CallSpec, Reply]] = field(default_factory=dict)
-    _asked: set[tuple[str, ...]] = field(default_factory=set)
-    _twice: bool = False
-
-    def ask(
-        self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
-    ) -> None:
-        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
-        wanted, given = [], list(calls)
-        for call in given:
-            place = _place(call)
-            if place in self._asked or (call.model.startswith("reference/") and not ours):
-                continue
-            self._asked.add(place)
-            try:
-                check_ready(self.models[call.model], call.args)
-            except ModelError as exc:
-                self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
-            else:
-                wanted += [] if is_outside(call.model) else [call]
-        turned_away = self._send(wanted) if wanted else []
-        # The next call with another text of each model whose first one was refused as a request.
-        second: dict[str, tuple[CallSpec, str]] = {}
-        planned = [*given, *further()] if turned_away else []
-        for call, why in turned_away:
-            alike = (one for one in planned if _place(one) == _place(call) and one.messages != call.messages)
-            if (found := next(alike, None)) is None:
-                self.problems.append(f"{call.model}: {why}")
-            else:
-                second[found.key] = found, why
-        self._twice = self._twice or bool(second)
-        for call, why in self._send([call for call, _ in second.values()]) if second else []:
-            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
-
-    def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
-        """Ask these calls; returns those that were refused as requests, with the reason."""
-        purse = purse_of(self.models)
-        with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
-            summary = run_calls(
-                ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
-                progress=lambda done, total: self.progress("asking each model once", done, total),
-                **run_options(self.engine),
-            )  # fmt: skip
-            replies = dict(ledger.replies([call.key for call in calls]))
-        require_not_stopped(summary, "no folder, because nothing is locked yet")
-        asked = {call.key: call for call in calls}
-        # Without the provider in front, which the model's name says already.
-        failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
-        self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
-        ended = {*replies, *(one.key for one in summary.failed)}
-        for call in (one for one in calls if one.key not in ended):
-            ours = (call.model.partition("/")[0], "budget")
-            why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
-            self.problems.append(f"{call.model}: not asked to the end ({why})")
-        for key, reply in replies.items():
-            if _form_missed(asked[key], reply):
-                what = f"wrote no JSON object where one is asked for; its reply begins {first_line(reply.text)}"
-                self.problems.append(f"{asked[key].model}: {what}")
-            else:
-                self.kept[key] = asked[key], reply
-        return [(asked[one.key], why) for one, why in failed if one.turned_away]
-
-    def require(self) -> None:
-        """Raise `ModelError` with everything that is wrong, if anything is."""
-        nothing = f"{_NOTHING}, and a second one where that was refused" if self._twice else _NOTHING
-        if len(self.problems) == 1:
-            raise ModelError(f"{self.problems[0]}; {nothing}", retryable=False)
-        if self.problems:
-            head = f"{len(self.problems)} models cannot be asked; {nothing}"
-            raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
-
-    def keep(self, folder: RunFolder, locked: LockedPlan | None = None) -> None:
-        """Write the replies into the ledger of the plan that was locked: they are not asked for again."""
-        if self.kept:
-            with Ledger.open(folder.ledger) as ledger:
-                if locked is not None:
-                    check_plan_hash(folder, ledger, locked)
-                calls = [call for call, _ in self.kept.values()]
-                run_calls(ledger, calls, dict.fromkeys((call.model for call in calls), self))
-
-    async def complete(self, call: CallSpec) -> Reply:
-        """The reply that came before, for `keep`."""
-        return self.kept[call.key][1]
-
-
-def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
-    """A call that stands in for the first of a model where that hangs on what is not there yet."""
-    return CallSpec(
-        model=spec.model, messages=(Message("user", (Text.of(_CHECK), Text.of(schema))),),
-        template=sha256_text(_CHECK), seed=spec.seed, temperature=spec.temperature, effort=spec.effort,
-        schema=Text.of(schema), args=dict(spec.args),
-    )  # fmt: skip
-
 
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> Canaries:
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
@@ -586,21 +469,6 @@ def stand_in(planned: Decision) -> Decision:
     """A planned decision with a text of its own: equal texts would be asked about once."""
     text = STAND_IN + sha256_text(planned.record_id)[:12]
     return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
-
-
-def _form_missed(call: CallSpec, reply: Reply) -> bool:
-    """Whether a reply is no JSON where some was asked for; one code fence around it is no matter."""
-    if call.schema is None or reply.finish != "stop":
-        return False
-    try:
-        return not isinstance(strict_reply(reply.text), dict)
-    except Rejected as exc:
-        return isinstance(exc, NotJson)
-
-
-def _place(call: CallSpec) -> tuple[str, ...]:
-    """Who is asked, and where."""
-    return (call.model, *map(str, endpoint_of(call)))
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pyarrow as pa
 
 from assaymark.encoding import write_atomic
-from assaymark.engine import Model
+from assaymark.engine import CallSpec, Model
+from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, Problem
-from assaymark.protocol import JudgeSpec, Study
+from assaymark.judging import PLANTED, Rubric, load_rubric, rubric_of, user_messages
+from assaymark.judging import plan_calls as plan_judge_calls
+from assaymark.judging.pairs import (
+    PLANTED_PAIRS,
+    STRICT,
+    TIE_ALLOWED,
+    build_stimuli,
+    finance_tasks,
+    load_tasks,
+    plan_pair_calls,
+    point_stimuli,
+)
+from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.records import sha256_text
 from assaymark.report import Site, each_page
 from assaymark.report.datasheet import COMPARISON, judges_frame
@@ -33,28 +47,39 @@ from assaymark.report.site import (
     site_of,
 )
 from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.ask import calls_of, name_ledger, stored_answers
+from assaymark.workflow.ask import Canaries, calls_of, name_ledger, stored_answers
 from assaymark.workflow.check import is_table, open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
+from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.import_records import import_grades, import_records
-from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
+from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
-from assaymark.workflow.run_folder import RunFolder, replace_files, replace_site, site_files
+from assaymark.workflow.run_folder import (
+    RunFolder,
+    read_text,
+    replace_files,
+    replace_site,
+    require_version_2,
+    site_files,
+)
 from assaymark.workflow.study_calls import (
-    Canaries,
     JudgeResult,
+    agent_calls,
+    anchor_sample,
     decide,
     honest_table,
     judge,
+    stand_in,
     study_canaries,
     work,
     work_lines,
 )
-from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks.datasheet import (
     datasheet_pages,
     has_only_datasheets,
@@ -62,6 +87,7 @@ from assaymark.workflow.tracks.datasheet import (
     log_map,
     measure_judges,
     measure_log,
+    point_calls,
     stored_agreement,
     stored_datasheets,
     tested_by,
@@ -229,3 +255,68 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
         case "study":
             shown = study_shown(folder)
             return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls))
+
+
+def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
+    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder."""
+    require_version_2(folder)
+    study = parse_study(text, source)
+    there = study.substrate is None or (folder.tables / "manifest.json").is_file()
+    # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
+    with nullcontext("") if there else TemporaryDirectory() as path:
+        where = folder.require() if there else RunFolder(Path(path) / "run")
+        if not there:
+            prepare(where, study)
+        check_plan(where, study, source, models)
+        probe = [] if folder.lock.is_file() else probe_calls(study)
+        stages = [Stage("date probe", probe), *_stages(where, study, datasheets=True)]
+        return forecast(stages, folder, study, prices)
+
+
+def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark judge` would ask and cost; see `expect_study`."""
+    study = open_locked(folder).study
+    return forecast(_stages(folder, study, datasheets=False), folder, study, prices)
+
+
+def expect_datasheets(
+    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
+    pointwise: bool, rubric: Rubric,
+) -> Forecast:  # fmt: skip
+    """What `assaymark datasheet` would ask and cost; see `expect_study`."""
+    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
+    return forecast([stage], folder, None, prices)
+
+
+def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
+    """Everything that a study asks once it is locked, but for the outside judge."""
+    store = Store(folder)
+    stages = [] if study.substrate is None else [Stage("agents", agent_calls(study, store))]
+    made = store.digest(DECISIONS) is not None
+    # A text of likely length stands in the place of each that is not written yet.
+    planned = [] if made else planned_decisions(study, store.read(CYCLES))
+    decisions = store.read(DECISIONS) if made else [stand_in(one) for one in planned]
+    shown = user_messages(decisions, store.each_context(), study)
+    graded = plan_judge_calls(decisions, {}, study, rubric_of(study.rubric), shown=shown)
+    stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
+    if (probe := study.anchor_probe) is not None:
+        judges = [one for one in study.judges if one.name == probe.judge]
+        only = anchor_sample(select(decisions, study).honest, study)
+        again = plan_judge_calls(decisions, {}, study, load_rubric(probe.rubric), judges=judges, only=only, shown=shown)
+        stages.append(Stage("anchor probe", [one.call for one in again], stand_in=not made))
+    if datasheets and study.datasheets is not None:
+        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True, tested_by(study)))))
+    return stages
+
+
+def _datasheet_calls(
+    judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool, rubric: Rubric
+) -> Iterator[CallSpec]:
+    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
+    pairs, points = build_stimuli(given, seed), point_stimuli(given, seed)
+    for spec in judges:
+        if spec.model not in PLANTED:
+            variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+            yield from (one.call for one in plan_pair_calls(pairs, spec, variants))
+        if spec.model in PLANTED or (pointwise and spec.model not in PLANTED_PAIRS):
+            yield from (one.call for one in point_calls(points, spec, rubric))

@@ -42,10 +42,9 @@ from assaymark.report.portbench import BenchRun, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import calls_of, say_raised
+from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
-from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 from assaymark.workflow.track import bench_text, unknown_model
 from assaymark.workflow.tracks.benchmark_measure import (

@@ -65,10 +65,9 @@ from assaymark.report.records.answers import Answers, Booklet, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.study import Calls
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import ask, calls_of, stored_answers, unusable_of
+from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_text, replace_files, write_sums
-from assaymark.workflow.study_calls import Canaries
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 from assaymark.workflow.track import unknown_model
 
