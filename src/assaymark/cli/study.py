@@ -421,7 +421,7 @@ def report(
 
 def _report_one(tools: Services, json: bool, folder: RunFolder, calls: Calls, language: str) -> None:
     """The pages of one run in its own folder, whatever it holds."""
-    if workflow.is_table(folder):
+    if folder.check.is_file():
         checked = workflow.open_checked(folder)
         tables.show_checked(tools, json, checked, checked.write_pages(folder, language=language))
         return
@@ -569,7 +569,7 @@ def _folder(run: Path, out: Path) -> RunFolder:
     if run.is_dir() or not run.exists():
         return RunFolder(run).require()
     folder = RunFolder(out)
-    if not workflow.is_table(folder) or workflow.open_checked(folder).read.sha256 != workflow.file_sha256(run):
+    if not folder.check.is_file() or workflow.open_checked(folder).read.sha256 != workflow.file_sha256(run):
         workflow.check_table(run, out=out)
     return folder
 

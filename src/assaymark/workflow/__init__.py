@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         raw_calls,
         require_not_stopped,
     )
-    from assaymark.workflow.check import Checked, check_real, is_plan_of_scores, is_table, lock_plan, open_checked
+    from assaymark.workflow.check import Checked, check_real, is_plan_of_scores, lock_plan, open_checked
     from assaymark.workflow.check import check as check_table
     from assaymark.workflow.claim import VerifiedRun, verification_lines, verify_certificate, verify_run
     from assaymark.workflow.claim import claim as claim_study
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         changed_fields,
         file_sha256,
         json_text,
+        kind_of,
         new_folder,
         read_json,
         read_lock,
@@ -149,7 +150,6 @@ if TYPE_CHECKING:
         expect_study,
         finish,
         join_runs,
-        kind_of,
         panel_of,
         start,
     )
@@ -169,18 +169,18 @@ __all__ = [
     "draw_cycles", "draw_lines", "draw_sample", "expect_bench", "expect_datasheets", "expect_judging",
     "expect_season_judging", "expect_season_run", "expect_study", "export_arrow", "export_inspect", "file_sha256",
     "finish", "fix_text", "gate_lines", "github_lines", "import_files", "import_grades", "import_named_grades",
-    "in_flight_bound", "is_plan_of_scores", "is_table", "join_runs", "json_text", "judge", "judge_season", "judges_of",
-    "kind_of", "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map",
-    "make_controls", "market_facts", "measure_judges", "measure_log", "measure_study", "measure_table",
-    "measured_conduct", "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server",
-    "oracle_known", "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_further_calls",
-    "plan_text", "planted_agents", "prices_of", "proofread_lines", "proofread_text", "publish_season", "pull_market",
-    "raw_calls", "read_decided", "read_document", "read_json", "read_labels", "read_lock", "read_study", "read_text",
-    "recompute", "reparse", "replace_files", "replace_site", "report", "report_unfinished", "require_not_stopped",
-    "run_season", "sarif", "scored_by_oracle", "show_market", "silent", "start", "start_season", "step_season",
-    "store_draw", "store_grades", "store_records", "stored_draw", "stored_grades", "study_shown", "study_text",
-    "study_toml", "substrate_view", "synth_market", "take_over", "tested_by", "texts_of", "verdicts_of",
-    "verification_lines", "verify_certificate", "verify_run", "work", "work_lines", "write_set",
+    "in_flight_bound", "is_plan_of_scores", "join_runs", "json_text", "judge", "judge_season", "judges_of", "kind_of",
+    "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map", "make_controls",
+    "market_facts", "measure_judges", "measure_log", "measure_study", "measure_table", "measured_conduct",
+    "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server", "oracle_known",
+    "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_further_calls", "plan_text",
+    "planted_agents", "prices_of", "proofread_lines", "proofread_text", "publish_season", "pull_market", "raw_calls",
+    "read_decided", "read_document", "read_json", "read_labels", "read_lock", "read_study", "read_text", "recompute",
+    "reparse", "replace_files", "replace_site", "report", "report_unfinished", "require_not_stopped", "run_season",
+    "sarif", "scored_by_oracle", "show_market", "silent", "start", "start_season", "step_season", "store_draw",
+    "store_grades", "store_records", "stored_draw", "stored_grades", "study_shown", "study_text", "study_toml",
+    "substrate_view", "synth_market", "take_over", "tested_by", "texts_of", "verdicts_of", "verification_lines",
+    "verify_certificate", "verify_run", "work", "work_lines", "write_set",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

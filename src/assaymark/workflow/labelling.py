@@ -29,7 +29,7 @@ from assaymark.records import Rows as Records
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText, Question, Section
 from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
-from assaymark.workflow.check import is_table, read_again, table_frame
+from assaymark.workflow.check import read_again, table_frame
 from assaymark.workflow.human_labels import (
     SHEETS,
     Draw,
@@ -496,7 +496,7 @@ def open_texts(folder: RunFolder) -> Texts:
         what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
         raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
-    return _of_table(folder) if is_table(folder) else _of_records(folder)
+    return _of_table(folder) if folder.check.is_file() else _of_records(folder)
 
 
 def _of_records(folder: RunFolder) -> Texts:
@@ -653,7 +653,7 @@ def _material(rows: Rows, roles: Mapping[str, str], row: Any) -> list[str]:
 
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
     """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
-    if is_table(folder):
+    if folder.check.is_file():
         return table_frame(folder)
     folder.require()
     if SEASON.holds(folder):

@@ -37,7 +37,6 @@ from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.records.study import Calls
 from assaymark.report.site import (
     FrontRun,
-    Kind,
     front_of_benchmark,
     front_of_judges,
     front_of_season,
@@ -48,7 +47,7 @@ from assaymark.report.site import (
 )
 from assaymark.workflow.amend import amend, amendment_lines, reparse
 from assaymark.workflow.ask import Canaries, calls_of, name_ledger, stored_answers
-from assaymark.workflow.check import is_table, open_checked
+from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.import_records import import_grades, import_records
@@ -60,6 +59,7 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
 from assaymark.workflow.run_folder import (
     RunFolder,
+    kind_of,
     read_text,
     replace_files,
     replace_site,
@@ -82,7 +82,6 @@ from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS,
 from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks.datasheet import (
     datasheet_pages,
-    has_only_datasheets,
     judges_of,
     log_map,
     measure_judges,
@@ -186,7 +185,7 @@ def join_runs(
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
             problems.append(Problem(str(folder.path), "is named twice"))
-        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not is_table(folder):
+        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
             what = "is no run folder" if folder.path.is_dir() else "does not exist"
             problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
     if problems:
@@ -213,21 +212,9 @@ def join_runs(
     return tuple(fronts[key] for key in links), found
 
 
-def kind_of(folder: RunFolder) -> Kind:
-    """What a run folder holds; a study where nothing says otherwise."""
-    from assaymark.workflow.tracks.benchmark_plan import is_benchmark  # which knows these verbs
-    from assaymark.workflow.tracks.season_lock import is_season
-
-    if is_benchmark(folder):
-        return "portbench"
-    if is_season(folder):
-        return "season"
-    return "judges" if has_only_datasheets(folder) else "study"
-
-
 def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     """What the first page says of a run, and what writes its pages to a folder."""
-    if is_table(folder):
+    if folder.check.is_file():
         run = open_checked(folder).run
         return front_of_study(run), lambda out, site: replace_files(out, each_page(run, site))
     read = None if calls == "none" else calls_of(folder)

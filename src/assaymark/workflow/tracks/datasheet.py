@@ -421,11 +421,6 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
 
 
-def has_only_datasheets(folder: RunFolder) -> bool:
-    """Whether a folder holds datasheets and no study that they belong to."""
-    return folder.datasheets.is_dir() and not folder.lock.is_file() and not folder.plan.is_file()
-
-
 def stored_agreement(folder: RunFolder) -> list[Measurement]:
     """How far the judges of a folder of datasheets agree, pair by pair, as it was measured with them."""
     store = Store(folder)
