@@ -574,12 +574,12 @@ def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
 def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
     """What the page and the terminal say about the table."""
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
-    scores = int((~np.isnan(columns.scores)).sum())
+    empty = np.isnan(columns.scores)
+    said = ("shape", "roles", "read", "filled", "left", "choices", "dimensions", "scale")
     return TableView(
-        source=rows.name, sha256=rows.sha256, format=rows.format, shape=read.shape, roles=read.roles,
-        read=read.read, filled=read.filled, left=read.left, choices=read.choices, dimensions=read.dimensions,
-        scale=read.scale, answers=size["trajectory"], agents=size["agent"], clusters=size["cluster"],
-        judges=size["judge"], scores=scores,
-        missing=int(columns.scores.size) - scores + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
+        source=rows.name, **{name: getattr(rows, name) for name in ("sha256", "format")},
+        **{name: getattr(read, name) for name in said}, answers=size["trajectory"], agents=size["agent"],
+        clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
+        missing=int(empty.sum()) + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
         orders={judge: asdict(one) for judge, one in read.orders.items()},
     )  # fmt: skip

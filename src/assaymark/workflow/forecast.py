@@ -114,12 +114,12 @@ def forecast(
         if not costs_nothing(one.model):
             basis = one.rest.basis.rpartition("output tokens: ")[2]
             tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({basis})"
-            cost = f"{tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
+            cost = f"{tokens}, {'no price known' if one.rest.cost is None else f'{money(one.rest.cost)} USD'}"
         lines.append(f"{one.model}: {one.planned:,} calls ({each}), {one.already:,} answered already; {cost}")
     # What all models may cost together; not known where that of one is not.
     paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
     known = [one.rest.cost for one in paid if one.rest.cost is not None]
-    whole = f"about {_money(sum(known))}" if paid else "costs nothing"
+    whole = f"about {money(sum(known))} USD" if paid else "costs nothing"
     if unpriced := ", ".join(one.model for one in paid if one.rest.cost is None):
         others = f"; the other models: {whole}" if known else ""
         whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
@@ -140,13 +140,8 @@ def paid_lines(views: Sequence[PaidView]) -> list[str]:
     for paid in views:
         known = paid.calls - paid.unpriced
         unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
-        cost = f"{_money(paid.usd)} for {known:,} replies{unknown}"
+        cost = f"{money(paid.usd)} USD for {known:,} replies{unknown}"
         if not known:
             cost = f"not known, because there is no price of its {paid.calls:,} replies"
         lines.append(f"paid for {paid.model}: {cost}")
     return lines
-
-
-def _money(amount: float) -> str:
-    """An amount in USD, as the pages show it."""
-    return f"{money(amount)} USD"

@@ -154,7 +154,7 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     spent = sum(one.usd for one in paid_views(folder)) if folder.has_ledger else 0.0
     resume = f"assaymark run {folder.plan} --out {folder.path}"
     page = render_unfinished(view, frame, money(spent) if spent else "", resume, [sheet.judge for sheet in sheets])
-    own = datasheet_pages(sheets, frame=frame, answers=stored_answers(folder)) if sheets else ()
+    own = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
     replace_files(folder.report, [("index.html", page), *own])
     return folder.report / "index.html", view
 
@@ -187,7 +187,7 @@ def study_pages(shown: StudyShown, site: Site = ALONE, calls: Calls = "all") -> 
     yield from each_page(shown.run, site, shown.read, calls)
     if shown.sheets:
         frame, read = study_frame(shown.run, site), shown.read if calls == "all" else None
-        yield from datasheet_pages(shown.sheets, frame=frame, answers=shown.answers, read=read)
+        yield from datasheet_pages(shown.sheets, (), frame, shown.answers, read)
 
 
 def gather(

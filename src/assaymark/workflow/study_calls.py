@@ -107,7 +107,7 @@ class JudgingSession:
         return user_messages(self.decisions, self.store.each_context(), self.locked.study)
 
     def grade(
-        self, rubric: Rubric, *, what: str, judges: Sequence[JudgeSpec] | None = None,
+        self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None,
         only: Collection[str] | None = None,
     ) -> tuple[list[Judgment], int]:  # fmt: skip
         """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
@@ -213,9 +213,7 @@ def ask_anchor(desk: JudgingSession) -> int:
         [one for one in study.judges if one.name == wanted.judge],
         anchor_sample(desk.selection.honest, study),
     )
-    judgments, made = desk.grade(
-        load_rubric(wanted.rubric), what="asking for the anchor probe", judges=judges, only=only
-    )
+    judgments, made = desk.grade(load_rubric(wanted.rubric), "asking for the anchor probe", judges, only)
     store.write(ANCHOR, judgments, basis)
     return made
 
@@ -249,9 +247,7 @@ def ask_probe(desk: JudgingSession) -> int:
     pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
     met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
     only = frozenset(found[agent] for pair, found in met for agent in pair)
-    judgments, made = desk.grade(
-        desk.locked.rubric, what="asking the outside judge", judges=[study.stability.probe], only=only
-    )
+    judgments, made = desk.grade(desk.locked.rubric, "asking the outside judge", [study.stability.probe], only)
     store.write(PROBE, judgments, basis)
     return made
 
@@ -285,7 +281,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = s
     both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, desk.locked.study, processes=both) as evidence:
         if JUDGMENTS in wanted:
-            judgments, made = desk.grade(desk.locked.rubric, what="asking the judges")
+            judgments, made = desk.grade(desk.locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *of_people(desk)], reading)
             for line in [*judgments_asked_again(judgments), *unusable_judgments(judgments)]:
                 saying(progress)(line)
@@ -376,14 +372,9 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     return summary.made
 
 
-def agent_calls(study: Study, store: Store) -> list[CallSpec]:
-    """Every call that the agents of a study make, once its cycles are cut."""
-    return [one.call for key, context in _contexts(study, store) for one in _questions(study, key, context)]
-
-
-def first_questions(study: Study, store: Store, *, cycle: int = 0) -> list[Asked]:
-    """Every agent of a study before its first cycle, or before another one, if there is that one."""
-    return [one for key, seen in _contexts(study, store)[cycle : cycle + 1] for one in _questions(study, key, seen)]
+def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
+    """Every agent of a study before each of its cycles, or before some of them, once they are cut."""
+    return [one for key, seen in _contexts(study, store)[cycles] for one in _questions(study, key, seen)]
 
 
 def decided(
@@ -439,8 +430,8 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
         # Judges are shown what one of the agents decides.
-        questions = first_questions(study, store)
-        next_ones = lambda: (question.call for question in first_questions(study, store, cycle=1))  # noqa: E731
+        questions = questions_of(study, store, slice(1))
+        next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
         found.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
             found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])

@@ -68,11 +68,11 @@ from assaymark.workflow.run_folder import (
 )
 from assaymark.workflow.study_calls import (
     JudgeResult,
-    agent_calls,
     anchor_sample,
     decide,
     honest_table,
     judge,
+    questions_of,
     stand_in,
     study_canaries,
     work,
@@ -278,7 +278,7 @@ def expect_datasheets(
 def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
     """Everything that a study asks once it is locked, but for the outside judge."""
     store = Store(folder)
-    stages = [] if study.substrate is None else [Stage("agents", agent_calls(study, store))]
+    stages = [] if study.substrate is None else [Stage("agents", [one.call for one in questions_of(study, store)])]
     made = store.digest(DECISIONS) is not None
     # A text of likely length stands in the place of each that is not written yet.
     planned = [] if made else planned_decisions(study, store.read(CYCLES))
