@@ -238,8 +238,8 @@ def lock(
             if locked.plan_hash != checked["plan_hash"]:
                 raise PlanError(
                     f"{source} differs from the plan locked in {folder.path} (plan hash "
-                    f"{checked['plan_hash'][:12]}..., locked {locked.plan_hash[:12]}...); a locked plan is not changed in silence: use another --out, "
-                    f"or say why it changes: assaymark amend {source} --out {folder.path} --reason WHY"
+                    f"{checked['plan_hash'][:12]}..., locked {locked.plan_hash[:12]}...); a locked plan is not changed "
+                    f"in silence: use another --out, or say why it changes: assaymark amend {source} --out {folder.path} --reason WHY"
                 )
             return locked
         if first is not None:
