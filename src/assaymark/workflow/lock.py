@@ -239,7 +239,8 @@ def lock(
                 raise PlanError(
                     f"{source} differs from the plan locked in {folder.path} (plan hash "
                     f"{checked['plan_hash'][:12]}..., locked {locked.plan_hash[:12]}...); a locked plan is not changed "
-                    f"in silence: use another --out, or say why it changes: assaymark amend {source} --out {folder.path} --reason WHY"
+                    f"in silence: use another --out, or say why it changes: assaymark amend {source} "
+                    f"--out {folder.path} --reason WHY"
                 )
             return locked
         if first is not None:
