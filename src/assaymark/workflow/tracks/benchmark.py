@@ -37,7 +37,6 @@ from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
-from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchRun, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
@@ -229,6 +228,8 @@ class Benched(Result):
     run: BenchRun
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import bench_parts
+
         yield from bench_parts(self.run)
         yield Note(f"page: {self.page}")
 

@@ -60,7 +60,6 @@ from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.notebook import judges_parts
 from assaymark.report.records.answers import Answers, Booklet, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.study import Calls
@@ -157,6 +156,8 @@ class Made(Result):
     calls: int
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import judges_parts
+
         yield from judges_parts(self.sheets, self.agreement)
         yield Note(f"page: {self.page}")
 

@@ -21,7 +21,6 @@ from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Decision, content_id
 from assaymark.report import ALONE, Site
-from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
 from assaymark.report.season.index import SeasonIndex
@@ -102,6 +101,8 @@ class SeasonPublished(Result):
     run: SeasonRun
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import season_parts
+
         yield from season_parts(self.run)
         yield from (Note(line) for line in self.lines)
 
