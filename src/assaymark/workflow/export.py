@@ -124,7 +124,7 @@ def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
     Whichever tables a track has: the manifest of the folder names them.
     """
     store, made = Store(folder.require()), []
-    for name in filter(store.whole, store.contents):
+    for name in filter(store.digest, store.contents):
         made.append(out / f"{name}.arrow")
         with (
             pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
