@@ -11,7 +11,7 @@ from pathlib import Path
 from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement, measurement_id
-from assaymark.workflow.tracks.datasheet import datasheet_name, read_datasheet
+from assaymark.workflow.tracks import datasheet_name, read_datasheet
 
 JUDGES = ("checklist", "slot-biased", "surface-swayed")
 THREE = [word for name in JUDGES for word in ("--judge", f"reference/{name}")]

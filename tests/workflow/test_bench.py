@@ -24,16 +24,16 @@ from assaymark.errors import AssayError, InputError, LedgerError, ModelError, Pl
 from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
-from assaymark.workflow.tracks.benchmark import (
+from assaymark.workflow.tracks import (
     Wanted,
     bench_pipeline,
     bench_qa,
     bench_report,
     bench_shown,
+    is_benchmark,
     plan_text,
     resolved,
 )
-from assaymark.workflow.tracks.benchmark_plan import is_benchmark
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()

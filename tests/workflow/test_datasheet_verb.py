@@ -37,7 +37,7 @@ from assaymark.errors import InputError, ModelError
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
 from assaymark.workflow import PAIRS, RunFolder, Store
-from assaymark.workflow.tracks.datasheet import measure_judges
+from assaymark.workflow.tracks import measure_judges
 
 
 @pytest.fixture(scope="module")

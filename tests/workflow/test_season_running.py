@@ -28,18 +28,28 @@ from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
 from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow import CONTEXTS, DECISIONS, RunFolder, Store, content_digest
-from assaymark.workflow.tracks.season_context import (
+from assaymark.workflow.tracks import (
+    CHECKS,
+    DELISTED,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    Journal,
     agent_context,
     agent_sections,
     context_json,
     day_material,
+    journal_path,
+    lock_season,
+    open_season,
+    read_journal,
+    run_season,
     season_material,
+    season_notes,
+    step_season,
     told,
 )
-from assaymark.workflow.tracks.season_day import Journal, journal_path, read_journal, run_season, step_season
-from assaymark.workflow.tracks.season_lock import lock_season, open_season
-from assaymark.workflow.tracks.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
-from assaymark.workflow.tracks.season_view import season_notes
 
 A, B = IDS[0], IDS[1]
 TABLES = ("contexts", "decisions", "fills", "rejections", "navs", "outcomes", "baselines", "checks")

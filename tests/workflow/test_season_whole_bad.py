@@ -18,9 +18,7 @@ from assaymark.cli import app, main, models
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import ModelError
 from assaymark.workflow import DECISIONS, RunFolder, Store
-from assaymark.workflow.tracks.season_day import Journal
-from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_records import GRADES, NAVS, REJECTIONS
+from assaymark.workflow.tracks import GRADES, NAVS, REJECTIONS, Journal, lock_season
 
 A, B = IDS[0], IDS[1]
 HOSTILE = '</pre><script>document.title="taken"</script>{{ 7*7 }}'
