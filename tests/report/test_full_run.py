@@ -25,7 +25,6 @@ from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study import (
     anchor_section,
     checked,
-    claim_map,
     contamination_section,
     controls_section,
     explanations_section,
@@ -38,6 +37,7 @@ from assaymark.report.study import (
     style_section,
     supported_words,
 )
+from assaymark.report.study.claim_map import claim_map
 
 
 def section(name: str, page: str, anchor: str) -> str:

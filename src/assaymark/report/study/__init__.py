@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.report.study.bench import bench_data, checkable
     from assaymark.report.study.claim_checks import checked, explanations_section
-    from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
+    from assaymark.report.study.claim_map import gaps_section, supported_words
     from assaymark.report.study.controls import controls_section, ranked_alone, style_section, tiers
     from assaymark.report.study.cycle import CAUTION, agents_section, example_page
-    from assaymark.report.study.limits import limits
     from assaymark.report.study.overview import benches, finding
     from assaymark.report.study.plan import (
         cost_section,
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAUTION", "agents_section", "agreement_section", "agreement_table", "agreement_words", "anchor_section",
-    "bench_data", "benches", "checkable", "checked", "claim_map", "contamination_section", "controls_section",
-    "cost_section", "example_page", "explanations_section", "finding", "gaps_section", "limits", "noise_section",
-    "outside_group", "panel_section", "plan_section", "ranked_alone", "ranks_section", "records_section",
-    "reference_words", "single_section", "stability_section", "style_section", "supported_words", "tiers",
+    "bench_data", "benches", "checkable", "checked", "contamination_section", "controls_section", "cost_section",
+    "example_page", "explanations_section", "finding", "gaps_section", "noise_section", "outside_group",
+    "panel_section", "plan_section", "ranked_alone", "ranks_section", "records_section", "reference_words",
+    "single_section", "stability_section", "style_section", "supported_words", "tiers",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)
