@@ -9,10 +9,9 @@ import pytest
 from season_runs import season_text
 
 from assaymark.claims import catalogue, languages
-from assaymark.claims.season_plan import Season, parse_season
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
-from assaymark.workflow.tracks.season_view import OWN, season_rules
+from assaymark.workflow.tracks import OWN, Season, parse_season, season_rules
 
 PANEL = """
 [[panel]]

@@ -15,7 +15,6 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested
 from assaymark.records import canonical_json
-from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import (
     PLAN_BYTES,
@@ -33,6 +32,7 @@ from assaymark.workflow.run_folder import (
     write_json,
     write_sums,
 )
+from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
 from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
 from assaymark.workflow.tracks.season_records import TIMES
@@ -216,7 +216,7 @@ def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: VerifiedR
             found.differs(manifest, "is not written as assaymark writes it, though it says the same")
         for name in contents:
             with found.reading(path := folder.tables / f"{name}.parquet"):
-                if not store.whole(name):
+                if store.digest(name) is None:
                     found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
         if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
             found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")

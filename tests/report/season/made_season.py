@@ -12,10 +12,8 @@ from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
 from assaymark.claims import said
-from assaymark.claims.season_plan import Season
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, SeasonTable, judge_score, load_scoring, season_table
-from assaymark.judging.season.plans import SubComponent
-from assaymark.judging.season.record import AuditLine
+from assaymark.judging.season import AuditLine, SubComponent
 from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import EvidenceState
 from assaymark.report.season import (
@@ -28,6 +26,7 @@ from assaymark.report.season import (
     SeasonStep,
     SeasonTrade,
 )
+from assaymark.workflow.tracks import Season
 
 Spec = TypeVar("Spec", AgentSpec, JudgeSpec)
 HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
