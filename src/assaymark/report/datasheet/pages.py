@@ -32,7 +32,7 @@ from assaymark.report.blocks import (
     strong_link,
 )
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
-from assaymark.report.charts.datasheet_marks import Panel
+from assaymark.report.charts.datasheet import Panel
 from assaymark.report.datasheet.comparison import (
     FOOT,
     comparison_page,
@@ -41,24 +41,39 @@ from assaymark.report.datasheet.comparison import (
     pointwise_section,
     repeat_section,
 )
-from assaymark.report.datasheet.measurements import every_table, planted_answer, planted_section
-from assaymark.report.datasheet.reading import DatasheetIndex, bounds, comparable, hits, known, of_n, opened, xml_safe
+from assaymark.report.datasheet.reading import (
+    DatasheetIndex,
+    Missing,
+    Plot,
+    arm_words,
+    bounds,
+    comparable,
+    hits,
+    known,
+    missing_words,
+    of_n,
+    opened,
+    plot_blocks,
+    xml_safe,
+)
 from assaymark.report.datasheet.sections import (
     ONE,
     axes_plot,
     curve_plot,
+    every_table,
     flip_note,
     ladder_table,
     near_plot,
     pair_counts,
     parts_plot,
+    planted_answer,
+    planted_section,
     quiet_answer,
     scatter_plot,
     seeing_answer,
     segment_plot,
     slot_note,
 )
-from assaymark.report.datasheet.wording import Missing, Plot, arm_words, missing_words, plot_blocks
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
 from assaymark.report.study.plan import Fact
