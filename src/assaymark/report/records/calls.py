@@ -150,7 +150,7 @@ ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 class _Shown(NamedTuple):
     """How a text begins and ends in a conversation, what that takes on a page, and where the text stands whole."""
 
-    blocks: tuple[Markup, Markup]
+    blocks: tuple[Block, Block]
     size: int
     whole: Linked
 
