@@ -92,10 +92,10 @@ def bench_app(tools: Services) -> typer.Typer:
     ) -> None:
         """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
         with tools.progress(WHOLE) as progress:
-            made = write_set(out, market, seed, progress)
+            size, digest = write_set(out, market, seed, progress)
         card = str(out / "card.md")
-        value = {"questions": made.questions, "sha256": made.sha256, "card": card}
-        say(tools, json, value, [f"{made.questions:,} questions, sha256 {made.sha256}", f"card: {card}"])
+        value = {"questions": size, "sha256": digest, "card": card}
+        say(tools, json, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
     return app
 
