@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -420,7 +420,7 @@ def outside_call(
             f"{numbers.text}}}}}",
         ]
     messages = (Message("user", tuple(map(Text.of, parts))),)
-    return CallSpec(model=agent.model, messages=messages, template=template, seed=agent.seed, args=dict(agent.args))
+    return replace(model_call(agent, messages, template), temperature=None, effort=None)
 
 
 def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None) -> CallSpec:

@@ -148,7 +148,7 @@ class MarketView:
     snapshots: tuple[SnapshotView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class BenchRun:
     """Everything the pages of a benchmark show.
 

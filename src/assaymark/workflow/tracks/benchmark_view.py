@@ -228,13 +228,13 @@ def bench_run(
         whole = () if file is None else ((one.template, one.split) for one in read_questions(Path(file)))
         splits = shared_out(COUNTS) if file is None else Counter(whole)
     return BenchRun(
-        plan=plan,
-        plan_hash=locked.plan_hash,
-        locked_at=locked.locked_at,
-        market=f"{where}, snapshot {market.history.snapshot}",
-        instruments=market.universe.size,
-        profiles=tuple(map(profile_named, plan.pipeline.profiles)),
-        windows=tuple(one.spec for one in locked.windows),
+        plan,
+        locked.plan_hash,
+        locked.locked_at,
+        f"{where}, snapshot {market.history.snapshot}",
+        market.universe.size,
+        tuple(map(profile_named, plan.pipeline.profiles)),
+        tuple(one.spec for one in locked.windows),
         decisions={one.window: len(one.decisions) for one in locked.windows},
         leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
