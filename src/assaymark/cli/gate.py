@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from assaymark.claims.gate import gate_claim
+from assaymark.claims.proofread import gate_claim
 from assaymark.cli.options import AsJson, examples, option, print_error, say, say_json, tools_of
 from assaymark.errors import AssayError, StoppedError
 from assaymark.records import to_json
