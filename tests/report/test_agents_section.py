@@ -36,7 +36,7 @@ from assaymark.report.blocks import Group, Items, Mark, Section
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
 from assaymark.report.lookup import RunIndex
-from assaymark.report.study.cycle import CAUTION, agents_section, example_page
+from assaymark.report.study import CAUTION, agents_section, example_page
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)

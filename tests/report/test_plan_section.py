@@ -12,7 +12,7 @@ from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
 from assaymark.records import Rationale
 from assaymark.report.blocks import Items
 from assaymark.report.lookup import RunIndex
-from assaymark.report.study.plan import noise_section, panel_section, plan_section, records_section, reference_words
+from assaymark.report.study import noise_section, panel_section, plan_section, records_section, reference_words
 
 
 @pytest.mark.parametrize(

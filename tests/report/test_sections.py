@@ -18,8 +18,7 @@ from assaymark.report.evidence import evidence_section, ledger_pages, ledger_row
 from assaymark.report.levels import claim_view, level_views, withheld_groups
 from assaymark.report.lookup import RunIndex
 from assaymark.report.page import paged
-from assaymark.report.study.agreement import agreement_section, agreement_table, agreement_words, stability_section
-from assaymark.report.study.probes import outside_group
+from assaymark.report.study import agreement_section, agreement_table, agreement_words, outside_group, stability_section
 from assaymark.report.text import interval
 
 

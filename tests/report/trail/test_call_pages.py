@@ -13,7 +13,8 @@ from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Judgment
 from assaymark.report import Frame
 from assaymark.report.blocks import Linked
-from assaymark.report.records.calls import PAGE, Answers, Asked, AskedCall, call_pages
+from assaymark.report.records import PAGE, Asked, AskedCall, call_pages
+from assaymark.report.records import CallAnswers as Answers
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"
