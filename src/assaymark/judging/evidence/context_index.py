@@ -109,7 +109,7 @@ class FreeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberBag:
+class DecisionNumbers:
     """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops).
 
     ``needed`` is how many words a clause must share with an entry: two with a line of a prompt (or the only one it
@@ -123,13 +123,10 @@ class NumberBag:
     needed: tuple[int, ...]
 
     @classmethod
-    def of(cls, entries: Iterable[OwnEntry] = ()) -> NumberBag:
+    def of(cls, entries: Iterable[OwnEntry] = ()) -> DecisionNumbers:
         """An agent's own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
         finite = (entry for entry in entries if math.isfinite(entry[2]))
         return _bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite])
-
-
-DecisionNumbers = NumberBag
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ class Material:
     subjects: Subjects
     cells: Cells
     free: FreeFacts
-    rules: NumberBag
+    rules: DecisionNumbers
     series: Mapping[str, Series]
     benchmark: int
     completeness: Completeness
@@ -398,11 +395,11 @@ def _telling(text: str) -> frozenset[str]:
     )
 
 
-def _bag(entries: Sequence[Entry]) -> NumberBag:
+def _bag(entries: Sequence[Entry]) -> DecisionNumbers:
     needed = tuple(min(2, len(words)) or 1 if id_.startswith("prompt:") else 1 for *_, words, _, id_ in entries)
     values = Values.of([entry[:2] for entry in entries])
     words, subjects = tuple(entry[2] for entry in entries), tuple(entry[3] for entry in entries)
-    return NumberBag(values, words, subjects, tuple(entry[4] for entry in entries), needed)
+    return DecisionNumbers(values, words, subjects, tuple(entry[4] for entry in entries), needed)
 
 
 _ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
