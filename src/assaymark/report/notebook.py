@@ -17,9 +17,8 @@ from assaymark.report.blocks import Figure, Group, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.board import board
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
-from assaymark.report.datasheet.reading import comparable, opened
+from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
-from assaymark.report.datasheet.wording import Missing
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TAGS, TALLY, WithheldGroup, level_views
 from assaymark.report.lookup import RunIndex
@@ -27,8 +26,7 @@ from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
 from assaymark.report.portbench.levels import lede, said_levels, stage_tables
 from assaymark.report.season.accounts import account_figure
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import (
     account_facts,
     axis_heads,
@@ -216,7 +214,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     """
     words = Words(catalogue or english())
     book = SeasonIndex.of(run, words)
-    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
+    yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
     for view in levels_said_levels(book):
         yield from (Said(view.level, one.sentence, one.condition) for one in view.shown)
