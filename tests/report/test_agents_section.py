@@ -33,7 +33,7 @@ from assaymark.records import (
 )
 from assaymark.report import AssayRun, PlantedView, render_pages
 from assaymark.report.blocks import Group, Items, Mark, Section
-from assaymark.report.charts.paths import price_chart
+from assaymark.report.charts import price_chart
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
 from assaymark.report.lookup import RunIndex
 from assaymark.report.study.cycle import CAUTION, agents_section, example_page

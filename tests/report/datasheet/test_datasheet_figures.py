@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.charts.canvas import apart
+from assaymark.report.charts import Box, Request, apart, around, placed
 from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
 from assaymark.report.charts.datasheet_marks import (
     PARTS,
@@ -27,7 +27,6 @@ from assaymark.report.charts.datasheet_marks import (
     series,
     stacks,
 )
-from assaymark.report.charts.scatter import Box, Request, around, placed
 from assaymark.report.text import text_width
 from assaymark.text import clean
 

@@ -10,8 +10,7 @@ from typing import Final
 from assaymark.records import Measurement
 from assaymark.report.blocks import Group, Inline, Mark, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import History as Drawn
-from assaymark.report.charts.paths import HistorySet, brush_of, history_panels
+from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.portbench.book import ROUNDING, BenchmarkIndex, ends_of, profile_word, why_none
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.text import counted, listing, moment, plural, signed
@@ -101,9 +100,7 @@ def _view(book: BenchmarkIndex, window: WindowView, profile: ProfileView) -> His
     at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
     first, lines = by_model[drawn[0]], [(clean(name, 60), by_model[name].nav) for name in drawn]
-    shared, svgs = history_panels(
-        HistorySet(f"h{at}", tuple(Drawn(*line) for line in lines), None if baseline is None else baseline.nav, limit)
-    )
+    shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
     lines += [] if baseline is None else [(baseline_word(baseline.model), baseline.nav)]
     values = paths_text("day", first.days, lines) if all(len(nav) == len(first.days) for _, nav in lines) else ""
     found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[Inline, str]]()

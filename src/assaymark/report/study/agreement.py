@@ -20,7 +20,7 @@ from assaymark.report.blocks import (
     section,
     table_of,
 )
-from assaymark.report.charts.grids import RankRow, ScaleRow, binned, place_heads, rank_bars, scale_use
+from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
 from assaymark.report.lookup import KAPPA, RunIndex
 from assaymark.report.study.claim_checks import family_words, is_significant
@@ -442,8 +442,8 @@ def _formats(book: RunIndex) -> Group | None:
 
 def _scale(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure | None:
     judges = [judge.name for judge in book.study.judges]
-    rows = [ScaleRow(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in found]
-    rows = [row for row in rows if any(row.shares)]
+    rows = [(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in found]
+    rows = [row for row in rows if any(row[1])]
     if not rows or len(judges) > POINTED:
         return None
     low = int(book.study.scale[0])
@@ -451,16 +451,16 @@ def _scale(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure |
     titles, said, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
     for at, name in enumerate(titles):
         mostly = []
-        for row in rows:
-            shares = row.shares[at]
+        for row, found_shares in rows:
+            shares = found_shares[at]
             top = 0 if shares is None else shares.index(max(shares))
             given = "no marks" if shares is None else f"mostly {marks[top]} ({percent(shares[top])})"
-            mostly.append(f"{row.title} {given}")
+            mostly.append(f"{row} {given}")
         said.append(JudgeWords(at, name, ", ".join(mostly)))
-    for row in rows:
-        for judge, shares in zip(titles, row.shares, strict=True):
+    for row, found_shares in rows:
+        for judge, shares in zip(titles, found_shares, strict=True):
             given_shares = ["no marks"] * len(marks) if shares is None else map(percent, shares)
-            cells.append((f"{row.title}, {judge}", *given_shares))
+            cells.append((f"{row}, {judge}", *given_shares))
     title = f"How each judge used the marks {book.study.scale_text}"
     wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."

@@ -9,7 +9,7 @@ from typing import Final
 from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.blocks import Beside, Block, Figure, Group, Section, Table, Text, notes, section, table_of
 from assaymark.report.charts.grids import scan_line
-from assaymark.report.charts.intervals import DOTS, DeltaRow, Mark, SpreadRow, deltas, spreads, thinned
+from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
 from assaymark.report.lookup import RunIndex
 from assaymark.report.text import (
     CELLS,
@@ -296,17 +296,17 @@ def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         known = gate.value is not None
         bounds = (gate.low, gate.high) if known and gate.low is not None and gate.high is not None else None
         banded = control.cell in ("cell_b", "paraphrase", "length_matched")
-        rows.append(DeltaRow(
+        rows.append(AxisRow(
             control.title, gate_words(control) if known else "no number",
             ", ".join(filter(None, parts)) if known else shown(gate), gate.value, bounds,
-            _MARKS[control.level or "no-claim"], against(control.cell),
+            _MARKS[control.level or "no-claim"],
             (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
     if not rows:
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-    wide, narrow = deltas("gates", rows, "Control texts against what their rule holds them against", desc)
+    wide, narrow = axis_rows("gates", rows, "Control texts against what their rule holds them against", desc)
     caption = (
         "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
         f"{percent(book.study.inference.level)} intervals over clusters. "
@@ -326,16 +326,16 @@ def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         box, values = quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
         if box is None and not values:
             none = state_words(item) if item.value is None else "no quartiles"
-            rows.append(SpreadRow(title, "no number", none, None))
+            rows.append(AxisRow(title, "no number", none))
             continue
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-        rows.append(SpreadRow(title, mean, f"{half}n = {sizes(item)}", box, values))
+        rows.append(AxisRow(title, mean, f"{half}n = {sizes(item)}", box=box, values=values))
     if not any(c.score for c in found) or all(row.box is None and not row.values for row in rows):
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
     title = "Panel scores of honest records and control texts"
-    wide, narrow = spreads("spread", rows, title, desc, ends=book.study.scale)
+    wide, narrow = axis_rows("spread", rows, title, desc, book.study.scale)
     caption = (
         f"Panel scores on the aggregate, {book.study.scale_text}. Box: the middle half of the honest records. "
         f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
