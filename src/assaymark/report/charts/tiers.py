@@ -1,4 +1,5 @@
-"""Scores by tier, small strips (a value and its interval beside its threshold), and one row a model: scores in columns, two conventions beside each other, and losses against a limit."""
+"""Scores by tier, small strips (a value and its interval beside its threshold), and rows of models: scores in columns,
+two conventions beside each other, and losses against a limit."""
 
 from __future__ import annotations
 
