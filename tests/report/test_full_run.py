@@ -19,7 +19,7 @@ from assaymark.report import render_pages
 from assaymark.report.blocks import Figure, Items, Linked, Quote, Table, plain
 from assaymark.report.board import board
 from assaymark.report.cards import cards
-from assaymark.report.levels import claim_view, level_views, withheld_groups
+from assaymark.report.levels import said_levels, withheld_groups
 from assaymark.report.lookup import RunIndex
 from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study.agreement import ranks_section, single_section, stability_section
@@ -261,7 +261,7 @@ def test_two_agents_within_the_margin_are_no_order_and_a_cell_is_no_agent():
     assert "cell_a" not in book.agents
     assert book.status(AGGREGATE) == "publish"
     assert [(row.ranks, row.note) for row in board(book)] == [("1 to 5", "cannot be ranked")]
-    assert [view.total for view in level_views(book)] == [1, 1, 0]
+    assert [len(view.shown) for view in said_levels(book)] == [1, 1, 0]
     kept = RunIndex.of(replace(run, verdicts=tuple(replace(v, publication_level="no-claim") for v in claims)))
     assert [group.text for group in withheld_groups(kept)] == [
         "That Badger and Otter score alike on the overall score.",
@@ -340,10 +340,9 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
     }  # fmt: skip
     conditions = next(one for one in card.blocks if isinstance(one, Items))
     assert conditions.items == ("Graded by rule-based stand-ins.", runs.WEAK)
-    view = claim_view(RunIndex.of(full_runs.full()), verdict)
-    assert view.amended == "Made under a plan amended after its lock: gates.publish."
-    assert view.amended in card.blocks[0].copy
-    assert view.amended in said_by(card.blocks)
+    amended = "Made under a plan amended after its lock: gates.publish."
+    assert amended in card.blocks[0].copy
+    assert amended in said_by(card.blocks)
     about = {term: plain(value) for term, value in card.facts}
     assert re.match(r"Holds: .*\. Not supported: lower bound of kappa$", about["Other rules"])
     assert about["Certificate"] == f"certificates/{certificate_name(verdict)}"

@@ -15,10 +15,11 @@ from assaymark.report.blocks import Table, plain
 from assaymark.report.board import board, board_section
 from assaymark.report.cards import cards, rules_section
 from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
-from assaymark.report.levels import claim_view, level_views, withheld_groups
+from assaymark.report.levels import said_levels, withheld_groups
 from assaymark.report.lookup import RunIndex
 from assaymark.report.page import paged
 from assaymark.report.study.agreement import agreement_section, agreement_table, agreement_words, stability_section
+from assaymark.report.study.claim_checks import checked
 from assaymark.report.study.probes import outside_group
 from assaymark.report.text import interval
 
@@ -165,7 +166,7 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
         assert "enough (0.31 in v1)</desc>" in figure
     assert "it decides" in forest.caption
     claim = next(v for v in book.run.verdicts if v.claim.dimension == "sizing")
-    assert claim_view(book, claim).checked.checks[0].text == "κ 0.31 in v1; 0.40 needed"
+    assert checked(book, claim).checks[0].text == "κ 0.31 in v1; 0.40 needed"
 
 
 def test_too_little_agreement_names_the_format_that_decides():
@@ -227,9 +228,9 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
 
 
 def test_the_first_rank_of_the_overall_score_opens_the_page():
-    headline = level_views(RunIndex.of(runs.realistic()))[0]
-    assert headline.shown[0].quote == "Marten ranks first of the 5 agents on the overall score."
-    assert headline.shown[1].quote == "Marten scores above Badger on the overall score."
+    headline = said_levels(RunIndex.of(runs.realistic()))[0]
+    assert headline.shown[0].sentence == "Marten ranks first of the 5 agents on the overall score."
+    assert headline.shown[1].sentence == "Marten scores above Badger on the overall score."
 
 
 def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
@@ -238,7 +239,7 @@ def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
         replace(m, value=5 - m.value, low=None, high=None) if m.name == "score.effect" else m for m in run.measurements
     )
     plain, turned = (
-        [[claim.quote for claim in (*view.shown, *view.more)] for view in level_views(RunIndex.of(version))]
+        [[claim.sentence for claim in (*view.shown, *view.more)] for view in said_levels(RunIndex.of(version))]
         for version in (run, replace(run, measurements=other))
     )
     assert plain == turned
@@ -302,7 +303,7 @@ def test_one_judge_family_cannot_be_left_out():
         runs.above("Otter", "Badger", AGGREGATE), "no-claim", "publish", "judge-dependent", "passed", stability=alone
     )
     book = RunIndex.of(replace(run, verdicts=(pair,), measurements=()))
-    check = claim_view(book, pair).checked.checks[-1]
+    check = checked(book, pair).checks[-1]
     assert (check.name, check.text) == ("Without any one judge family", "not measurable: one judge family")
     (group,) = withheld_groups(book)
     assert ("not measurable: one judge family", True) in group.why
@@ -312,7 +313,7 @@ def test_the_leader_of_a_score_without_claims_is_not_marked_by_its_checks():
     book = RunIndex.of(runs.withheld())
     firsts = [v for v in book.on(AGGREGATE) if len(v.claim.subjects) == 1]
     assert len({v.stability_status for v in firsts}) == 2
-    assert len({claim_view(book, v).checked for v in firsts}) == 1
+    assert len({checked(book, v) for v in firsts}) == 1
 
 
 def test_failing_control_texts_are_named():

@@ -105,6 +105,11 @@ def small(text: str) -> Styled:
     return Styled(text, "sub")
 
 
+def noted(value: Inline, note: str = "") -> Inline:
+    """A value with a small note below."""
+    return (value, small(note)) if note else value
+
+
 def linked(item: Measurement | None, text: str, links: Mapping[str, str]) -> str:
     """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
     href = None if item is None or item.value is None else links.get(item.id)

@@ -50,7 +50,10 @@ class RunIndex:
         for item in run.tests:
             tests.setdefault(item.name, []).append(item)
         agents = {item.labels["agent"] for item in by_name.get("score.effect", ())}
-        families = _families(run)
+        about = (verdict.claim for verdict in run.verdicts if kind_of(verdict.claim) != "cell")
+        families = {agent: "" for claim in about for agent in claim.subjects} | dict.fromkeys(agents, "")
+        families |= {decision.agent.id: decision.agent.family for decision in run.decisions}
+        families = dict(sorted(families.items()))
         agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
         return cls(
             run=run,
@@ -237,11 +240,3 @@ def score_words(dimension: str) -> str:
     ('the overall score', 'position sizing')
     """
     return clean(measure_words(dimension), 60)
-
-
-def _families(run: AssayRun) -> dict[str, str]:
-    about = (verdict.claim for verdict in run.verdicts if kind_of(verdict.claim) != "cell")
-    families = {agent: "" for claim in about for agent in claim.subjects}
-    families |= {item.labels["agent"]: "" for item in run.measurements if item.name == "score.effect"}
-    families |= {decision.agent.id: decision.agent.family for decision in run.decisions}
-    return dict(sorted(families.items()))

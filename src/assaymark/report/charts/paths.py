@@ -211,7 +211,19 @@ def nav_figure(
 ) -> tuple[str, str]:
     """The figure for a screen and for a phone: lines of one length, the one that it is about among them. With ``log``
     it has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides."""
-    navs, days, styles = [100 * one.nav / one.nav[0] for one in lines], len(lines[0].nav) - 1, _styles(lines)
+    # A class for each line; baselines beyond the first differ in their dashes.
+    styles_found: list[str] = []
+    others = agents = 0
+    for drawn in lines:
+        if drawn.role == "agent":
+            styles_found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
+            agents += 1
+        elif drawn.role == "other":
+            styles_found.append(_OTHERS[others % len(_OTHERS)])
+            others += 1
+        else:
+            styles_found.append("nav" if drawn.role == "own" else "nv1")
+    navs, days, styles = [100 * one.nav / one.nav[0] for one in lines], len(lines[0].nav) - 1, styles_found
     low, high = min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs)
     marks = steps(low, high, most=6)
 
@@ -277,22 +289,6 @@ def _values_on(
 def _text_of(style: str) -> str:
     """The class of a text about a line."""
     return style.split()[0].replace("l", "t")
-
-
-def _styles(lines: Sequence[NavLine]) -> list[str]:
-    """A class for each line; baselines beyond the first differ in their dashes."""
-    found: list[str] = []
-    others = agents = 0
-    for drawn in lines:
-        if drawn.role == "agent":
-            found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
-            agents += 1
-        elif drawn.role == "other":
-            found.append(_OTHERS[others % len(_OTHERS)])
-            others += 1
-        else:
-            found.append("nav" if drawn.role == "own" else "nv1")
-    return found
 
 
 # --- the lower panel --------------------------------------------------------------------------------------------------

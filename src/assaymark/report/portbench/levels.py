@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims.messages import english, stand_ins
-from assaymark.records import Level, Verdict
+from assaymark.records import Verdict
 from assaymark.report.blocks import Card, Linked, Quote, Text, spaced
-from assaymark.report.levels import LEVELS, TAGS, TITLES, Segments, WithheldGroup, copied
+from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench.book import KINDS, BenchmarkIndex, board_title, ends_of, kind_of, shown_names
 from assaymark.report.text import alpha, counted, listing, p_value
 from assaymark.text import NBSP, clean, count, prose
@@ -38,21 +37,6 @@ _SCOPES: Final = {
     "above": "a pair of models",
     "other": "benchmark",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SaidLevel:
-    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported.
-
-    Only the page of all claims has the ``rest``.
-    """
-
-    level: Level
-    title: str
-    shown: tuple[Quote, ...]
-    more: tuple[Quote, ...]
-    groups: tuple[WithheldGroup, ...]
-    rest: int = 0
 
 
 def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:

@@ -241,31 +241,53 @@ def controls_section(book: RunIndex) -> Section:
           counted(item.n, "record")) for agent, item in terse_agents(book)],
         3, "Share of terse rationales by agent",
     )  # fmt: skip
+    answers = [] if found else [
+        "No control texts were graded, so nothing shows that the panel rewards substance over style."
+    ]  # fmt: skip
+    for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
+        if names := [c.name for c in found if c.outcome in outcomes and not c.turned]:
+            answers.append(f"{listing(names)} {words}.")
+    answers += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
+    if open_ := [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
+        answers.append(f"{listing(open_)} left it open.")
+    if kept := [c.name for c in found if not c.supported]:
+        answers.append(f"No claim about {listing(kept, last='or')} is supported.")
+    answer = " ".join(answers) or "The control texts were graded; none of them has a rule of its own."
+
+    def where(item: Measurement | None) -> tuple[str, str]:
+        box = quartiles(item)
+        middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
+        known = item is not None and item.value is not None
+        return book.to(item, estimate(item)) if known and item else shown(item), middle
+
+    honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
+    if honest is not None and found:
+        rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
+    for control in found:
+        kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
+        n, gate = control.score or control.gate, control.gate
+        family = None if halo is None or halo.value is None else halo.detail.get("family")
+        liking = "no judge shares its family" if halo is not None and halo.value is not None else shown(halo)
+        if family and halo is not None:  # what the family that composed a cell adds, and whether it is left out for it
+            out = ", left out" if halo.detail.get("triggered") else ""
+            liking = book.to(halo, f"{signed(halo.value or 0.0)} from judge family {clean(str(family), 40)}{out}")
+        rows.append((
+            control.title, "" if n is None else count(n.n), *where(control.score),
+            book.to(gate, gate_words(control)) if gate is not None else "no rule", tested_words(gate) or "not tested",
+            control.said, book.to(kappa, shown(kappa)), liking,
+        ))  # fmt: skip
+    heads = (
+        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
+        f"{book.sign} with honest records", "From its own family",
+    )  # fmt: skip
     return section(
-        "controls", "Do the controls hold?", _answer(found),
-        Beside(columns) if columns else None, notes([said]), _controls_table(book, found),
+        "controls", "Do the controls hold?", answer,
+        Beside(columns) if columns else None, notes([said]),
+        table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
         table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
         Group("Who writes briefly?", (Text(_terse_note(book), "cap"), terse)) if terse else None,
     )  # fmt: skip
-
-
-def _answer(found: Sequence[Control]) -> str:
-    if not found:
-        return "No control texts were graded, so nothing shows that the panel rewards substance over style."
-    said = []
-    for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
-        names = [c.name for c in found if c.outcome in outcomes and not c.turned]
-        if names:
-            said.append(f"{listing(names)} {words}.")
-    said += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
-    open_ = [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]
-    if open_:
-        said.append(f"{listing(open_)} left it open.")
-    kept = [c.name for c in found if not c.supported]
-    if kept:
-        said.append(f"No claim about {listing(kept, last='or')} is supported.")
-    return " ".join(said) or "The control texts were graded; none of them has a rule of its own."
 
 
 def _gap(item: Measurement) -> str:
@@ -351,36 +373,6 @@ def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     found = [] if item is None else [real(item.detail.get(key)) for key in ("q1", "median", "q3")]
     numbers = [value for value in found if value is not None]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
-
-
-def _controls_table(book: RunIndex, found: Sequence[Control]) -> Table | None:
-    def where(item: Measurement | None) -> tuple[str, str]:
-        box = quartiles(item)
-        middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
-        known = item is not None and item.value is not None
-        return book.to(item, estimate(item)) if known and item else shown(item), middle
-
-    honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
-    if honest is not None and found:
-        rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
-    for control in found:
-        kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
-        n, gate = control.score or control.gate, control.gate
-        family = None if halo is None or halo.value is None else halo.detail.get("family")
-        liking = "no judge shares its family" if halo is not None and halo.value is not None else shown(halo)
-        if family and halo is not None:  # what the family that composed a cell adds, and whether it is left out for it
-            out = ", left out" if halo.detail.get("triggered") else ""
-            liking = book.to(halo, f"{signed(halo.value or 0.0)} from judge family {clean(str(family), 40)}{out}")
-        rows.append((
-            control.title, "" if n is None else count(n.n), *where(control.score),
-            book.to(gate, gate_words(control)) if gate is not None else "no rule", tested_words(gate) or "not tested",
-            control.said, book.to(kappa, shown(kappa)), liking,
-        ))  # fmt: skip
-    heads = (
-        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
-        f"{book.sign} with honest records", "From its own family",
-    )  # fmt: skip
-    return table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds")
 
 
 def _drop(book: RunIndex, item: Measurement | None) -> str:

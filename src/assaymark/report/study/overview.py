@@ -578,30 +578,25 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
         sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
     deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, pages, "index.html", copying=allowed)
-    return Page(
-        "index.html", book.study.title or book.study.name,
-        lead, heading=(Mark(level), title), under=f"{found.second} {pairs_words(book)}".strip(),
-        notice=_notice(found, book),
-        tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
-        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
-        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
-    )  # fmt: skip
-
-
-def _notice(found: Finding, book: RunIndex) -> Inline:
-    if book.run.table is not None and book.run.table.about:
-        return prose(book.run.table.about, 600)
-    head, said = found.notice
-    parts: list[Inline] = []
-    if said:
-        parts += [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
-    if not book.preregistered and book.run.table is None:
+    (head, said), parts = found.notice, list[Inline]()
+    if table is not None and table.about:
+        parts = [prose(table.about, 600)]
+    elif said:
+        parts = [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
+    if not book.preregistered and table is None:
         parts += [
             " " if parts else "",
             bold("Not preregistered."),
             " The scores had been seen when the plan was locked.",
         ]
-    return tuple(parts)
+    return Page(
+        "index.html", book.study.title or book.study.name,
+        lead, heading=(Mark(level), title), under=f"{found.second} {pairs_words(book)}".strip(),
+        notice=tuple(parts),
+        tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
+        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
+    )  # fmt: skip
 
 
 def sentence_pages(book: RunIndex) -> Iterator[Page]:

@@ -96,7 +96,28 @@ def each_page(
 def _pages(book: RunIndex, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
     table = book.run.table is not None
-    yield overview(book, list(_deeper(book, rows, cards=bool(claims))))
+    # The other pages as (whether it is there, words, path, what is there).
+    run, cards, measured = book.run, bool(claims), f"{count(len(book.run.measurements))}, with n and method"
+    when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
+    ways = [
+        (cards or not table, "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
+        (True, "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"),
+        (True, "Agreement", "agreement.html", counted(len(run.study.judges), "judge")),
+        (True, "Stability", "stability.html", "orders without each judge"),
+        (not table or bool(run.study.cells_judged), "Control texts", "controls.html", "texts of known quality"),
+        (not table, "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"),
+        (not table and bool(run.datasheets), "Judges’ own tests", "datasheets.html",
+         counted(len(run.datasheets), "datasheet")),
+        (not table and bool(run.judged), "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"),
+        (not table, "Claim map", "claim-map.html", "every experiment"),
+        (cards or not table, "Measurements", "measurements.html", measured),
+        (True, "Plan", "plan.html", "the rules, and their defaults" if table else when),
+    ]  # fmt: skip
+    deeper = [
+        ("Any sentence", path, "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}")
+        for path, dimension in reversed(first_scores(book).items()) if table
+    ] + [(words, path, said) for there, words, path, said in ways if there]  # fmt: skip
+    yield overview(book, deeper)
     yield from sentence_pages(book)
     yield from claims_pages(claims)  # type: ignore[arg-type]
     if not table:
@@ -128,36 +149,6 @@ def _page(
 ) -> Page:
     shown = tuple(section for section in sections if section is not None)
     return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
-
-
-def _deeper(book: RunIndex, rows: Sequence[LedgerRow], *, cards: bool) -> Iterator[tuple[str, str, str]]:
-    """The other pages as (words, path, what is there)."""
-    run = book.run
-    if run.table is not None:
-        for path, dimension in reversed(first_scores(book).items()):
-            where = "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}"
-            yield "Any sentence", path, where
-    if cards or run.table is None:
-        yield "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
-    yield "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"
-    yield "Agreement", "agreement.html", counted(len(run.study.judges), "judge")
-    yield "Stability", "stability.html", "orders without each judge"
-    if run.table is None or run.study.cells_judged:
-        yield "Control texts", "controls.html", "texts of known quality"
-    if run.table is not None:
-        if cards:
-            yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
-        yield "Plan", "plan.html", "the rules, and their defaults"
-        return
-    yield "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"
-    if run.datasheets:
-        yield "Judges’ own tests", "datasheets.html", counted(len(run.datasheets), "datasheet")
-    if run.judged:
-        yield "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"
-    yield "Claim map", "claim-map.html", "every experiment"
-    yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
-    when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
-    yield "Plan", "plan.html", when
 
 
 def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:
