@@ -159,13 +159,10 @@ def _command(name: str, command: Any, level: str, shared: set[str]) -> Iterator[
     yield f"\n{level} `assaymark {name}`\n\n{(command.help or '').strip()}\n\n"
     lines = [_option(param) for param in command.params]
     yield from (line for line in lines if line not in shared)
-    also = [line.split("`")[1].split()[0] for line in lines if line in shared]
-    if also:
-        yield (
-            textwrap.fill(f"- Shared: {', '.join(f'`{one}`' for one in also)}", subsequent_indent="  ", **WRAPPED)
-            + "\n"
-        )
-    yield from (f"- Example: `{line}`\n" for line in (command.epilog or "").splitlines()[:1])
+    also = ", ".join(f"`{line.split('`')[1].split()[0]}`" for line in lines if line in shared)
+    example = "".join(f"Example: `{line}`" for line in (command.epilog or "").splitlines()[:1])
+    if line := f"{also and f'Shared: {also}. '}{example}".strip():
+        yield textwrap.fill(f"- {line}", subsequent_indent="  ", **WRAPPED) + "\n"
 
 
 COMMANDS_HAVE = """\
@@ -221,7 +218,7 @@ run --study study.toml`. Options with other spellings:
 
 def capitalbench(folder: Path) -> str:
     """The worked example from a finished CapitalBench run."""
-    from demo_shown import screen  # beside this file, so found where it is run and not where it is tested
+    from demo_shown import screen, screen_head  # beside this file, so found where it is run and not where it is tested
 
     run = RunFolder(folder)
     store = Store(run)
@@ -239,8 +236,8 @@ def capitalbench(folder: Path) -> str:
         f"{decisions} decisions of real language models were imported; plan hash `{locked.plan_hash[:16]}...`.\n",
         PANEL,
         "## Result\n\n```text\n",
-        screen(folder),
-        "```\n\n## Fact-check of numbers\n\n",
+        screen_head(screen(folder)),
+        "\n```\n\n## Fact-check of numbers\n\n",
         f"{len(evidence)} numbers in the agents' texts were checked against their contexts.\n\n",
         "| state | numbers | share |\n|---|---:|---:|\n",
     ]
