@@ -8,7 +8,7 @@ import assay_runs as runs
 
 from assaymark.records import Decision, Derivation, Judgment, sha256_text
 from assaymark.report import AssayRun
-from assaymark.report.records.judgments import Judged
+from assaymark.report.records import Judged
 
 DECISIONS = 60
 

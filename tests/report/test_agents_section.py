@@ -34,9 +34,8 @@ from assaymark.records import (
 from assaymark.report import AssayRun, PlantedView, render_pages
 from assaymark.report.blocks import Group, Items, Mark, Section
 from assaymark.report.charts import price_chart
-from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
-from assaymark.report.lookup import RunIndex
-from assaymark.report.study.cycle import CAUTION, agents_section, example_page
+from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, RunIndex, SubstrateView
+from assaymark.report.study import CAUTION, agents_section, example_page
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)

@@ -12,10 +12,8 @@ import pytest
 
 from assaymark.claims import kind_of
 from assaymark.report import PaidView, render_pages
-from assaymark.report.lookup import RunIndex
-from assaymark.report.study.bench import bench_data, checkable
-from assaymark.report.study.limits import limits
-from assaymark.report.study.overview import benches, finding
+from assaymark.report.inputs import RunIndex
+from assaymark.report.study import bench_data, benches, checkable, finding, limits
 
 LEVELS = ("headline", "qualified", "no-claim")
 

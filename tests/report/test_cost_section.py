@@ -9,8 +9,8 @@ import pytest
 from read_blocks import rows, tables
 
 from assaymark.report import PaidView, money, render_pages
-from assaymark.report.lookup import RunIndex
-from assaymark.report.study.plan import cost_section
+from assaymark.report.inputs import RunIndex
+from assaymark.report.study import cost_section
 
 PRICED = PaidView(
     model="openai/a", calls=1200, input_tokens=4_000_000, cached_tokens=1_000_000, output_tokens=90_000, usd=12.345,

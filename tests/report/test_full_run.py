@@ -19,15 +19,25 @@ from assaymark.report import render_pages
 from assaymark.report.blocks import Figure, Items, Linked, Quote, Table, plain
 from assaymark.report.board import board
 from assaymark.report.cards import cards
+from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import said_levels, withheld_groups
-from assaymark.report.lookup import RunIndex
 from assaymark.report.measurements import measured_links, measured_rows
-from assaymark.report.study.agreement import ranks_section, single_section, stability_section
-from assaymark.report.study.claim_checks import checked, explanations_section
-from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
-from assaymark.report.study.controls import controls_section, style_section
-from assaymark.report.study.plan import plan_section
-from assaymark.report.study.probes import anchor_section, contamination_section, outside_group
+from assaymark.report.study import (
+    anchor_section,
+    checked,
+    claim_map,
+    contamination_section,
+    controls_section,
+    explanations_section,
+    gaps_section,
+    outside_group,
+    plan_section,
+    ranks_section,
+    single_section,
+    stability_section,
+    style_section,
+    supported_words,
+)
 
 
 def section(name: str, page: str, anchor: str) -> str:

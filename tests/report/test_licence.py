@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from assaymark.records import AGGREGATE
 from assaymark.report.board import board
-from assaymark.report.lookup import RunIndex
-from assaymark.report.study.controls import ranked_alone, tiers
+from assaymark.report.inputs import RunIndex
+from assaymark.report.study import ranked_alone, tiers
 
 
 def book(agents, pairs) -> RunIndex:

@@ -11,8 +11,8 @@ from read_blocks import blocks_of, facts, rows, tables, words
 from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
 from assaymark.records import Rationale
 from assaymark.report.blocks import Items
-from assaymark.report.lookup import RunIndex
-from assaymark.report.study.plan import noise_section, panel_section, plan_section, records_section, reference_words
+from assaymark.report.inputs import RunIndex
+from assaymark.report.study import noise_section, panel_section, plan_section, records_section, reference_words
 
 
 @pytest.mark.parametrize(

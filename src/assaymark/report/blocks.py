@@ -192,13 +192,15 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None, ev
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row that can be linked to (``id``) and filtered (``key``, and further keys in ``also``)."""
+    """A row that can be linked to (``id``) and filtered (``key``, and further keys in ``also``). ``size`` are about its
+    bytes, where pages are cut by it."""
 
     cells: tuple[Inline, ...]
     id: str = ""
     key: str = ""
     also: str = ""
     style: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +250,13 @@ class Figure:
     caption: str
     wide: str
     narrow: str
+    table: Table | None = None
+    values: Table | None = None
     judges: tuple[JudgeWords, ...] = ()
     note: str = ""
-    table: Table | None = None
     brush: Brush | None = None
     data: str = ""
     scales: tuple[str, str] | None = None
-    values: Table | None = None
 
     @property
     def rows(self) -> Table | None:
@@ -429,11 +431,11 @@ class Page:
     lead: Inline = ""
     sections: tuple[Section, ...] = ()
     blocks: tuple[Block, ...] = ()
+    parts: str = ""
     heading: Inline = ""
     tallies: tuple[Tally, ...] = ()
     up: Inline = ""
     contents: tuple[tuple[str, str], ...] = ()
-    parts: str = ""
     foot: Inline = ""
     of: str = ""
     under: Inline = ""

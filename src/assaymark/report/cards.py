@@ -28,6 +28,7 @@ from assaymark.report.blocks import (
     small,
     spaced,
 )
+from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import (
     LEVELS,
     RANK,
@@ -39,7 +40,6 @@ from assaymark.report.levels import (
     said_claim,
     supported_verdicts,
 )
-from assaymark.report.lookup import RunIndex
 from assaymark.report.measurements import measured_title
 from assaymark.report.page import beside
 from assaymark.report.study.bench import FLIP, flip_words
@@ -192,7 +192,7 @@ def claims_pages(pages: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
     for path, rows, parts in beside(pages.items()):
         filters = row_filters([row.level for row in rows], TAGS)
         shown = Listing(tuple(rows), filters, "claims", "claim-rows")
-        yield Page(path, "All sentences", lead, blocks=(shown,), parts=parts, here="claims", foot=note)
+        yield Page(path, "All sentences", lead, (), (shown,), parts, here="claims", foot=note)
 
 
 def claim_links(pages: Mapping[str, Sequence[tuple[str, Card]]]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from assaymark.claims.candidates import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.blocks import Quote
-from assaymark.report.lookup import RunIndex, score_words
+from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.study.claim_checks import ONE_FAMILY, agreement_words, checked, is_significant, stopping
 from assaymark.report.study.probes import finds, found_words
 from assaymark.report.text import alpha, listing, moment, p_value, plural, state_words, words

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.page import Frame, beside
 from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
 from assaymark.report.text import cell_title, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span
 
 if TYPE_CHECKING:
-    from assaymark.report.records.calls import Lineage
+    from assaymark.report.records.study import Lineage
 
 
 # Every measurement as a row: value, interval, denominator and method.
@@ -266,9 +266,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
         )  # fmt: skip
         yield (
             path,
-            frame.page(
-                Page(path, "Every measurement", lead, blocks=(table,), parts=parts, here="measurements", styles=STYLES)
-            ),
+            frame.page(Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)),
         )
 
 

@@ -20,10 +20,9 @@ from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plot
 from assaymark.report.datasheet.reading import comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.datasheet.wording import Missing
-from assaymark.report.inputs import AssayRun
+from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel
 from assaymark.report.levels import said_levels as study_levels
-from assaymark.report.lookup import RunIndex
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, board_title, pipeline_boards
 from assaymark.report.portbench.inputs import BenchRun

@@ -17,9 +17,8 @@ from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Se
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.comparison import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
-from assaymark.report.inputs import AssayRun
+from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import LEVELS, TALLY, TITLES, SaidLevel, said_levels
-from assaymark.report.lookup import RunIndex
 from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex
 from assaymark.report.portbench.inputs import BenchRun

@@ -13,9 +13,8 @@ from rich.text import Text
 from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
-from assaymark.report.inputs import AssayRun, TableView
+from assaymark.report.inputs import AssayRun, RunIndex, TableView
 from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
-from assaymark.report.lookup import RunIndex
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import (
     axis_of,

@@ -10,7 +10,7 @@ from outline import read, words
 
 from assaymark.records import Judgment, Measurement, PairCall
 from assaymark.report import Frame
-from assaymark.report.records.answers import Answers, Booklet, answer_pages
+from assaymark.report.records import Answers, Booklet, answer_pages
 
 FRAME = Frame(study="", mark="", nav=())
 HOSTILE = "<script>1</script>\x1b"

@@ -17,7 +17,7 @@ from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Measurement, sha256_text
 from assaymark.report.portbench import AskedQuestion, BenchRun, each_benchmark_page, render_benchmark
 from assaymark.report.portbench.records import BenchTrail
-from assaymark.report.records.calls import AskedCall
+from assaymark.report.records import AskedCall
 
 NAMES = ("literal", "momentum")
 

@@ -15,7 +15,7 @@ from page_words import pages
 from assaymark.records import AGGREGATE
 from assaymark.report import render_pages
 from assaymark.report.blocks import Linked
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 
 LINK = re.compile(r'<a href="((?:\.\./)?(measurements[^"#]*)#(m[0-9a-f-]+))">([^<]+)</a>')
 FIRST = (

@@ -15,8 +15,7 @@ from judged_runs import judged, judgment
 from outline import read, words
 
 from assaymark.report import AssayRun, each_page, render_pages
-from assaymark.report.records.judgments import Judged, Shelf, Subject, anchor
-from assaymark.report.records.study import Trail
+from assaymark.report.records import Judged, Shelf, Subject, Trail, anchor
 
 
 @cache

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw_pages import raw_texts
 
-from assaymark.report.records.texts import shown_text, visible
+from assaymark.report.records import shown_text, visible
 
 ANY = st.text(st.one_of(st.characters(), st.sampled_from("\r\n\t\x00\x1b<>&\"'\u202e\u200b\ud800\ufeff")))
 

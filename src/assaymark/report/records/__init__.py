@@ -3,3 +3,21 @@ measurement links to the judgments that it rests on, a judgment to its call, and
 of it is static: pages that work from a file, each below a megabyte, with every text stored once."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.report.records.answers import Answers, Booklet, answer_pages
+    from assaymark.report.records.calls import PAGE, Asked, AskedCall, SameAnswers, call_pages
+    from assaymark.report.records.judgments import Judged, Shelf, Subject, anchor
+    from assaymark.report.records.study import Trail
+    from assaymark.report.records.texts import shown_text, visible
+
+__all__ = [
+    "PAGE", "Answers", "Asked", "AskedCall", "Booklet", "Judged", "SameAnswers", "Shelf", "Subject", "Trail",
+    "anchor", "answer_pages", "call_pages", "shown_text", "visible",
+]  # fmt: skip
+
+__getattr__ = exported(__name__)

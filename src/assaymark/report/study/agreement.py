@@ -22,7 +22,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
-from assaymark.report.lookup import KAPPA, RunIndex
+from assaymark.report.inputs import KAPPA, RunIndex
 from assaymark.report.study.claim_checks import family_words, is_significant
 from assaymark.report.study.controls import ranked_alone
 from assaymark.report.text import (
@@ -209,7 +209,7 @@ def _ranks_figure(rows: Sequence[RankRow], found: Sequence[Measurement], places:
     )
     heads = ("Agent", *(f"rank {place}" for place in range(1, places + 1)))
     values = Table(heads, tuple((r.title, *(str(one) for one in r.shares or [NOT_SHOWN] * places)) for r in rows))
-    return Figure("Would other clusters change the ranks?", caption, wide, narrow, values=values)
+    return Figure("Would other clusters change the ranks?", caption, wide, narrow, None, values)
 
 
 # Does each order hold without any one judge family? Sign and significance of every pair in every drop.
@@ -330,7 +330,7 @@ def agreement_section(book: RunIndex) -> Section:
         wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
         caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
         table = Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
-        scale = Figure("Which marks did each judge give?", caption, wide, narrow, tuple(said), table=table)
+        scale = Figure("Which marks did each judge give?", caption, wide, narrow, table, judges=tuple(said))
     return section(
         "agreement", "Do the judges agree?", agreement_words(book),
         _forest(book, ordered) if ordered else None, notes(_notes(book, ordered)), agreement_table(book),
@@ -432,7 +432,7 @@ def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure:
     if any(row.by for row in rows):
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
     values = Table(("Score", book.sign), tuple(said))
-    return Figure("How far is each score from a gate?", caption, wide, narrow, values=values)
+    return Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
 
 
 def _clusters(item: Measurement) -> str:

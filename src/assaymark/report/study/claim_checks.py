@@ -15,7 +15,7 @@ from assaymark.claims import kind_of
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.blocks import Group, Section, notes, section, table_of
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.study.controls import against, controls, gate_words
 from assaymark.report.study.probes import favour_words
 from assaymark.report.text import (

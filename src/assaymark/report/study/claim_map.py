@@ -26,8 +26,8 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.charts.grids import heat
+from assaymark.report.inputs import KAPPA, RunIndex, score_words
 from assaymark.report.levels import LEVELS, TAGS
-from assaymark.report.lookup import KAPPA, RunIndex, score_words
 from assaymark.report.study.agreement import bootstrap_of, draws_words, only_alone, placed_agents, rho_words
 from assaymark.report.study.claim_checks import (
     detectable_words,

@@ -10,7 +10,7 @@ from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.blocks import Beside, Block, Figure, Group, Section, Table, Text, notes, section, table_of
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.text import (
     CELLS,
     cell_title,
@@ -336,7 +336,7 @@ def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         "Filled mark: a claim about the cell is supported."
     )
     values = Table(("Control texts", "Difference", "Outcome"), tuple((row.title, row.shown, row.note) for row in rows))
-    return Figure("How far from the rule is each control?", caption, wide, narrow, values=values)
+    return Figure("How far from the rule is each control?", caption, wide, narrow, None, values)
 
 
 def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
@@ -365,7 +365,7 @@ def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
     drawn = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
                   for row in rows)  # fmt: skip
     table = Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), drawn)
-    return Figure("Where do their scores lie?", caption, wide, narrow, table=table)
+    return Figure("Where do their scores lie?", caption, wide, narrow, table)
 
 
 def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:

@@ -33,8 +33,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import DateProbeView, RegimeView
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import DateProbeView, RegimeView, RunIndex
 from assaymark.report.study.plan import planted_group
 from assaymark.report.text import counted, listing, moment, p_value, plural, real, sentence, shown, state_words
 from assaymark.text import NBSP, clean, count, number, percent, span

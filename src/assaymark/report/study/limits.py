@@ -11,7 +11,7 @@ from typing import Final
 
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Measurement, Verdict
-from assaymark.report.lookup import RunIndex, score_words
+from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.study.claim_checks import is_significant, stopping
 from assaymark.report.study.controls import GOOD, controls, gate_words, mostly_terse
 from assaymark.report.study.plan import money

@@ -34,8 +34,8 @@ from assaymark.report.board import effect_of, tier_ends
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
+from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
-from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
 from assaymark.report.study.controls import GOOD, Control, controls, ranked_alone, supported_orders, tiers, weakest

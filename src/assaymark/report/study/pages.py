@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from assaymark.report.blocks import Page, Section
+from assaymark.report.blocks import Page, Row, Section
 from assaymark.report.board import board_section
 from assaymark.report.cards import PAGE, card_bytes, cards, claim_links, claims_pages, rules_section
-from assaymark.report.evidence import LedgerRow, evidence_section, ledger_pages, ledger_rows
-from assaymark.report.inputs import AssayRun
-from assaymark.report.lookup import RunIndex, score_words
+from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
+from assaymark.report.inputs import AssayRun, RunIndex, score_words
 from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, in_parts, paged, paged_by
 from assaymark.report.records.calls import ReadCalls
@@ -93,7 +92,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
+def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
     table = book.run.table is not None
     # The other pages as (whether it is there, words, path, what is there).
@@ -137,7 +136,7 @@ def _pages(book: RunIndex, rows: Sequence[LedgerRow], claims: Mapping[str, Seque
     if table:
         return
     yield _page("fact-check", "Fact check", "The numbers in the texts against what their authors could see.",
-                evidence_section(book, rows), here="facts")  # fmt: skip
+                evidence_section(book), here="facts")  # fmt: skip
     yield from ledger_pages(rows)
     example = example_page(book)
     if example is not None:

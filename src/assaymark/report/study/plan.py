@@ -25,8 +25,8 @@ from assaymark.report.blocks import (
     section,
     table_of,
 )
+from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
-from assaymark.report.lookup import RunIndex
 from assaymark.report.study.claim_checks import order_words
 from assaymark.report.study.probes import outside_name, outside_state
 from assaymark.report.text import (

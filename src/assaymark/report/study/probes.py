@@ -21,7 +21,7 @@ from assaymark.report.blocks import (
     table_of,
 )
 from assaymark.report.charts.intervals import AxisRow, axis_rows
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.study.controls import supported_orders
 from assaymark.report.text import (
     alpha,
