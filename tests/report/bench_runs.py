@@ -4,68 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from functools import cache
 
 import numpy as np
 
+from assaymark.benchmark import AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BenchPlan, EpisodeResult, Window
+from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.questions import SPLITS, TEMPLATES, Context, Number, Printed, QAScore, Question, Scored
 from assaymark.claims import BenchRules, Board, decide_benchmark
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.report.portbench import (
-    BenchModel,
     BenchRun,
     ClassView,
     DateTrace,
     EpisodeTrace,
     MarketView,
-    NavPath,
-    ProfileView,
-    QuestionTrace,
     SnapshotView,
     StageTrace,
-    TemplateView,
-    WindowView,
 )
 
 PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
 EIGHT = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel")
 SKILL = {"fir": 0.0, "dogwood": 0.09, "elm": 0.09, "gorse": 0.09}
-PROFILES = (
-    ProfileView(name="conservative", equity_cap=0.4, bond_floor=0.4, drawdown_tolerance=0.1, var_limit=-0.01),
-    ProfileView(name="balanced", equity_cap=0.65, bond_floor=0.2, drawdown_tolerance=0.2, var_limit=-0.02),
-    ProfileView(name="aggressive", equity_cap=0.9, bond_floor=0.05, drawdown_tolerance=0.35, var_limit=-0.04),
-)
-WINDOWS = (
-    WindowView(
-        name="normal", title="Normal year 2024", first="2024-01-01", last="2024-12-31", stress=False, decisions=12
-    ),
-    WindowView(
-        name="china-2015", title="2015 China shock", first="2015-08-01", last="2016-02-29", stress=True, decisions=7
-    ),
-    WindowView(
-        name="covid-2020", title="2020 COVID crash", first="2020-02-01", last="2020-05-31", stress=True, decisions=4
-    ),
-    WindowView(
-        name="crypto-2022", title="2022 crypto collapse", first="2022-05-01", last="2022-12-31", stress=True,
-        decisions=8,
-    ),
-)  # fmt: skip
+PROFILES = (CONSERVATIVE, BALANCED, AGGRESSIVE)
+WINDOWS = SEED_WINDOWS
+DATES = dict(zip((one.name for one in WINDOWS), (12, 7, 4, 8), strict=True))
 RULES = OrderPlan(OrderRules(alpha=0.05 / 3), span=1.0, unit="", cycle="item")
 BASELINES = ("EqW", "60/40", "RP", "CRP", "MinVar")
 BASE = {"S1": 0.74, "S2": 0.40, "S3": 0.71, "S4": 0.10, "S5": 0.40, "CEPS": 0.38, "PAS": 0.8}
 HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
 
 
-def days(window: WindowView) -> tuple[str, ...]:
-    first, last = np.datetime64(window.first), np.datetime64(window.last)
-    return tuple(str(day) for day in np.arange(first, last) if np.is_busday(day))
+def days(window: Window) -> np.ndarray:
+    every = np.arange(window.first, window.last, dtype="datetime64[D]")
+    return every[np.is_busday(every)]
 
 
 def items(names: Sequence[str], rng: np.random.Generator, base: float, noise: float = 0.03) -> ScoredItems:
     """Scores of the models on 31 dates that share what a date does to all of them."""
-    clusters = [f"{w.name}-{at}" for w in WINDOWS for at in range(w.decisions)]
-    parts = [w.name for w in WINDOWS for _ in range(w.decisions)]
+    clusters = [f"{w.name}-{at}" for w in WINDOWS for at in range(DATES[w.name])]
+    parts = [w.name for w in WINDOWS for _ in range(DATES[w.name])]
     shared = rng.normal(0, 0.06, len(clusters))
     skill = np.array([SKILL.get(name, 0.15) for name in names])
     values = np.clip(base + skill[:, None] + shared + rng.normal(0, noise, (len(names), len(clusters))), 0, 1)
@@ -78,11 +59,11 @@ def measured(name: str, labels: dict[str, str], value: float | None, half: float
     return Measurement(name=name, labels=labels, value=value, **given)
 
 
-def path(rng: np.random.Generator, window: WindowView, depth: float) -> np.ndarray:
+def path(rng: np.random.Generator, window: Window, depth: float) -> np.ndarray:
     """A history with about this deepest fall."""
     count = len(days(window))
     steps = rng.normal(0, 0.006, count)
-    if window.stress:
+    if window.kind == "stress":
         steps[count // 3 : 2 * count // 3] -= depth / (count / 3)
     return np.concatenate([[1.0], np.exp(np.cumsum(steps[1:]))])
 
@@ -91,9 +72,11 @@ def fall(nav: np.ndarray) -> float:
     return float(-(nav / np.maximum.accumulate(nav) - 1).min())
 
 
-def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measurement], list[NavPath]]:
+def pipeline(
+    names: Sequence[str], rng: np.random.Generator
+) -> tuple[list[Measurement], list[EpisodeResult], list[BaselineResult]]:
     found: list[Measurement] = []
-    paths: list[NavPath] = []
+    results, baselines = [], []
     boards, others = {}, {}
     for board in ("all", *(p.name for p in PROFILES)):
         boards[board] = items(names, rng, BASE["CEPS"] - 0.05)
@@ -106,10 +89,10 @@ def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measu
             for windows in ("all", "normal", "stress"):
                 labels = {"profile": board, "stage": stage, "windows": windows}
                 found += level_measurements("bench.stage", items(names, rng, base - 0.1, 0.05), labels, level=0.95)
-    wanted = [w.name for w in WINDOWS if w.stress]
+    wanted = [w.name for w in WINDOWS if w.kind == "stress"]
     for window in WINDOWS:
-        equal = path(rng, window, 0.14)
-        paths.append(NavPath(model="EqW", profile="", window=window.name, days=days(window), nav=equal, baseline=True))
+        equal, stress = path(rng, window, 0.14), window.kind == "stress"
+        baselines.append(BaselineResult("EqW", window.name, (), np.zeros(0), np.zeros(0), (), days(window), equal))
         for at, name in enumerate(BASELINES):
             nav = equal if not at else path(rng, window, 0.05 + 0.03 * at)
             figures = {"sharpe": rng.normal(0.8, 0.3), "drawdown": fall(nav), **figures_of(rng)}
@@ -120,16 +103,16 @@ def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measu
             for name in names:
                 labels = {"model": name, "profile": profile.name, "window": window.name}
                 nav = path(rng, window, rng.uniform(0.03, 0.12))
-                paths.append(NavPath(**labels, days=days(window), nav=nav))
-                detail = {"tolerance": profile.drawdown_tolerance, "stress": window.stress, "wanted": wanted}
+                results.append(EpisodeResult(**labels, dates=(), days=days(window), nav=nav))
+                detail = {"tolerance": profile.drawdown_tolerance, "stress": stress, "wanted": wanted}
                 found.append(measured("bench.drawdown", labels, fall(nav), n=len(nav), n_of="days", detail=detail))
                 found.append(measured("bench.sharpe", labels, rng.normal(0.6, 0.4), rng.uniform(0.9, 1.4)))
-                if not window.stress:
+                if not stress:
                     p = float(rng.uniform(0.2, 0.9))
                     found.append(measured("bench.sharpe.contrast", labels, rng.normal(0, 0.2), 0.9, detail={"p": p}))
                 for figure, value in figures_of(rng).items():
                     found.append(measured("bench.performance", {**labels, "figure": figure}, value))
-                if window.stress:
+                if stress:
                     least = {"china-2015": 0.4, "covid-2020": 0.45, "crypto-2022": 0.5}[window.name]
                     value = float(rng.normal(0.47, 0.04))
                     safe = {"model": name, "profile": profile.name, "scenario": window.name}
@@ -140,7 +123,7 @@ def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measu
         for profile in PROFILES:
             labels = {"model": name, "profile": profile.name}
             found.append(measured("bench.stress", labels, float(rng.uniform(0, 0.8))))
-    return found, paths
+    return found, results, baselines
 
 
 def figures_of(rng: np.random.Generator) -> dict[str, float]:
@@ -213,15 +196,17 @@ def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> 
     return tuple(found)
 
 
-def questions(names: Sequence[str], reply: str = "Answer: 0.42") -> tuple[QuestionTrace, ...]:
-    return tuple(
-        QuestionTrace(
-            model=name, template=f"T{at}", condition="full", regime="bull", prompt="What is the value at risk?",
-            reply=reply, truth="0.40", score=0.95, state="ok" if at < 6 else "invalid",
-        )
+def question(mark: str, at: int, regime: str = "bull", text: str = "What is the value at risk?") -> Question:
+    with_news = Context(news=("Rates were left as they were.",)) if at % 5 else Context()
+    return Question(mark, TEMPLATES[at], "test", regime, date(2025, 3, 3), Printed((), text), with_news, Number(0.4))
+
+
+def answers(names: Sequence[str], reply: str = "Answer: 0.42") -> dict[str, list[Scored]]:
+    states = [QAScore(0.95, "ok" if at < 5 else "invalid") for at in range(7)]
+    return {
+        name: [Scored(question(f"T{at + 1}-q", at), "full", states[at], states[at], reply) for at in range(7)]
         for name in names
-        for at in range(1, 8)
-    )  # fmt: skip
+    }
 
 
 def market(name: str = "T", text: str = "Rates were left as they were.") -> MarketView:
@@ -254,20 +239,25 @@ def market(name: str = "T", text: str = "Rates were left as they were.") -> Mark
     )  # fmt: skip
 
 
-def templates() -> tuple[TemplateView, ...]:
-    regimes = {"bull": 52, "bear": 0, "sideways": 182, "crisis": 26}
-    return tuple(
-        TemplateView(
-            template=f"T{at}", splits={"train": 309, "val": 431, "test": 260}, split="test", asked=50, regimes=regimes,
-            with_text=0.8, characters=900.0 * at,
-        )
-        for at in range(1, 8)
-    )  # fmt: skip
+@cache
+def pool() -> tuple[Question, ...]:
+    """What is drawn from: in no question's case a bear market."""
+    regimes = {"bull": 52, "sideways": 182, "crisis": 26}
+    every = [name for name, size in regimes.items() for _ in range(size)]
+    return tuple(question(f"T{at + 1}-{n}", at, name, "x" * 900) for at in range(7) for n, name in enumerate(every))
+
+
+def plan_of(names: Sequence[str], model: str = "maker/{0}", **more) -> BenchPlan:
+    """A plan, whatever its names are: those of a file are checked when it is read."""
+    models = BenchPlan(models=[{"name": "x", "model": "maker/x", "family": "maker"}]).models
+    made = tuple(models[0].model_copy(update={"name": name, "model": model.format(name)}) for name in names)
+    plan = BenchPlan(name="portbench-2024", title="PortBench, 2024", models=models)
+    return plan.model_copy(update={"models": made, **more})
 
 
 def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bool = True, **more) -> BenchRun:
     rng = np.random.default_rng(seed)
-    measurements, paths = pipeline(names, rng) if stages else ([], [])
+    measurements, results, baselines = pipeline(names, rng) if stages else ([], [], [])
     boards = [board for board in BOARDS if (static if board.name == "questions" else stages)]
     measurements += asked(names, rng) if static else []
     if stages and static and len(names) > 2:
@@ -276,15 +266,13 @@ def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bo
         measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
     decided = decide_benchmark(measurements, boards, BenchRules(), PLAN)
     run = BenchRun(
-        name="portbench-2024", title="PortBench, 2024", plan_hash=PLAN, locked_at="2026-11-20",
-        convention="paper", market="synthetic, seed 0", instruments=81, frequency="monthly", cost_bps=15.0, level=0.95,
-        models=tuple(BenchModel(name=name, model=f"maker/{name}", family="maker") for name in names),
-        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), leaderboards=decided.leaderboards,
-        verdicts=decided.verdicts, measurements=tuple(measurements), paths=tuple(paths),
-        episodes=episodes(names) if stages else (), questions=questions(names) if static else (),
-        replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
-        answers={"ok": 690, "invalid": 10} if static else {}, data=market() if stages else None,
-        templates=templates() if static else (),
+        plan=plan_of(names), plan_hash=PLAN, locked_at="2026-11-20", market="synthetic, seed 0", instruments=81,
+        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), decisions=DATES if stages else {},
+        leaderboards=decided.leaderboards, verdicts=decided.verdicts, measurements=tuple(measurements),
+        results=results, baselines=baselines, episodes=episodes(names) if stages else (),
+        answers=answers(names) if static else {}, replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
+        data=market() if stages else None, pool=pool() if static else (),
+        splits={(one, split): size for one in TEMPLATES for split, size in zip(SPLITS, (309, 431, 260), strict=True)},
     )  # fmt: skip
     return replace(run, **more)
 
@@ -306,10 +294,7 @@ def two() -> BenchRun:
 
 @cache
 def single() -> BenchRun:
-    model = BenchModel(
-        name="momentum", model="reference/portbench-momentum", family="reference", words="Buys what went up."
-    )
-    return made(("momentum",), models=(model,))
+    return made(("momentum",), plan=plan_of(("momentum",), "reference/portbench-{0}"))
 
 
 @cache
@@ -328,8 +313,8 @@ def hostile() -> BenchRun:
     names = ("a</title><script>document.title='pwned'</script>", 'b"onmouseover="x', "../../c")
     huge = HOSTILE + "A" * 3_000_000
     return made(
-        names, episodes=episodes(names, huge), questions=questions(names, huge), notes=(HOSTILE,), title=HOSTILE,
-        data=market("=<img src=x onerror=alert(1)>", HOSTILE),
+        names, episodes=episodes(names, huge), answers=answers(names, huge), notes=(HOSTILE,),
+        plan=plan_of(names, title=HOSTILE), data=market("=<img src=x onerror=alert(1)>", HOSTILE),
     )  # fmt: skip
 
 

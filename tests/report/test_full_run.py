@@ -25,11 +25,11 @@ from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study import (
     anchor_section,
     checked,
-    claim_map,
     contamination_section,
     controls_section,
     explanations_section,
     gaps_section,
+    map_page,
     outside_group,
     plan_section,
     ranks_section,
@@ -56,7 +56,7 @@ SECTIONS = (
 def views(run) -> str:
     """The claim map and what the sections answer."""
     book = RunIndex.of(run)
-    return " ".join([said_by(claim_map(book, {})), *(said_by(make(book)) for make in SECTIONS)])
+    return " ".join([said_by(map_page(book, {})), *(said_by(make(book)) for make in SECTIONS)])
 
 
 # --- claim map ------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def views(run) -> str:
 
 def rows_of(book):
     """What each experiment tests, what was found, and what follows; its name is that of the row."""
-    (table,) = (one for one in claim_map(book, {}).blocks if isinstance(one, Table))
+    (table,) = (one for one in map_page(book, {}).blocks if isinstance(one, Table))
     return {plain(line.cells[0][0]): (line, *map(plain, line.cells[1:])) for line in table.lines}
 
 
@@ -108,7 +108,7 @@ def test_the_map_says_what_was_found_and_what_that_supports(experiment, result, 
 
 
 def test_what_was_not_run_says_why_it_matters():
-    view, found = claim_map(RunIndex.of(runs.minimal()), {}), list(rows_of(RunIndex.of(runs.minimal())).values())
+    view, found = map_page(RunIndex.of(runs.minimal()), {}), list(rows_of(RunIndex.of(runs.minimal())).values())
     assert len(found) == 21
     assert {result for line, _, result, _ in found if line.style} >= {"Not run"}
     assert sum(not line.style for line, *_ in found) == 1

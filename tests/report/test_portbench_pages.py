@@ -16,14 +16,18 @@ from outline import html_of, read, words
 
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
 from assaymark.report.blocks import Group, plain
-from assaymark.report.portbench import EpisodeTrace, render_benchmark
-from assaymark.report.portbench.asked import questions_section
-from assaymark.report.portbench.book import BenchmarkIndex
+from assaymark.report.portbench import BenchmarkIndex, EpisodeTrace, render_benchmark
 from assaymark.report.portbench.first import sentences, tier_cuts
-from assaymark.report.portbench.levels import claim_cards, said_levels, withheld_groups
-from assaymark.report.portbench.records import episode_paths
+from assaymark.report.portbench.levels import (
+    claim_cards,
+    design_note,
+    said_levels,
+    stage_note,
+    stage_tables,
+    withheld_groups,
+)
+from assaymark.report.portbench.records import episode_paths, questions_section
 from assaymark.report.portbench.sections import every_measurement, signals_figure, windows_table
-from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
 from assaymark.text import NBSP, number
 
 EIGHT = BenchmarkIndex.of(runs.eight())
@@ -186,9 +190,9 @@ def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is()
 
 def test_a_sentence_about_built_in_models_is_never_copied_without_saying_so():
     run = runs.eight()
-    built_in = tuple(replace(one, model="reference/portbench-literal") for one in run.models)
-    for models, says in ((built_in, "The models are rule-based stand-ins."), (run.models, "")):
-        found = render_benchmark(replace(run, models=models))
+    built_in = runs.plan_of(runs.EIGHT, "reference/portbench-literal")
+    for plan, says in ((built_in, "The models are rule-based stand-ins."), (run.plan, "")):
+        found = render_benchmark(replace(run, plan=plan))
         copies = [
             unescape(text)
             for path in ("index.html", "claims.html")
@@ -414,8 +418,9 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
     decided = decide_benchmark(kept, [runs.BOARDS[2]], BenchRules(), runs.PLAN)
     smallest = replace(
         run, measurements=kept, verdicts=decided.verdicts, leaderboards=decided.leaderboards,
-        profiles=runs.PROFILES[1:2], windows=runs.WINDOWS[:1], episodes=(), questions=(), answers={},
-        paths=tuple(p for p in run.paths if p.window == "normal" and p.profile in ("", "balanced")),
+        profiles=runs.PROFILES[1:2], windows=runs.WINDOWS[:1], episodes=(), answers={},
+        results=[one for one in run.results if (one.window, one.profile) == ("normal", "balanced")],
+        baselines=run.baselines[:1],
     )  # fmt: skip
     made = render_benchmark(smallest)
     index = words(made["index.html"]) + words(made["scores.html"])
@@ -439,8 +444,7 @@ def test_replies_that_were_lost_are_counted_in_words():
 
 def test_an_episode_without_a_history_says_so():
     run = runs.eight()
-    paths = tuple(path for path in run.paths if path.model != "elm")
-    made = render_benchmark(replace(run, paths=paths))
+    made = render_benchmark(replace(run, results=[one for one in run.results if one.model != "elm"]))
     assert "No history: this episode was not run to its end." in words(made["scores.html"])
 
 
@@ -508,7 +512,7 @@ def test_the_data_of_a_run_is_drawn_with_its_numbers_beside_it(pages):
 
 def test_a_run_of_questions_alone_has_no_snapshot_and_one_without_a_market_no_data(pages):
     assert not {"data.html", "snapshots.html"} & pages("questions_only").keys()
-    run = replace(runs.eight(), data=replace(runs.market(), snapshots=()), templates=())
+    run = replace(runs.eight(), data=replace(runs.market(), snapshots=()), pool=())
     made = render_benchmark(run)
     assert "snapshots.html" not in made
     assert "What is asked?" not in made["data.html"]
@@ -542,19 +546,18 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
     run = runs.single()
     trace = runs.episodes(("momentum",), text)[0]
     stages = (replace(runs.stage_trace("S1", text, text, text), rows=((text,),), arithmetic=(text,)),)
-    model = replace(run.models[0], words=text)
+    plan = runs.plan_of((text,), text, name=text, title=text)
     made = render_benchmark(
         replace(
             run,
-            name=text,
-            title=text,
+            plan=plan,
             market=text,
             notes=(text,),
-            models=(model,),
             locked_at=text,
-            paths=(),
+            results=(),
+            baselines=(),
             episodes=(replace(trace, model=text, dates=(replace(trace.dates[0], day=text, stages=stages),)),),
-            questions=runs.questions((text,), text)[:2],
+            answers={text: runs.answers((text,), text)[text][:2]},
             measurements=(),
             leaderboards=(),
             verdicts=(),

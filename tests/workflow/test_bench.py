@@ -310,7 +310,7 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
     histories = (one.report / "histories.html").read_text()
     assert f"No history: {LEFT_OUT}." in histories
     assert "not run to its end" not in histories
-    assert {path.model for path in bench_shown(one).paths if not path.baseline} == {"literal", "momentum"}
+    assert {result.model for result in bench_shown(one).results} == {"literal", "momentum"}
 
 
 def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):

@@ -24,10 +24,9 @@ from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
-from assaymark.report.portbench.book import BenchmarkIndex, board_title, pipeline_boards
-from assaymark.report.portbench.inputs import BenchRun
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
+from assaymark.report.portbench.levels import lede, stage_tables
 from assaymark.report.portbench.levels import said_levels as bench_levels
-from assaymark.report.portbench.stages import lede, stage_tables
 from assaymark.report.season.accounts import account_figure
 from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonRun
@@ -143,7 +142,7 @@ def _levels(views: Iterable[SaidLevel], of: str = "", amount: Callable[[int], st
 def bench_parts(run: BenchRun) -> Iterator[Part]:
     """The first screen of the page, and every leaderboard of the pipeline."""
     book = BenchmarkIndex.of(run)
-    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
+    yield Heading(f"{clean(run.title, 120)}: supported claims")
     yield Note(lede(book))
     levels = Counter(verdict.publication_level for verdict in run.verdicts)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))

@@ -20,10 +20,9 @@ from assaymark.report.datasheet.reading import datasheet_path, opened
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import LEVELS, TALLY, TITLES, SaidLevel, said_levels
 from assaymark.report.page import Frame, Link, Site
-from assaymark.report.portbench.book import BenchmarkIndex
-from assaymark.report.portbench.inputs import BenchRun
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
+from assaymark.report.portbench.levels import lede as bench_lede
 from assaymark.report.portbench.levels import said_levels as bench_levels
-from assaymark.report.portbench.stages import lede as bench_lede
 from assaymark.report.records.texts import visible
 from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonRun
@@ -134,9 +133,9 @@ def front_of_benchmark(run: BenchRun) -> FrontRun:
     book = BenchmarkIndex.of(run)
     return FrontRun(
         kind="portbench",
-        title=clean(run.title or "PortBench", 120),
+        title=clean(run.title, 120),
         line=bench_lede(book),
-        reference=bool(run.models) and all(model.reference for model in run.models),
+        reference=bool(run.built_in) and all(run.built_in.values()),
         **_decided(run.verdicts, tuple(bench_levels(book))),
     )
 

@@ -380,7 +380,7 @@ def scored(template, number, value, *, condition="full", regime="bull", state="o
     payload = Printed((), "What?")
     mark = f"{template}-{number}"
     one = Question(mark, template, "test", regime, date(2025, 3, 3), payload, Context(), Number(0.0))
-    return Scored(one, condition, QAScore(value, state))
+    return Scored(one, condition, score := QAScore(value, state), score)
 
 
 def table(rows, seed=0, **more):

@@ -11,9 +11,8 @@ from browsing import write_pages
 from made_season import made_catalogue, made_season
 
 from assaymark.report.charts import falls
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.portbench.book import BenchmarkIndex
-from assaymark.report.portbench.market import EQUAL_WEIGHT
+from assaymark.report.portbench import BenchmarkIndex, render_benchmark
+from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season import site_pages
 from assaymark.report.season.accounts import on_days
 
@@ -206,7 +205,7 @@ def test_the_panels_of_a_benchmark_are_read_together(visit):
     seen = dict(
         zip(first_figure.locator("li b").all_inner_texts(), shown(page, "[data-brush] >> nth=0 >>"), strict=True)
     )
-    for one in book.run.paths:
-        if not one.baseline and (one.window, one.profile) == (window, profile):
+    for one in book.run.results:
+        if (one.window, one.profile) == (window, profile):
             assert seen[one.model] == pytest.approx(told(one.nav, first, last), abs=0.0501)
     assert page.noise == []

@@ -13,9 +13,10 @@ import pytest
 from numbers_of_pages import cells, first_number, links_to
 from outline import read, words
 
+from assaymark.benchmark.questions import QAScore, Scored
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Measurement, sha256_text
-from assaymark.report.portbench import AskedQuestion, BenchRun, each_benchmark_page, render_benchmark
+from assaymark.report.portbench import BenchRun, each_benchmark_page, render_benchmark
 from assaymark.report.portbench.records import BenchTrail
 from assaymark.report.records import AskedCall
 
@@ -40,16 +41,17 @@ def run() -> BenchRun:
         ))
         for one in base.episodes
     )  # fmt: skip
-    asked = tuple(
-        AskedQuestion(
-            model=name, question=f"T{at}-{n}", template=f"T{at}", condition=condition, regime="bull" if n else "bear",
-            kind="formula" if at in (4, 5) else "", score=0.5, state="ok" if n else "invalid",
-            key=key(name, at, n, condition),
-        )
-        for name in NAMES for at in range(1, 8) for n in range(3) for condition in ("full", "restricted")
-    )  # fmt: skip
-    questions = tuple(replace(one, key=key(one.model, int(one.template[1:]), 1, "full")) for one in base.questions)
-    return replace(base, episodes=episodes, asked=asked, questions=questions)
+    answers = {
+        name: [
+            Scored(
+                runs.question(f"T{at}-{n}", at - 1, "bull" if n else "bear"), condition,
+                score := QAScore(0.5, "ok" if n else "invalid"), score, key=key(name, at, n, condition),
+            )
+            for at in range(1, 8) for n in range(3) for condition in ("full", "restricted")
+        ]
+        for name in NAMES
+    }  # fmt: skip
+    return replace(base, episodes=episodes, answers=answers)
 
 
 def calls(keys: Sequence[str]) -> Iterator[AskedCall]:
@@ -69,7 +71,7 @@ def test_every_call_of_a_stage_and_of_an_answer_stands_once():
         found for page in pages().values() for found in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page)
     )
     stages = {stage.key for one in run().episodes for date in one.dates for stage in date.stages if stage.key}
-    assert named == Counter(stages | {one.key for one in run().asked})
+    assert named == Counter(stages | {one.key for mine in run().answers.values() for one in mine})
 
 
 def test_every_link_leads_somewhere():
@@ -94,7 +96,7 @@ def test_a_stage_leads_to_its_call_and_the_call_back_to_its_date():
 
 def test_a_question_leads_to_its_call_and_to_every_answer():
     links = read(pages()["questions.html"]).links
-    assert len([link for link in links if link.startswith("calls/")]) == len(run().questions)
+    assert len([link for link in links if link.startswith("calls/")]) == len(NAMES) * 7 * 2 * 2  # the worst and best
     assert {"answers/literal.html", "answers/momentum.html"} <= set(links)
     said = words(pages()["answers/literal.html"])
     assert "0.500, invalid" in said
@@ -103,7 +105,7 @@ def test_a_question_leads_to_its_call_and_to_every_answer():
 
 def test_measurements_count_what_they_rest_on():
     episodes = [(one, [f"episodes/{at}.html#d1"]) for at, one in enumerate(run().episodes)]
-    trail = BenchTrail.of(run().asked, episodes)
+    trail = BenchTrail.of(run().answers, episodes)
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
@@ -164,8 +166,9 @@ def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
 
 def test_nothing_from_a_model_is_markup():
     bad = runs.HOSTILE
-    asked = [replace(one, model=bad, question=bad, regime=bad, state=bad, condition=bad) for one in run().asked[:2]]
-    found = render_benchmark(replace(run(), asked=tuple(asked[:1])))
+    score = QAScore(0.5, bad, {}, bad)
+    answers = {bad: [Scored(runs.question(bad, 0, bad, bad), bad, score, score, bad)]}
+    found = render_benchmark(replace(run(), answers=answers))
     [page] = [page for path, page in found.items() if path.startswith("answers/")]
     assert read(page).tags.count("script") == 1
     assert "img" not in read(page).tags

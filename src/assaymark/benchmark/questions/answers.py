@@ -370,13 +370,24 @@ JUDGMENT: Final[tuple[Template, ...]] = ("T1", "T2", "T6", "T7")
 """Column J of Table 8. T3 is in neither, as in the paper."""
 
 
+EXCERPT: Final = 1500
+"""Characters of a prompt and of a reply that a page shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One reply that was scored."""
+    """One reply that was scored, by the convention of a plan and by the ``other`` one.
+
+    ``reply`` is the start of its text, ``key`` that of its call; ``missing`` says that none came.
+    """
 
     question: Question
     condition: Condition
     score: QAScore
+    other: QAScore
+    reply: str = ""
+    key: str = ""
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

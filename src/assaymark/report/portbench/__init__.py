@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from assaymark.report.portbench.inputs import (
-    AskedQuestion,
-    BenchModel,
+from assaymark.report.portbench.book import (
+    BenchmarkIndex,
     BenchRun,
     ClassView,
     DateTrace,
     EpisodeTrace,
     MarketView,
-    NavPath,
-    ProfileView,
-    QuestionTrace,
     SnapshotView,
     StageTrace,
-    TemplateView,
-    WindowView,
 )
 from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark
 
 __all__ = [
-    "AskedQuestion",
-    "BenchModel",
-    "BenchRun",
-    "ClassView",
-    "DateTrace",
-    "EpisodeTrace",
-    "MarketView",
-    "NavPath",
-    "ProfileView",
-    "QuestionTrace",
-    "SnapshotView",
-    "StageTrace",
-    "TemplateView",
-    "WindowView",
-    "each_benchmark_page",
-    "render_benchmark",
-]
+    "BenchRun", "BenchmarkIndex", "ClassView", "DateTrace", "EpisodeTrace", "MarketView", "SnapshotView", "StageTrace",
+    "each_benchmark_page", "render_benchmark",
+]  # fmt: skip

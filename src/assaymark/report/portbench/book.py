@@ -1,4 +1,36 @@
-"""A benchmark run, opened: its measurements by name and labels, its verdicts by kind, and names as they are set."""
+"""What the pages of a benchmark are made from, with its measurements by name and labels and its verdicts by kind.
+
+Numbers come as measurements, by name and labels:
+
+``bench.level`` (board, model)
+    Mean score on a leaderboard, with its interval.
+``contrast`` (dimension, high, low), ``order.autocorrelation`` and ``order.detectable`` (dimension)
+    What orders on a leaderboard rest on; ``dimension`` is the board.
+``bench.stage`` (model, profile, stage, windows)
+    Mean score of S1 to S5; ``windows`` is all, normal or stress, ``profile`` a profile or `ALL`. Stage ``CEPS`` and
+    ``PAS`` beside them.
+``bench.ceiling`` (profile, stage)
+    The same of answers that are true at every stage.
+``bench.adaptation`` (model)
+    How much alignment differs between profiles.
+``bench.drawdown`` (model, profile, window)
+    Maximum drawdown, a positive share; ``detail`` has ``tolerance``, ``stress`` and ``wanted``.
+``bench.sharpe`` (model, profile, window), ``bench.sharpe.contrast`` (the same: against equal weight)
+    With intervals over resampled histories.
+``bench.performance`` (model, profile, window, figure)
+    ``figure`` is total_return, volatility, sortino, calmar, turnover, holdings, largest_weight or buys (the share of
+    instruments with the signal buy).
+``bench.baseline`` (baseline, window, figure)
+    The same figures, and sharpe and drawdown, of the five baselines.
+``bench.stress`` (model, profile)
+    Mean stress score of the stress windows.
+``bench.risk_safe`` (model, profile, scenario)
+    CEPS of a scenario; ``detail`` has the ``threshold`` and whether it is reached (``safe``).
+``bench.question`` (model, condition, and one of template, regime, kind, or none for all)
+    Mean score on questions. ``kind`` is formula or judgment.
+``bench.dissociation`` (board)
+    Rank correlation of questions and pipeline.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +38,174 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.market import Window
+from assaymark.benchmark.plan import BenchPlan
+from assaymark.benchmark.profiles import Profile
+from assaymark.benchmark.questions.answers import Scored
+from assaymark.benchmark.questions.payloads import Split, Template
+from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.scores import EpisodeResult
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
 from assaymark.report.charts.canvas import NARROW
-from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 from assaymark.report.text import shown
 from assaymark.text import clean, span
+
+ALL: Final = "all"
+"""The leaderboard over all profiles, and the label ``profile`` of what was measured over all of them."""
+
+QUESTIONS: Final = "questions"
+"""The leaderboard of the questions; every other one bears the name of its profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrace:
+    """One stage on one date: what was asked and said (S1 to S3), what was true, and how the score came about.
+
+    ``prompt`` and ``reply`` are excerpts; ``cut`` says that there is more of either in the ledger under ``key``.
+    ``rows`` are lines of a table with a header in ``columns``; ``arithmetic`` are lines of plain text.
+    """
+
+    stage: str
+    score: float
+    state: str
+    reason: str = ""
+    prompt: str = ""
+    reply: str = ""
+    cut: bool = False
+    key: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    arithmetic: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DateTrace:
+    """One decision date of an episode."""
+
+    day: str
+    ceps: float
+    pas: float
+    stages: tuple[StageTrace, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTrace:
+    """One model under one profile through one window, in the manner of figures 28 to 30."""
+
+    model: str
+    profile: str
+    window: str
+    dates: tuple[DateTrace, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassView:
+    """One asset class of the market.
+
+    ``instruments`` is how many of it the run holds, ``listed`` how many its snapshot has. ``lines`` of shape (n_points,
+    n_instruments) are their closes on the sampled days, 100 at the first of each and NaN where there is none; ``index``
+    (n_points,) is the equal-weight index of the class.
+    """
+
+    name: str
+    instruments: int
+    listed: int
+    tickers: tuple[str, ...]
+    lines: NDArray[np.float64]
+    index: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotView:
+    """What a model is shown on one date. ``layers`` are name, heads and rows of the tables, as prompts print them.
+
+    ``between`` of shape (n_classes, n_classes) has the mean correlation of every two of ``classes``, on the diagonal
+    that within a class, NaN where a class has one member.
+    """
+
+    window: str
+    day: str
+    layers: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    classes: tuple[str, ...]
+    between: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarketView:
+    """The market of a run: its classes over the sampled ``days``, correlations, and snapshots of some dates.
+
+    ``correlation`` of shape (n_instruments, n_instruments) is pairwise over the training years in the order of
+    ``classes``, NaN where a pair has none; ``over`` are the first and the last day behind it. ``between`` has its means
+    by class, as in `SnapshotView`.
+    """
+
+    days: tuple[str, ...]
+    classes: tuple[ClassView, ...]
+    correlation: NDArray[np.float64]
+    between: NDArray[np.float64]
+    over: tuple[str, str]
+    snapshots: tuple[SnapshotView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BenchRun:
+    """Everything the pages of a benchmark show.
+
+    ``market`` names it, and ``instruments`` counts what can be held. ``decisions`` counts those of each window.
+    ``leaderboards`` has one per profile, one over all profiles, and one of the questions, as far as they were run.
+    ``results`` and ``baselines`` have the histories; ``replies`` counts the replies of the pipeline by how they could
+    be read. ``answers`` are those of each model to the questions, drawn from ``pool``, of a set with ``splits``
+    questions a template and split. ``notes`` are sentences about this run that a reader has to know. ``panel`` is the
+    address of the pages on which judges graded the rationales, relative to the report. ``data`` is the market.
+    ``others`` is the mean CEPS of each model on the first board by the convention that the plan does not score by.
+    """
+
+    plan: BenchPlan
+    plan_hash: str
+    locked_at: str
+    market: str
+    instruments: int
+    profiles: tuple[Profile, ...] = ()
+    windows: tuple[Window, ...] = ()
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    leaderboards: tuple[Leaderboard, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    results: Sequence[EpisodeResult] = ()
+    baselines: Sequence[BaselineResult] = ()
+    episodes: tuple[EpisodeTrace, ...] = ()
+    replies: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    panel: str | None = None
+    data: MarketView | None = None
+    pool: Sequence[Question] = ()
+    splits: Mapping[tuple[Template, Split], int] = field(default_factory=dict)
+    others: Mapping[str, Measurement] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What the pages are called."""
+        return self.plan.title or "PortBench"
+
+    @property
+    def built_in(self) -> dict[str, bool]:
+        """Which models are rules of this package."""
+        return {one.name: one.model.startswith("reference/") for one in self.plan.models}
+
 
 ROUNDING: Final = 1e-9
 Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
 KINDS: Final[tuple[Kind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
+EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
+"""How equal weight may be called among the baselines."""
+
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
     "S1": ("outlook", "Market interpretation"),
     "S2": ("signals", "Signal generation"),
@@ -34,13 +223,13 @@ def kind_of(verdict: Verdict) -> Kind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkIndex:
-    """A `BenchRun` with its look-ups. Build one with `BenchBook.of`.
+    """A `BenchRun` with its look-ups. Build one with `BenchmarkIndex.of`. ``names`` are the models by name.
 
     ``links`` leads from the id of a measurement to its row; empty until rows are placed.
     """
 
     run: BenchRun
-    models: tuple[BenchModel, ...]
+    names: tuple[str, ...]
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, tuple[Measurement, ...]]
     verdicts: Mapping[str, Verdict]
@@ -54,7 +243,7 @@ class BenchmarkIndex:
             by_name.setdefault(item.name, []).append(item)
         return cls(
             run=run,
-            models=tuple(sorted(run.models, key=lambda model: model.name)),
+            names=tuple(sorted(model.name for model in run.plan.models)),
             by_id={item.id: item for item in run.measurements},
             by_name={name: tuple(found) for name, found in by_name.items()},
             verdicts={verdict.claim.id: verdict for verdict in run.verdicts},
@@ -63,11 +252,6 @@ class BenchmarkIndex:
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
         return linked(item, text, self.links)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The models by name."""
-        return tuple(model.name for model in self.models)
 
     @property
     def profile(self) -> str:
@@ -89,34 +273,30 @@ class BenchmarkIndex:
         return found is not None and any(model in tier and len(tier) > 1 for tier in found.tiers)
 
     @property
-    def stress(self) -> tuple[WindowView, ...]:
+    def stress(self) -> tuple[Window, ...]:
         """The stress windows in the order of the plan."""
-        return tuple(window for window in self.run.windows if window.stress)
+        return tuple(window for window in self.run.windows if window.kind == "stress")
 
     @property
-    def normal(self) -> WindowView | None:
+    def normal(self) -> Window | None:
         """The calm window, if one was run."""
-        return next((window for window in self.run.windows if not window.stress), None)
+        return next((window for window in self.run.windows if window.kind == "normal"), None)
 
     @property
-    def strictest(self) -> ProfileView | None:
+    def strictest(self) -> Profile | None:
         """The profile with the smallest drawdown limit."""
         return min(self.run.profiles, key=lambda profile: profile.drawdown_tolerance, default=None)
 
     @property
     def has_pipeline(self) -> bool:
         """Whether the stages were run."""
-        return bool(self.run.paths or self.run.episodes or "bench.stage" in self.by_name)
+        return bool(self.run.results or self.run.baselines or self.run.episodes or "bench.stage" in self.by_name)
 
     @property
     def has_histories(self) -> bool:
         """Whether any model has a history in a window and profile of the plan."""
-        windows, profiles = (
-            {window.name for window in self.run.windows},
-            {profile.name for profile in self.run.profiles},
-        )
-        mine = (one for one in self.run.paths if not one.baseline and one.window in windows and one.profile in profiles)
-        return any(len(path.nav) for path in mine)
+        windows, profiles = ({one.name for one in those} for those in (self.run.windows, self.run.profiles))
+        return any(len(one.nav) for one in self.run.results if one.window in windows and one.profile in profiles)
 
     @property
     def has_questions(self) -> bool:

@@ -10,13 +10,13 @@ from datetime import date
 
 import numpy as np
 
+from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
 from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.portbench.asked import template_words
-from assaymark.report.portbench.book import BenchmarkIndex
-from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
+from assaymark.report.portbench.book import BenchmarkIndex, ClassView, MarketView, SnapshotView
+from assaymark.report.portbench.records import template_words
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent
 
@@ -130,7 +130,7 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
 def _panel(book: BenchmarkIndex, market: MarketView, one: ClassView, at: int) -> tuple[Inline, str]:
     """The name of a class, what its panel says, and the panel."""
     years = [_year(day) for day in market.days]
-    spans = [(_year(window.first), _year(window.last)) for window in book.stress]
+    spans = [(_year(str(window.first)), _year(str(window.last))) for window in book.stress]
     shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
     said = f"{counted(one.instruments, 'instrument')}; index at {count(round(float(one.index[-1])))}"
     title = f"{_word(one.name)}, 100 at the first price"
@@ -162,19 +162,41 @@ def _moved(classes: Sequence[ClassView]) -> Table:
 
 def question_figures(book: BenchmarkIndex) -> tuple[Figure, ...]:
     """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; none where none were asked."""
-    views = book.run.templates
-    if not views:
+    run = book.run
+    asked = {one.question.id: one.question.template for mine in run.answers.values() for one in mine}
+    pools = {name: [one for one in run.pool if one.template == name] for name in TEMPLATES if name in asked.values()}
+    pools = {name: mine for name, mine in pools.items() if mine}
+    if not pools:
         return ()
-    regimes, splits = tuple(views[0].regimes), tuple(views[0].splits)
-    drawn = (
-        f"All questions of the split {views[0].split}, from which {count(sum(view.asked for view in views))} are asked"
-    )
-    pool = [(template_words(view.template), [view.regimes[name] for name in regimes]) for view in views]
-    whole = [(template_words(view.template), [view.splits[name] for name in splits]) for view in views]
+    drawn = f"All questions of the split {run.plan.questions.split}, from which {count(len(asked))} are asked"
+    whole = [(template_words(name), [run.splits.get((name, split), 0) for split in SPLITS]) for name in pools]
+    by_regime = [
+        (template_words(name), [[one.regime for one in mine].count(regime) for regime in REGIME_NAMES])
+        for name, mine in pools.items()
+    ]
+    # how many questions have news or filings, and how long their prompts are
+    texts = {
+        name: (np.mean([bool(one.context.news or one.context.filings) for one in mine]),
+               np.mean([len(one.prompt()) for one in mine]))
+        for name, mine in pools.items()
+    }  # fmt: skip
+    longest = max(float(characters) for _, characters in texts.values())
+    bars, cells, said = list[BarRow](), list[tuple[str, ...]](), list[str]()
+    for name, mine in pools.items():
+        with_text, characters = map(float, texts[name])
+        share, length = percent(with_text), count(round(characters))
+        words, every = template_words(name), count(len(mine))
+        bars.append(BarRow(words, every, (BarCell(with_text, share), BarCell(characters / longest, length))))
+        cells.append((words, every, share, length))
+        said.append(f"{name}: {share}, {length} characters")
+    title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
+    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions")
+    caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
+    table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
     return (
-        _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", regimes, pool),
-        _shares("How large is the whole set?", "A run asks some of one split.", splits, whole),
-        _texts(views, drawn),
+        _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", REGIME_NAMES, by_regime),
+        _shares("How large is the whole set?", "A run asks some of one split.", SPLITS, whole),
+        Figure(title, caption, wide, narrow, table=table),
     )
 
 
@@ -191,24 +213,6 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
     wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     table = Table(("Template", "Questions", *columns), tuple(cells), frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table=table)
-
-
-def _texts(views: Sequence[TemplateView], drawn: str) -> Figure:
-    """How many questions have news or filings, and how long their prompts are."""
-    longest = max(view.characters for view in views)
-    bars, cells, said = list[BarRow](), list[tuple[str, ...]](), list[str]()
-    for one in views:
-        share, characters = percent(one.with_text), count(round(one.characters))
-        words, every = template_words(one.template), count(sum(one.regimes.values()))
-        parts = (BarCell(one.with_text, share), BarCell(one.characters / longest, characters))
-        bars.append(BarRow(words, every, parts))
-        cells.append((words, every, share, characters))
-        said.append(f"{one.template}: {share}, {characters} characters")
-    title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
-    wide, narrow = bar_table("texts", columns, bars, title, f"{'; '.join(said)}.", "questions")
-    caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
-    table = Table(("Template", "Questions", *columns), tuple(cells), frozenset({1, 2, 3}))
-    return Figure(title, caption, wide, narrow, table=table)
 
 
 # --- snapshots --------------------------------------------------------------------------------------------------------

@@ -45,10 +45,17 @@ from assaymark.report.charts.tiers import (
     tier_chart,
 )
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
-from assaymark.report.portbench.book import STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards, sizes
-from assaymark.report.portbench.inputs import QUESTIONS
-from assaymark.report.portbench.levels import SHOWN, front, said_claim, said_words, stands_in, withheld_groups
-from assaymark.report.portbench.stages import group_heads, lede
+from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards, sizes
+from assaymark.report.portbench.levels import (
+    SHOWN,
+    front,
+    group_heads,
+    lede,
+    said_claim,
+    said_words,
+    stands_in,
+    withheld_groups,
+)
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, span
@@ -62,7 +69,7 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
     run, said, withheld = book.run, sentences(book), withheld_groups(book)
     reached = Counter({**Counter(one.level for one, _ in said), "no-claim": len(withheld)})
-    known = bool(run.models) and all(model.reference for model in run.models)
+    known = bool(run.built_in) and all(run.built_in.values())
     demonstration: Inline = (
         bold("Demonstration. "),
         "Every model is a built-in rule, so the best and the worst possible score are known. ",
@@ -86,7 +93,7 @@ def first_page(book: BenchmarkIndex, deeper: Sequence[tuple[str, str, str]]) -> 
     halves = [one for one in (_conventions(book), _questions(book), _limits(book)) if one is not None]
     halves.append(Group("Go deeper", (deep,), "more", style="sec", level=2))
     return Page(
-        "index.html", clean(run.title or "PortBench", 120), lede(book),
+        "index.html", clean(run.title, 120), lede(book),
         blocks=(
             *notes((demonstration if known else "", *told), "notice"), *duo, missing, _stages(book),
             *(Beside(tuple((half,) for half in halves[at : at + 2])) for at in range(0, len(halves), 2)),
@@ -132,7 +139,7 @@ def tier_cuts(book: BenchmarkIndex, board: Leaderboard) -> Iterator[tuple[Quote,
         others = named[1] if len(below) < 4 else f"the other {plural(len(below), 'model')}"
         text = said_words(f"{named[0]} score above {others} on {clean(board.board.words, 120)}.")
         also = " ".join(dict.fromkeys(said_words(one.condition) for one in pairs if one.condition))
-        copy = copied(text, f"{stands_in(book, [*above, *below])} {also}".strip(), book.run.title or book.run.name,
+        copy = copied(text, f"{stands_in(book, [*above, *below])} {also}".strip(), book.run.title,
                       book.run.locked_at, pairs[0].plan_hash)  # fmt: skip
         yield Quote(level, text, also, copy), f"Every order across this cut is supported: {plural(len(pairs), 'pair')}."
 
@@ -165,8 +172,8 @@ def _stages(book: BenchmarkIndex) -> Group:
     ]
     desc = "; ".join(f"{who}: {', '.join(f'{c.name} {one}' for c, one in zip(columns, line, strict=True))}"
                      for who, line in zip(rows, lines, strict=True))  # fmt: skip
-    dates = counted(sum(window.decisions for window in book.run.windows), "date")
-    title = f"Mean score by stage, with {percent(book.run.level)} interval over {dates}; dotted: best possible"
+    dates = counted(sum(book.run.decisions.values()), "date")
+    title = f"Mean score by stage, with {percent(book.run.plan.level)} interval over {dates}; dotted: best possible"
     wide, narrow = (
         column_chart(f"stages-{kind[0]}", rows, columns, title, desc, width, kind=kind) for kind, width in sizes(WIDE)
     )
@@ -212,7 +219,7 @@ def _conventions(book: BenchmarkIndex) -> Group | None:
     boards = pipeline_boards(book.run)
     if not boards or not boards[0].models:
         return None
-    board, level = boards[0], percent(book.run.level)
+    board, level = boards[0], percent(book.run.plan.level)
     rows, lines = list[Twice](), list[tuple[str, ...]]()
     for head in group_heads(book, board):
         for at, name in enumerate(head.members):
@@ -221,8 +228,8 @@ def _conventions(book: BenchmarkIndex) -> Group | None:
             kind = KINDS[head.level or "no-claim"]
             rows.append(Twice(clean(name, 60), first, second, kind, cut=not at and bool(rows)))
             lines.append((clean(name, 60), book.to(item, first.shown), "" if second is None else second.shown))
-    mine, theirs = (CONVENTIONS.get(one, clean(one, 20)) for one in (
-        book.run.convention, "reference" if book.run.convention == "paper" else "paper"))  # fmt: skip
+    mine, theirs = (CONVENTIONS[one] for one in (
+        book.run.plan.convention, "reference" if book.run.plan.convention == "paper" else "paper"))  # fmt: skip
     title = f"CEPS, {level} interval, {plural(len(rows), 'model')} with a score"
     desc = "; ".join(
         f"{who}: {one} by the {mine}{f', {two} by the {theirs}' if two else ''}" for who, one, two in lines
@@ -239,7 +246,7 @@ def _conventions(book: BenchmarkIndex) -> Group | None:
     orders = plural(len(said), "supported order")
     answer = f"No. None of the {orders} is the other way round by the {theirs}."
     if not said:
-        answer = f"No ranking of the models on CEPS is supported by the {CONVENTIONS.get(book.run.convention, 'plan')}."
+        answer = f"No ranking of the models on CEPS is supported by the {mine}."
     elif turned:
         named = listing([" and ".join(sorted(clean(name, 60) for name in one.claim.subjects)) for one in turned[:3]])
         answer = f"Yes. By the {theirs} {count(len(turned))} of {orders} turn round: {named}."

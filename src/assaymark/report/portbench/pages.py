@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from assaymark.benchmark.reference import words_of
 from assaymark.report.blocks import (
     Block,
     Facts,
@@ -38,24 +39,27 @@ from assaymark.report.page import (
     paged_by,
     part_names,
 )
-from assaymark.report.portbench.asked import question_cards, questions_section
-from assaymark.report.portbench.book import BenchmarkIndex, profile_word
+from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, profile_word
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.first import first_page
-from assaymark.report.portbench.inputs import BenchRun
-from assaymark.report.portbench.levels import PAGE, claim_cards
-from assaymark.report.portbench.market import (
+from assaymark.report.portbench.levels import PAGE, claim_cards, stage_note, stage_tables
+from assaymark.report.portbench.records import (
+    BenchTrail,
+    date_section,
+    episode_paths,
+    episodes_table,
+    question_cards,
+    questions_section,
+)
+from assaymark.report.portbench.sections import (
     History,
+    alignment_table,
     chosen_history,
+    every_measurement,
     history_bytes,
     history_views,
     performance_answer,
     performance_views,
-)
-from assaymark.report.portbench.records import BenchTrail, date_section, episode_paths, episodes_table
-from assaymark.report.portbench.sections import (
-    alignment_table,
-    every_measurement,
     safety_tables,
     scatter_views,
     signals_figure,
@@ -63,7 +67,6 @@ from assaymark.report.portbench.sections import (
     stress_table,
     windows_table,
 )
-from assaymark.report.portbench.stages import stage_note, stage_tables
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
@@ -95,11 +98,9 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
 
     Examples
     --------
-    >>> from assaymark.report.portbench import BenchModel
-    >>> run = BenchRun(name="b", title="", plan_hash="0" * 64, locked_at="2026-01-01", convention="paper",
-    ...                market="synthetic", instruments=81, frequency="monthly", cost_bps=15, level=0.95,
-    ...                models=(BenchModel(name="one", model="reference/x", family="x"),), profiles=(), windows=(),
-    ...                leaderboards=(), verdicts=(), measurements=())
+    >>> from assaymark.benchmark import BenchPlan
+    >>> plan = BenchPlan(models=({"name": "one", "model": "reference/x", "family": "x"},))
+    >>> run = BenchRun(plan=plan, plan_hash="0" * 64, locked_at="2026-01-01", market="synthetic", instruments=81)
     >>> sorted(render_benchmark(run))
     ['claims.html', 'index.html', 'measurements.html', 'scores.html']
     """
@@ -126,7 +127,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
         [f"{name}#d{at}" for name, part in zip(mine, parts, strict=True) for at, _ in part]
         for mine, parts in zip(names, cut, strict=True)
     ]
-    trail = BenchTrail.of(run.asked, [*zip(run.episodes, places, strict=True)])
+    trail = BenchTrail.of(run.answers, [*zip(run.episodes, places, strict=True)])
     measured = in_parts("measurements", paged(every_measurement(unlinked, trail.rests)))
     book = replace(unlinked, links=measured_links(measured))
     views = _Views.of(book)
@@ -161,7 +162,9 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
         yield _EPISODES, frame.page(Page(_EPISODES, "Episodes", lead, blocks=(table,), here="episodes"))
     for one, mine, dates in zip(run.episodes, names, cut, strict=True):
         title = f"{clean(one.model, 60)}, {clean(one.profile, 40)} profile"
-        lead = f"{book.window(one.window)}. Prompt, reply, truth and score of every date ({run.convention} formulas)."
+        lead = (
+            f"{book.window(one.window)}. Prompt, reply, truth and score of every date ({run.plan.convention} formulas)."
+        )
         for path, part, parts in beside(zip(mine, dates, strict=True)):
             sections = tuple(date_section(at, date, calls, opened=not first) for first, (at, date) in enumerate(part))
             up = Linked("All episodes", _EPISODES)
@@ -239,9 +242,8 @@ def _deeper(book: BenchmarkIndex, *, profiles: bool) -> Iterator[tuple[str, str,
     if run.episodes:
         decisions = sum(len(episode.dates) for episode in run.episodes)
         yield "Decisions", _EPISODES, f"{count(decisions)}, prompt and reply beside the truth"
-    if run.questions:
-        asked = counted(sum(run.answers.values()) or len(run.questions), "answer")
-        yield "Questions", _QUESTIONS, f"{asked}, the reply beside the truth"
+    if answers := sum(map(len, run.answers.values())):
+        yield "Questions", _QUESTIONS, f"{counted(answers, 'answer')}, the reply beside the truth"
     if run.panel:
         yield "Rationales", run.panel, "scored by the judges, a study of its own"
     yield "Sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
@@ -308,9 +310,9 @@ def _pipeline_sections(book: BenchmarkIndex, views: _Views, history: History | N
 
 def _run_section(book: BenchmarkIndex) -> Section:
     known = [
-        (bold(clean(model.name, 60)), f": {clean(model.words, 200)}")
-        for model in book.models
-        if model.reference and model.words
+        (bold(clean(model.name, 60)), f": {clean(words, 200)}")
+        for model in sorted(book.run.plan.models, key=lambda model: model.name)
+        if (words := words_of(model.model))
     ]
     built_in = (Group("Built-in models", (Items(tuple(known)),)),) if known else ()
     return Section("models", "What was run", blocks=(Facts(tuple(_facts(book))), *built_in))
@@ -356,16 +358,13 @@ def _facts(book: BenchmarkIndex) -> list[tuple[str, str]]:
         for p in run.profiles
     ]
     windows = [
-        f"{clean(w.title or w.name, 60)}: {clean(w.first, 10)} to {clean(w.last, 10)}, "
-        f"{counted(w.decisions, 'decision')}{', stress' if w.stress else ''}"
+        f"{book.window(w.name)}: {w.first} to {w.last}, "
+        f"{counted(run.decisions[w.name], 'decision')}{', stress' if w.kind == 'stress' else ''}"
         for w in run.windows
     ]
     return [
-        ("Plan", f"{clean(run.name, 80)}, locked {moment(run.locked_at)}"),
-        (
-            "Formulas",
-            "as printed (paper)" if run.convention == "paper" else f"convention “{clean(run.convention, 20)}”",
-        ),
+        ("Plan", f"{clean(run.plan.name, 80)}, locked {moment(run.locked_at)}"),
+        ("Formulas", "as printed (paper)" if run.plan.convention == "paper" else "convention “reference”"),
         *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
         *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
     ]
@@ -401,6 +400,6 @@ def _frame(book: BenchmarkIndex, site: Site, *, profiles: bool) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
     run = book.run
     there = {"profiles": profiles, "histories": book.has_histories, "episodes": run.episodes,
-             "questions": run.questions, "data": run.data, "snapshots": run.data and run.data.snapshots}  # fmt: skip
+             "questions": run.answers, "data": run.data, "snapshots": run.data and run.data.snapshots}  # fmt: skip
     nav = tuple(link for link in _NAV if there.get(link.key, True))
-    return Frame(clean(run.name, 120), short_hash(clean(run.plan_hash)), nav, site, ("page.css", "portbench.css"))
+    return Frame(clean(run.plan.name, 120), short_hash(clean(run.plan_hash)), nav, site, ("page.css", "portbench.css"))

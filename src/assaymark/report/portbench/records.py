@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from assaymark.benchmark.questions.answers import EXCERPT, FORMULA, JUDGMENT, Scored
+from assaymark.benchmark.questions.published import answer_text
 from assaymark.records import Measurement, content_id
 from assaymark.report.blocks import (
     Beside,
@@ -24,55 +26,86 @@ from assaymark.report.blocks import (
     Table,
     Text,
     bold,
+    notes,
     only,
     row_filters,
     small,
 )
 from assaymark.report.page import Frame, file_stems, paged
-from assaymark.report.portbench.book import STAGES, BenchmarkIndex
-from assaymark.report.portbench.inputs import AskedQuestion, DateTrace, EpisodeTrace, StageTrace
+from assaymark.report.portbench.book import (
+    QUESTIONS,
+    STAGES,
+    BenchmarkIndex,
+    DateTrace,
+    EpisodeTrace,
+    StageTrace,
+    range_words,
+)
+from assaymark.report.portbench.levels import (
+    GroupHead,
+    design_note,
+    group_heads,
+    said_claim,
+    said_words,
+    stage_cell,
+    unscored_heads,
+    withheld_words,
+)
 from assaymark.report.records.answers import AnswerRow, each_answer_page
 from assaymark.report.records.judgments import PAGE, page_paths
-from assaymark.report.text import counted, moment
+from assaymark.report.text import counted, interval, moment, signed
 from assaymark.text import clean, count, number, span, visible
 
-_BY: Final = ("template", "condition", "regime", "kind")
+Answer = tuple[str, Scored]
+"""The name of a model, and one of its answers."""
+
+
+def _labels(one: Scored) -> dict[str, str]:
+    """What a measurement of questions may be labelled by."""
+    template = one.question.template
+    kind = "formula" if template in FORMULA else "judgment" if template in JUDGMENT else ""
+    return {"template": template, "condition": one.condition, "regime": one.question.regime, "kind": kind}
 
 
 @dataclass(frozen=True, slots=True)
 class BenchTrail:
     """Where the answers of a benchmark and its episodes stand; ``episodes`` come with the place of each date."""
 
-    asked: Sequence[AskedQuestion]
+    asked: Sequence[Answer]
     pages: Mapping[str, tuple[tuple[str, tuple[AnswerRow, ...]], ...]]
     places: Mapping[tuple[str, str, str], str]
     episodes: Sequence[tuple[EpisodeTrace, Sequence[str]]]
 
     @classmethod
-    def of(cls, asked: Sequence[AskedQuestion], episodes: Sequence[tuple[EpisodeTrace, Sequence[str]]]) -> BenchTrail:
+    def of(
+        cls, answers: Mapping[str, Sequence[Scored]], episodes: Sequence[tuple[EpisodeTrace, Sequence[str]]]
+    ) -> BenchTrail:
         """Plan the pages of answers; ``episodes`` come with the place of each of their dates."""
-        by_model: defaultdict[str, list[AskedQuestion]] = defaultdict(list)
-        for one in sorted(asked, key=lambda one: (one.model, one.template, one.condition, one.question)):
-            by_model[one.model].append(one)
+        by_model = {
+            model: sorted(mine, key=lambda one: (one.question.template, one.condition, one.question.id))
+            for model, mine in sorted(answers.items())
+            if mine
+        }
         pages: dict[str, tuple[tuple[str, tuple[AnswerRow, ...]], ...]] = {}
         places: dict[tuple[str, str, str], str] = {}
         stems = file_stems("answers", [(model,) for model in by_model])
         for (model, mine), stem in zip(by_model.items(), stems, strict=True):
             rows = []
             for one in mine:
-                state = "" if one.state == "ok" else f", {clean(one.state, 200)}"
+                labels, usable = _labels(one), one.score.state == "ok"
                 rows.append(AnswerRow(
-                    anchor=f"q{content_id([one.model, one.question, one.condition])[:12]}",
-                    key=clean(one.template, 12), title=clean(one.question, 80),
-                    about=f"{clean(one.template, 12)}, {clean(one.kind, 24)}, {clean(one.regime, 40)}",
+                    anchor=f"q{content_id([model, one.question.id, one.condition])[:12]}",
+                    key=labels["template"], title=clean(one.question.id, 80),
+                    about=f"{labels['template']}, {labels['kind']}, {clean(labels['regime'], 40)}",
                     asked=f"{clean(one.condition, 24)} condition", trial="1",
-                    answer=f"{number(one.score, 3)}{state}", usable=one.state == "ok", call_key=one.key,
+                    answer=f"{number(one.score.score, 3)}{'' if usable else f', {clean(one.score.state, 200)}'}",
+                    usable=usable, call_key=one.key,
                 ))  # fmt: skip
             pages[model] = page_paths(stem, paged(rows, PAGE))
             anchors = {row.anchor: f"{path}#{row.anchor}" for path, part in pages[model] for row in part}
             for one, row in zip(mine, rows, strict=True):
-                places[model, one.condition, one.question] = anchors[row.anchor]
-        return cls([one for rows in by_model.values() for one in rows], pages, places, episodes)
+                places[model, one.condition, one.question.id] = anchors[row.anchor]
+        return cls([(model, one) for model, mine in by_model.items() for one in mine], pages, places, episodes)
 
     def uses(self) -> dict[str, list[Linked]]:
         """What rests on each call, by its key: stages of episodes, then answers."""
@@ -83,9 +116,9 @@ class BenchTrail:
                     if stage.key:
                         who = f"{episode.model}, {episode.profile}, {episode.window}"
                         found[stage.key].append(Linked(f"{who}: {stage.stage} on {date.day}", place))
-        for one in self.asked:
-            words = f"{one.model} on {one.question}, {one.condition}"
-            found[one.key].append(Linked(words, self.places[one.model, one.condition, one.question]))
+        for model, one in self.asked:
+            words = f"{model} on {one.question.id}, {one.condition}"
+            found[one.key].append(Linked(words, self.places[model, one.condition, one.question.id]))
         return found
 
     def rests(self, item: Measurement) -> tuple[Linked, ...]:
@@ -107,19 +140,22 @@ class BenchTrail:
         return (Linked(f"{count(len(found))} among the episodes", "episodes.html"),)
 
     def _answers(self, item: Measurement) -> tuple[Linked, ...]:
-        wanted = {key: item.labels[key] for key in _BY if key in item.labels}
+        wanted, model = (
+            {key: value for key, value in item.labels.items() if key != "model"},
+            item.labels.get("model", ""),
+        )
         if " less " in wanted.get("condition", ""):
             del wanted["condition"]
-        mine = [one for one in self.asked if one.model == item.labels.get("model")]
-        found = [one for one in mine if all(getattr(one, key) == value for key, value in wanted.items())]
+        mine = [one for name, one in self.asked if name == model]
+        found = [one for one in mine if wanted.items() <= _labels(one).items()]
         if not found:
             return ()
-        first, pages, said = found[0], self.pages[found[0].model], counted(len(found), "answer")
+        first, pages, said = found[0].question.template, self.pages[model], counted(len(found), "answer")
         if len(found) == len(mine):
             return (Linked(said, pages[0][0]),)
-        if len(pages) == 1 and found == [one for one in mine if one.template == first.template]:
-            return (Linked(said, f"{pages[0][0]}#{only(clean(first.template, 12))}"),)
-        place = self.places[first.model, first.condition, first.question]
+        if len(pages) == 1 and found == [one for one in mine if one.question.template == first]:
+            return (Linked(said, f"{pages[0][0]}#{only(first)}"),)
+        place = self.places[model, found[0].condition, found[0].question.id]
         return (Linked(f"{count(len(found))} among the answers", place),)
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -246,3 +282,157 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> Table:
     filters = row_filters(sorted(row.key for row in rows))
     return Table(heads, tuple(rows), frozenset((3, 4, 5)), "", stacked=True, id="episode-rows", filters=filters,
                  what="episodes")  # fmt: skip
+
+
+TEMPLATES: Final = {
+    "T1": "direction",
+    "T2": "value at risk",
+    "T3": "position size",
+    "T4": "two assets",
+    "T5": "best mix",
+    "T6": "rebalance",
+    "T7": "regime",
+}
+DIFFERENCE: Final = "full less restricted"
+"""The condition under which the cost of taking context out is measured."""
+
+_WORDS: Final = {
+    "full": "full condition: everything that is needed stands in the question",
+    "restricted": "restricted condition: covariances are taken out",
+    DIFFERENCE: "full less restricted: what the covariances are worth",
+}
+_QUESTION = 6_000
+
+
+def questions_section(book: BenchmarkIndex) -> Section:
+    """Supported claims on questions against the pipeline, the tables with their notes, and a link to the questions."""
+    heading = "What does it know without a portfolio?"
+    if not book.has_questions:
+        return Section("questions", heading, book.missing("qa"))
+    items, order = book.by_name["bench.question"], list(_WORDS)
+    found = sorted({item.labels["condition"] for item in items})
+    conditions = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+    first, *others = (
+        [_table(book, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
+        for key in ("template", "kind", "regime")
+    )
+    rest = tuple(table for tables in others for table in tables if table is not None)
+    more = (Group("Formula against judgment, and by market regime", rest, folded="closed"),) if rest else ()
+    said = tuple(said_claim(book, one) for one in book.of_kind("dissociation") if one.publication_level != "no-claim")
+    claims = (Items(said, f"claims {said[0].level}"),) if said else ()
+    some = shown_answers(book)
+    shown = f"{counted(len(some), 'question')} as asked, answered and scored"
+    traces = (Text(Linked(shown, "questions.html")),) if some else ()
+    lead = (
+        "Mean scores on static questions, T1 to T7, each asked in its own call. Models of a tier are in alphabetical "
+        "order."
+    )
+    tables = (table for table in first if table is not None)
+    return Section("questions", heading, lead, (*claims, *tables, *more, *notes(tuple(_notes(book, items))), *traces))
+
+
+def _table(book: BenchmarkIndex, name: str, condition: str, key: str) -> Group | None:
+    """One condition; only what was asked under it has a column."""
+    by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
+    asked = list(book.every("bench.question", condition=condition))
+    values = sorted({item.labels[key] for item in asked if key in item.labels})
+    if not values:
+        return None
+    whole = key == "template" and any(set(item.labels) == {"model", "condition"} for item in asked)
+    known = condition in _WORDS and (key == "template" or condition == DIFFERENCE)
+    title = f"By {by}, {_WORDS[condition] if known else f'{clean(condition, 24)} condition'}"
+    board, heads = book.board(QUESTIONS), list[GroupHead | None]([None])
+    if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
+        heads = [*group_heads(book, board), *unscored_heads(book, board)]
+    rows: list[Row] = []
+    for head in heads:
+        rows += [] if head is None else [Row((head.shown,))]
+        for model in book.names if head is None else head.members:
+            labels, cells = {"model": model, "condition": condition}, []
+            for value in values:
+                item = book.one("bench.question", **labels, **{key: value})
+                cell = stage_cell(book, item)
+                if condition == DIFFERENCE and item is not None and item.value is not None:
+                    # A difference has its sign; it is no share of 1, so it has no tint.
+                    cell = replace(cell, share=0.0, value=book.to(item, signed(item.value)))
+                cells.append(cell)
+            note = "" if head is None else head.ranks.get(model, "")
+            item, every = book.one("bench.question", **labels), ""
+            if whole:  # a point only where the rank is supported
+                every = range_words(item)
+                if item is not None and item.value is not None and item.low is not None and head and head.licensed:
+                    every = interval(item.value, item.low, item.high)
+                every = book.to(item, every)
+            cells_of = (clean(model, 60), small(note) if note else ""), *cells, *((every,) if whole else ())
+            rows.append(Row(cells_of))
+    named = (((f"{clean(value, 24)} "), small(TEMPLATES.get(value, ""))) for value in values)
+    table = Table(
+        ("Model", *named, *(("All, interval",) if whole else ())), tuple(rows), summary="",
+        style="heat q few" if len(values) < 5 else "heat q", label=title,
+        columns=("", *("hc",) * len(values), *("iv",) * whole),
+    )  # fmt: skip
+    return Group(title, (table,), name)
+
+
+def _notes(book: BenchmarkIndex, items: Sequence[Measurement]) -> Iterator[str]:
+    sizes = sorted({item.n for item in items if "template" in item.labels})
+    methods = sorted({clean(item.method, 120) for item in items if item.low is not None})
+    if sizes:
+        each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
+        yield f"{each} questions a cell. Intervals: {'; '.join(methods) or 'none can be given'}."
+    yield design_note(book, QUESTIONS)
+    states = [one.score.state for mine in book.run.answers.values() for one in mine]
+    total, lost = len(states), len(states) - states.count("ok")
+    if total:
+        read = f"Of {counted(total, 'answer')} {'all' if not lost else number(total - lost, 0)} could be read as asked"
+        yield read + (f"; the other {number(lost, 0)} are scored as the plan says, not left out." if lost else ".")
+    if not book.has_pipeline:
+        yield f"Questions cannot be compared with the pipeline. {book.missing('pipeline')}"
+    compared = book.of_kind("dissociation")
+    for verdict in compared:
+        if verdict.publication_level == "no-claim":
+            yield f"Not supported: {withheld_words(book, verdict)} {' '.join(map(said_words, verdict.reasons))}"
+    if book.has_pipeline and not compared:
+        yield "Comparing the rankings of questions and pipeline needs three models or more."
+
+
+def template_words(name: str) -> str:
+    """A template with what it asks for."""
+    name = clean(name, 12)
+    return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
+
+
+def question_cards(book: BenchmarkIndex, calls: Mapping[str, str]) -> Iterator[Group]:
+    """Questions as they were asked, answered and scored, by template, condition and model."""
+
+    def place(one: Answer) -> tuple[str, ...]:
+        model, said = one
+        return said.question.template, said.condition, model, said.question.regime, said.question.prompt(said.condition)
+
+    for model, one in sorted(shown_answers(book), key=place):
+        question, score = one.question, one.score
+        about: list[Inline] = [f"{clean(model, 60)}, {one.condition} condition, {clean(question.regime, 24)}"]
+        state = score.state if not score.reason else f"{score.state}: {score.reason}"
+        about += [] if state == "ok" else [". ", bold(f"Reply: {clean(state, 200)}")]
+        truth: list[Inline] = [bold("True: "), block(answer_text(question.answer), 600)]
+        truth += [" ", Linked("Whole call", calls[one.key])] if calls.get(one.key) else []
+        asked = talk(block(question.prompt(one.condition)[:EXCERPT], _QUESTION), block(one.reply, _QUESTION))
+        yield Group(
+            (template_words(question.template), small(f"Score {number(score.score, 3)}")),
+            (Text(tuple(about), "cap"), Group("Question and reply", (asked,), folded="closed"),
+             Text(tuple(truth), "sum")),
+            key=question.template, style="stage", level=2,
+        )  # fmt: skip
+
+
+def shown_answers(book: BenchmarkIndex) -> list[Answer]:
+    """The worst and the best answered question of each model, template and condition."""
+    found: list[Answer] = []
+    for model, mine in book.run.answers.items():
+        groups: defaultdict[tuple[str, str], list[Scored]] = defaultdict(list)
+        for one in mine:
+            groups[one.question.template, one.condition].append(one)
+        for some in groups.values():
+            ranked = sorted(some, key=lambda one: (one.score.score, one.question.id))
+            found += [(model, ranked[at]) for at in sorted({0, len(ranked) - 1})]
+    return found

@@ -1,22 +1,30 @@
-"""Beside the leaderboards: losses and quality under stress, whether a model changes with the investor, every number."""
+"""Beside the leaderboards: histories, performance, losses under stress, fit to the investor, and every number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from operator import itemgetter
 from typing import Final
 
 from markupsafe import Markup
 
+from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.market import Window
+from assaymark.benchmark.profiles import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
-from assaymark.report.blocks import Figure, Group, Inline, Share, Table, Text, small
-from assaymark.report.charts.canvas import WIDE
+from assaymark.report.blocks import Figure, Group, Inline, Mark, Panels, Section, Share, Table, Text, bold, small
+from assaymark.report.charts.canvas import WIDE, paths_text
 from assaymark.report.charts.datasheet_axes import Heads, MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
+from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench.book import (
+    EQUAL_WEIGHT,
+    QUESTIONS,
     ROUNDING,
     BenchmarkIndex,
     ends_of,
@@ -25,12 +33,195 @@ from assaymark.report.portbench.book import (
     sizes,
     why_none,
 )
-from assaymark.report.portbench.inputs import QUESTIONS, ProfileView, WindowView
-from assaymark.report.portbench.market import baseline_word, baselines
-from assaymark.report.portbench.stages import pass_mark
+from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.texts import Rests
-from assaymark.report.text import interval, listing, plural
+from assaymark.report.text import counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
+
+_BRUSHED, _FIRST_PAGE = 14_000, 3_000
+"""How many values of a day the page of histories and the first page hold for brushes; files of data have them all."""
+
+_BASELINES: Final = {
+    "EqW": "Equal weight",
+    "RP": "Inverse volatility",
+    "CRP": "Equal risk",
+    "MinVar": "Minimum variance",
+}
+_FIGURES: Final = (
+    ("total_return", "Return, %", "signed"),
+    ("volatility", "Volatility, %", "percent"),
+    ("sharpe", "Sharpe", "ratio"),
+    ("sortino", "Sortino", "number"),
+    ("calmar", "Calmar", "number"),
+    ("drawdown", "Maximum drawdown, %", "fall"),
+    ("turnover", "Turnover, %", "percent"),
+    ("holdings", "Holdings", "count"),
+    ("largest_weight", "Largest weight, %", "percent"),
+    ("buys", "Buy signals, %", "percent"),
+)
+
+
+History = tuple[Section, Panels, str]
+"""The section of one window and profile, its panels, and the text of the file that they link to, or nothing."""
+
+
+def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
+    """Every window and profile with a history: stress windows first, in the order of the plan.
+
+    The first of them have brushes: numbers for all of a large run would make the page too long.
+    """
+    found, used = [], 0
+    for window in stress_first(book):
+        mine: list[History] = []
+        for profile in book.run.profiles:
+            if (made := _view(book, window, profile)) is not None:
+                section, panels, values = made
+                used += _points(panels)
+                mine.append(made if used <= _BRUSHED else _history(section, replace(panels, brush=None), values))
+        found.append((window, mine))
+    return found
+
+
+def _points(panels: Panels) -> int:
+    return 0 if panels.brush is None else len(panels.brush.days) * len(panels.brush.lines)
+
+
+def _history(section: Section, panels: Panels, values: str) -> History:
+    return replace(section, blocks=(*section.blocks[:1], panels)), panels, values
+
+
+def stress_first(book: BenchmarkIndex) -> tuple[Window, ...]:
+    """The windows, stress windows first, in the order of the plan."""
+    return *book.stress, *(window for window in book.run.windows if window.kind == "normal")
+
+
+def chosen_history(book: BenchmarkIndex) -> History | None:
+    """The one that the first page shows: the strictest profile in the window with the largest drawdown."""
+    profile = book.strictest
+    if profile is None:
+        return None
+    falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
+    deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
+    names = [] if deepest is None else [deepest.labels["window"]]
+    windows = [w for w in (*book.stress, *book.run.windows) if not names or w.name in names]
+    made = next((view for window in windows if (view := _view(book, window, profile)) is not None), None)
+    if made is None or _points(made[1]) <= _FIRST_PAGE:
+        return made
+    return _history(made[0], replace(made[1], brush=None), made[2])
+
+
+def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | None:
+    mine = (one for one in book.run.results if (one.window, one.profile) == (window.name, profile.name))
+    by_model = {one.model: one for one in mine if len(one.nav)}
+    if not by_model:
+        return None
+    baseline, limit = equal_weight(book, window.name), profile.drawdown_tolerance
+    at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
+    drawn = [name for name in book.names if name in by_model]
+    days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
+    shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
+    lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
+    values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
+    found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[Inline, str]]()
+    for name in book.names:
+        item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
+        caption: list[Inline] = [bold(clean(name, 60))]
+        why = "No history: this episode was not run to its end."
+        if item is not None and item.value is not None:
+            broken = item.value > limit + ROUNDING
+            caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
+        elif item is not None:
+            why = f"No history: {item.state.removeprefix('no score: ')}."
+        panels.append((tuple(caption), found.get(name) or clean(why, 160)))
+    start = f"Start = 100 on {moment(days[0])}" if days else "Start = 100"
+    grey = "Grey: equal weight." if baseline is not None else "Equal weight was not run in this window."
+    text = (
+        f"Net asset value over {counted(len(days), 'trading day')}. {start}. Blue: the model. {grey} Below: drawdown "
+        f"in percent, with the maximum drawdown. Dashed: the {percent(limit)} that this profile tolerates."
+    )
+    brush, data = brush_of([moment(day) for day in days], lines), f"data/nav-{at}.csv" if values else ""
+    shown = Panels(tuple(panels), brush=brush, data=data, shared=shared)
+    title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
+    return Section(f"nav-{at}", title, blocks=(Text(text, "cap"), shown)), shown, values
+
+
+def equal_weight(book: BenchmarkIndex, window: str) -> BaselineResult | None:
+    """The history of equal weight in a window."""
+    found = (p for p in book.run.baselines if p.window == window and p.name in EQUAL_WEIGHT and len(p.nav))
+    return next(found, None)
+
+
+# --- figures of performance -------------------------------------------------------------------------------------------
+
+
+def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[Group, ...]:
+    """A table for each of some windows and each profile, models by name and baselines below."""
+    found: list[Group] = []
+    heads = ("Model", *(head for _, head, _ in _FIGURES))
+    for window, (at, profile) in product(windows, enumerate(book.run.profiles, 1)):
+        rows = []
+        for name in book.names:
+            labels, items = {"model": name, "profile": profile.name, "window": window.name}, []
+            for figure, _, _ in _FIGURES:
+                own = figure in ("sharpe", "drawdown")
+                key = f"bench.{figure}" if own else "bench.performance"
+                items.append(book.one(key, **labels, **({} if own else {"figure": figure})))
+            rows.append((clean(name, 60), *_cells(book, items)))
+        for name in baselines(book):
+            labels = {"baseline": name, "window": window.name}
+            items = [book.one("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
+            rows.append((f"{baseline_word(name)} (baseline)", *_cells(book, items)[:-1], "gives none"))
+        table = Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
+        title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
+        place = f"perf-{list(book.run.windows).index(window) + 1}-{at}"
+        found.append(Group(title, (table,), place, "closed" if found else "open"))
+    return tuple(found)
+
+
+def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
+    """The baselines that were run, in their order."""
+    return tuple(dict.fromkeys(item.labels["baseline"] for item in book.by_name.get("bench.baseline", ())))
+
+
+def baseline_word(name: str) -> str:
+    """How a page calls a baseline.
+
+    >>> baseline_word("EqW"), baseline_word("60/40")
+    ('Equal weight', '60/40')
+    """
+    return _BASELINES.get(name, clean(name, 40))
+
+
+def _cells(book: BenchmarkIndex, items: Sequence[Measurement | None]) -> list[str]:
+    found = []
+    for (_, _, kind), item in zip(_FIGURES, items, strict=True):
+        if item is None or item.value is None:
+            found.append(why_none(item))
+            continue
+        value, ends = item.value, ends_of(item)
+        text = {
+            "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
+            "fall": number(-100 * abs(value), 1), "count": number(value, 1),
+            "ratio": f"{number(value)} ({span(*ends)})" if ends else number(value), "number": number(value),
+        }[kind]  # fmt: skip
+        found.append(book.to(item, text))
+    return found
+
+
+def history_bytes(panels: Panels) -> int:
+    """About how many bytes the drawings of a history take on a page."""
+    brush = () if panels.brush is None else (values for _, values in panels.brush.lines)
+    drawn = (panels.shared, *(svg for _, svg in panels.panels), *brush)
+    return 300 * len(panels.panels) + len("".join(drawn).encode())
+
+
+def performance_answer(book: BenchmarkIndex) -> str:
+    """What the tables show, without saying who is ahead."""
+    names = [baseline_word(name) for name in baselines(book)]
+    beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
+    profiles = listing([profile_word(profile.name).lower() for profile in book.run.profiles])
+    return f"One history per model, window and profile ({profiles}){beside}. Models stand by name."
+
 
 _MOST = 15
 """Marks that can be told apart on one figure."""
@@ -60,7 +251,7 @@ def windows_table(book: BenchmarkIndex) -> Table | None:
         rows.append(tuple(cells))
     heads: list[Inline] = ["Model"]
     for words in kinds.values():
-        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.level)} interval"]
+        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.plan.level)} interval"]
     label, columns = "CEPS in calm and in stress windows", ("", "st", "iv", "st", "iv")
     return Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
 
@@ -106,7 +297,7 @@ def scatter_views(book: BenchmarkIndex) -> tuple[Figure, ...]:
     return tuple(figure for figure in figures if figure is not None)
 
 
-def _scatter(book: BenchmarkIndex, window: WindowView, profile: ProfileView, name: str) -> Figure | None:
+def _scatter(book: BenchmarkIndex, window: Window, profile: Profile, name: str) -> Figure | None:
     stress, limit, missing = [one.name for one in book.stress], profile.drawdown_tolerance, []
     points, rows = list[StressPoint](), list[tuple[str, ...]]()
     marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
@@ -132,7 +323,7 @@ def _scatter(book: BenchmarkIndex, window: WindowView, profile: ProfileView, nam
         rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
     if not points:
         return None
-    where, level = book.window(window.name), percent(book.run.level)
+    where, level = book.window(window.name), percent(book.run.plan.level)
     title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
     desc = "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points)
     wide, narrow = stress_scatter(name, points, limit, where, title, f"{desc}.")

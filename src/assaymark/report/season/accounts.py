@@ -16,7 +16,7 @@ from assaymark.records import Measurement
 from assaymark.report.blocks import Block, Figure, Inline, Linked, Section, Table, bold, notes, small
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, NavWords, Role, brush_of, falls, nav_figure
-from assaymark.report.portbench.market import EQUAL_WEIGHT
+from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.decisions import decision_places, reason_words, trades_words
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.report.season.inputs import SeasonPath, SeasonStep

@@ -33,7 +33,7 @@ from assaymark.report.blocks import (
     strong_link,
 )
 from assaymark.report.charts.paths import falls
-from assaymark.report.portbench.market import EQUAL_WEIGHT
+from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.index import SeasonIndex, Words, whole
 from assaymark.report.season.strip import Judged, band_head, band_scale, band_strip
 from assaymark.text import clean

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     )
     from assaymark.report.study.bench import bench_data, checkable
     from assaymark.report.study.claim_checks import checked, explanations_section
-    from assaymark.report.study.claim_map import claim_map, gaps_section, supported_words
+    from assaymark.report.study.claim_map import gaps_section, map_page, supported_words
     from assaymark.report.study.controls import controls_section, ranked_alone, style_section, tiers
     from assaymark.report.study.cycle import CAUTION, agents_section, example_page
-    from assaymark.report.study.limits import limits
+    from assaymark.report.study.limits import limits_of
     from assaymark.report.study.overview import benches, finding
     from assaymark.report.study.plan import (
         cost_section,
@@ -33,11 +33,38 @@ if TYPE_CHECKING:
     from assaymark.report.study.probes import anchor_section, contamination_section, outside_group
 
 __all__ = [
-    "CAUTION", "agents_section", "agreement_section", "agreement_table", "agreement_words", "anchor_section",
-    "bench_data", "benches", "checkable", "checked", "claim_map", "contamination_section", "controls_section",
-    "cost_section", "example_page", "explanations_section", "finding", "gaps_section", "limits", "noise_section",
-    "outside_group", "panel_section", "plan_section", "ranked_alone", "ranks_section", "records_section",
-    "reference_words", "single_section", "stability_section", "style_section", "supported_words", "tiers",
+    "CAUTION",
+    "agents_section",
+    "agreement_section",
+    "agreement_table",
+    "agreement_words",
+    "anchor_section",
+    "bench_data",
+    "benches",
+    "checkable",
+    "checked",
+    "contamination_section",
+    "controls_section",
+    "cost_section",
+    "example_page",
+    "explanations_section",
+    "finding",
+    "gaps_section",
+    "limits_of",
+    "map_page",
+    "noise_section",
+    "outside_group",
+    "panel_section",
+    "plan_section",
+    "ranked_alone",
+    "ranks_section",
+    "records_section",
+    "reference_words",
+    "single_section",
+    "stability_section",
+    "style_section",
+    "supported_words",
+    "tiers",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

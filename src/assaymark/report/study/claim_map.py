@@ -511,7 +511,7 @@ _EXPERIMENTS: Final[tuple[tuple[str, str, str, Callable[[RunIndex], Outcome]], .
 )  # fmt: skip
 
 
-def claim_map(book: RunIndex, links: Mapping[str, str]) -> Page:
+def map_page(book: RunIndex, links: Mapping[str, str]) -> Page:
     """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
     then the supported orders and three probes beside the scores."""
     rows, total = [], 0

@@ -185,7 +185,7 @@ def binding(verdict: Verdict) -> tuple[str, ...]:
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def limits(book: RunIndex) -> list[Limit]:
+def limits_of(book: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in book.run.verdicts:

@@ -39,7 +39,7 @@ from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
 from assaymark.report.study.controls import GOOD, Control, controls, ranked_alone, supported_orders, tiers, weakest
-from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
+from assaymark.report.study.limits import Limit, failed_judges, limits_of, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
 from assaymark.report.study.scores import (
     next_section,
@@ -89,7 +89,7 @@ def finding(book: RunIndex) -> Finding:
                              -RANK[v.publication_level]))  # fmt: skip
     notice = built_in_notice(book)
     if not said:
-        found = limits(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
+        found = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
         reason = f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else none
         why = book.untestable or reason
@@ -565,13 +565,13 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
         for name, path, said in deeper
     )
     sections, table = (
-        [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits(book))],
+        [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits_of(book))],
         book.run.table,
     )
     if table is not None:
         planted = [sections[1]] if book.study.cells_judged else []
         orders = [orders_section(table)] if table.orders else []
-        sections = [sections[0], panel_section(book), *orders, *planted, limits_section(limits(book)[:_CUTS])]
+        sections = [sections[0], panel_section(book), *orders, *planted, limits_section(limits_of(book)[:_CUTS])]
         sections = [*sections, read_section(table)] if table.about else [read_section(table), *sections]
         sections.append(next_section(next_steps(book)))
     if table is None and found.verdict is None and not any(level != "no-claim" for level in levels):

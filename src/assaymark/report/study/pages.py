@@ -21,7 +21,7 @@ from assaymark.report.records.study import Calls, Trail
 from assaymark.report.records.texts import RECORDS
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.claim_checks import explanations_section
-from assaymark.report.study.claim_map import claim_map
+from assaymark.report.study.claim_map import map_page
 from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.overview import first_scores, overview, sentence_pages
@@ -120,7 +120,7 @@ def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[ob
     yield from sentence_pages(book)
     yield from claims_pages(claims)  # type: ignore[arg-type]
     if not table:
-        yield claim_map(book, book.links)
+        yield map_page(book, book.links)
     yield _page("agents", "Agents", "How the agents rank, and what they were shown and did.",
                 board_section(book), ranks_section(book), agents_section(book))  # fmt: skip
     yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",

@@ -39,7 +39,7 @@ from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
 from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchRun, each_benchmark_page
-from assaymark.report.portbench.inputs import ALL, QUESTIONS
+from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import say_raised
@@ -351,9 +351,8 @@ def _publish(
     lines += [_no_score(narrow)] if narrow else []
     lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
-    models = {one.name: one.model.startswith("reference/") for one in locked.plan.models}
     for one in said[:12]:
-        built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
+        built_in = stand_ins(english(), {}, run.built_in, one.claim.subjects, made_by="models")
         words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
         lines.append(" ".join(filter(None, words)))
     if len(said) > 12:

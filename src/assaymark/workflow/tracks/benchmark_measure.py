@@ -61,7 +61,7 @@ from assaymark.records import (
     Rationale,
     Score,
 )
-from assaymark.report.portbench.inputs import ALL, QUESTIONS
+from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
 from assaymark.workflow.progress import Progress, silent

@@ -14,7 +14,7 @@ from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Universe, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.answers import QAScore, Scored, score_answer
+from assaymark.benchmark.questions.answers import EXCERPT, Scored, score_answer
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition
 from assaymark.benchmark.questions.published import generate_questions, read_questions, write_questions
 from assaymark.benchmark.questions.render import template_digest as question_digest
@@ -30,7 +30,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market import History, open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
-from assaymark.report.portbench.inputs import QUESTIONS
+from assaymark.report.portbench.book import QUESTIONS
 from assaymark.workflow.ask import check_plan_hash, require_all, run_all
 from assaymark.workflow.forecast import Forecast, forecast
 from assaymark.workflow.forecast import Stage as Asking
@@ -352,20 +352,7 @@ def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
 FILE: Final = "questions.jsonl"
 """In the run folder: the questions that were asked."""
 
-EXCERPT: Final = 1500
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Item(Scored):
-    """One question as one model answered it under one condition, scored by the plan's convention and the other one."""
-
-    other: QAScore
-    reply: str
-    key: str
-    missing: bool
-
-
-Answers = Mapping[str, Sequence[Item]]
+Answers = Mapping[str, Sequence[Scored]]
 """All that each model answered."""
 
 
@@ -427,7 +414,7 @@ def _answered(
     locked: LockedBench, asked: Sequence[tuple[AgentSpec, Question, Condition, CallSpec]],
     replies: Mapping[str, Reply],
 ) -> Answers:  # fmt: skip
-    items: dict[str, list[Item]] = {model.name: [] for model in locked.plan.models}
+    items: dict[str, list[Scored]] = {model.name: [] for model in locked.plan.models}
     for agent, question, condition, call in asked:
         reply = replies[call.key]
         scored, turned = (
@@ -435,5 +422,5 @@ def _answered(
             for each in (locked.plan.convention, locked.other)
         )
         shown, missing = reply.text[:EXCERPT], no_reply(reply)
-        items[agent.name].append(Item(question, condition, scored, turned, shown, call.key, missing))
+        items[agent.name].append(Scored(question, condition, scored, turned, shown, call.key, missing))
     return items

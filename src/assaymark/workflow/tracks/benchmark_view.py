@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import product
@@ -16,11 +16,8 @@ from assaymark.benchmark.episode import BaselineResult
 from assaymark.benchmark.market import TRAINING_END, Known, is_index
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
-from assaymark.benchmark.questions.answers import FORMULA, JUDGMENT
-from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES, Condition, Template
-from assaymark.benchmark.questions.published import COUNTS, answer_text, read_questions, shared_out
-from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.reference import words_of
+from assaymark.benchmark.questions.payloads import Split, Template
+from assaymark.benchmark.questions.published import COUNTS, read_questions, shared_out
 from assaymark.benchmark.replies import layers
 from assaymark.benchmark.scores import (
     STAGES,
@@ -40,21 +37,17 @@ from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement
 from assaymark.report.portbench import (
-    AskedQuestion,
-    BenchModel,
     BenchRun,
+    ClassView,
     DateTrace,
     EpisodeTrace,
-    NavPath,
-    ProfileView,
-    QuestionTrace,
+    MarketView,
+    SnapshotView,
     StageTrace,
-    WindowView,
 )
-from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.benchmark_measure import boards_of, ceps_items, unscored_models
-from assaymark.workflow.tracks.benchmark_plan import EXCERPT, Answers, Episode, Heard, Item, LockedBench
+from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, Heard, LockedBench
 
 ROWS: Final = 8
 
@@ -222,26 +215,6 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
     )  # fmt: skip
 
 
-def template_views(locked: LockedBench, asked: Iterable[Question]) -> Iterator[TemplateView]:
-    """The questions by template: the whole set by split, and the split from which those that were asked are drawn."""
-    file, drawn = locked.plan.questions.file, Counter(one.template for one in asked)
-    if file is not None:
-        splits = Counter((question.template, question.split) for question in read_questions(Path(file)))
-    else:
-        splits = Counter(shared_out(COUNTS))
-    for name in TEMPLATES:
-        mine = [one for one in locked.pool if one.template == name]
-        if drawn[name]:
-            regimes = Counter(one.regime for one in mine)
-            yield TemplateView(
-                name, {split: splits[name, split] for split in SPLITS},
-                locked.plan.questions.split, asked=drawn[name],
-                regimes={regime: regimes[regime] for regime in REGIME_NAMES},
-                with_text=float(np.mean([bool(one.context.news or one.context.filings) for one in mine])),
-                characters=float(np.mean([len(one.prompt()) for one in mine])),
-            )  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchParts:
     """What a run folder has: the pipeline, the questions, or both."""
@@ -256,94 +229,39 @@ def bench_run(
     decided: BenchVerdicts, notes: Iterable[str], gone: Collection[str],
 ) -> BenchRun:  # fmt: skip
     """What the pages of a run show; ``gone`` are the models that lack too many replies of the pipeline."""
-    plan, data, answers = locked.plan, locked.data, parts.answers or {}
-    episodes = parts.episodes or ()
+    plan, data, answers, episodes = locked.plan, locked.data, parts.answers or {}, parts.episodes or ()
     days = {row: data.market.known(row) for window in data.windows for row in window.rows.tolist()} if episodes else {}
     known = {one.day: one for one in days.values()}
     where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
     dates = [date for episode in episodes for date in episode.result.dates]
-    models = tuple(BenchModel(one.name, one.model, one.family, words_of(one.model)) for one in plan.models)
-    profiles = [profile_named(name) for name in plan.pipeline.profiles]
-    windows = tuple(
-        WindowView(
-            one.window, one.spec.title or one.window, str(one.spec.first), str(one.spec.last),
-            one.spec.kind == "stress", len(one.decisions),
-        )
-        for one in data.windows
-    )  # fmt: skip
-    results = [episode.result for episode in episodes if episode.agent.name not in gone]
-    paths = [
-        NavPath(result.model, result.profile, result.window, tuple(map(str, result.days)), result.nav)
-        for result in results
-    ]
-    paths += [
-        NavPath(baseline.name, "", baseline.window, tuple(map(str, baseline.days)), baseline.nav, True)
-        for baseline in parts.baselines
-    ]
-    every = [(model, one) for model, items in answers.items() for one in items]
-    questions = {one.question.id: one.question for _, one in every}
-    kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
-    asked = tuple(
-        AskedQuestion(
-            model, one.question.id, one.question.template, one.condition, one.question.regime,
-            kinds.get(one.question.template, ""), one.score.score, one.score.state, one.key,
-        )
-        for model, one in every
-    )  # fmt: skip
     turned = ceps_items(episodes, unscored_models(locked, episodes) if episodes else {}, other=True)
     others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, plan.level)
+    splits: Mapping[tuple[Template, Split], int] = {}
+    if answers:
+        file = plan.questions.file
+        whole = () if file is None else ((one.template, one.split) for one in read_questions(Path(file)))
+        splits = shared_out(COUNTS) if file is None else Counter(whole)
     return BenchRun(
-        name=plan.name,
-        title=plan.title or "PortBench",
+        plan=plan,
         plan_hash=locked.plan_hash,
         locked_at=locked.locked_at,
-        convention=plan.convention,
         market=f"{where}, snapshot {data.history.snapshot}",
         instruments=data.universe.size,
-        frequency=plan.pipeline.frequency,
-        cost_bps=plan.pipeline.cost_bps,
-        level=plan.level,
-        models=models,
-        profiles=tuple(
-            ProfileView(
-                profile.name, profile.equity_cap, profile.bond_floor, profile.drawdown_tolerance, profile.var_limit
-            )
-            for profile in profiles
-        ),
-        windows=windows,
+        profiles=tuple(map(profile_named, plan.pipeline.profiles)),
+        windows=tuple(one.spec for one in data.windows),
+        decisions={one.window: len(one.decisions) for one in data.windows},
         leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
         measurements=tuple(measurements),
-        paths=tuple(paths),
+        results=[one.result for one in episodes if one.agent.name not in gone],
+        baselines=parts.baselines,
         episodes=tuple(episode_trace(episode, known, plan) for episode in episodes),
-        questions=question_traces(answers),
-        asked=asked,
         replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
+        answers=answers,
         notes=tuple(notes),
         panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        answers=Counter(one.score.state for _, one in every),
         data=market_view(locked, snapshots=parts.episodes is not None),
-        templates=tuple(template_views(locked, questions.values())),
+        pool=locked.pool if answers else (),
+        splits=splits,
         others={other.labels["model"]: other for other in others},
     )
-
-
-def question_traces(answers: Answers) -> tuple[QuestionTrace, ...]:
-    """The worst and the best answered question of each model, template and condition."""
-    shown: list[QuestionTrace] = []
-    for model, answered in answers.items():
-        groups: defaultdict[tuple[Template, Condition], list[Item]] = defaultdict(list)
-        for item in answered:
-            groups[item.question.template, item.condition].append(item)
-        for items in groups.values():
-            ranked = sorted(items, key=lambda one: (one.score.score, one.question.id))
-            for item in (ranked[at] for at in sorted({0, len(ranked) - 1})):
-                one, scored = item.question, item.score
-                state = scored.state if not scored.reason else f"{scored.state}: {scored.reason}"
-                shown.append(
-                    QuestionTrace(
-                        model, one.template, item.condition, one.regime, one.prompt(item.condition)[:EXCERPT],
-                        item.reply, answer_text(one.answer), scored.score, state, item.key,
-                    )
-                )  # fmt: skip
-    return tuple(shown)
