@@ -11,9 +11,8 @@ import sys
 import pytest
 import typer
 
-from assaymark.cli import app, main
-from assaymark.cli.commands import ALIASES as ROOT_ALIASES
-from assaymark.cli.commands import STATUSES
+from assaymark.cli import ALIASES as ROOT_ALIASES
+from assaymark.cli import STATUSES, app, main
 from assaymark.cli.options import ALIASES, Verbosity, resolve_aliases, verbosity, visible, was_interrupt
 from assaymark.errors import AssayError
 

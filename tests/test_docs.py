@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from assaymark import protocol
-from assaymark.cli.commands import COMMANDS
+from assaymark.cli import COMMANDS
 from assaymark.importers.column_map import Columns, Texts
 from assaymark.workflow import MEASUREMENTS, RunFolder, Store
 

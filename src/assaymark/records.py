@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeVar, dataclass_transform
+from typing import Final, Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict
 
@@ -15,9 +15,10 @@ from assaymark.encoding import content_id as content_id
 from assaymark.encoding import parse as parse
 from assaymark.encoding import sha256_text as sha256_text
 from assaymark.encoding import to_json as to_json
+from assaymark.notebook import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
 from assaymark.notebook import Rows as Rows
-from assaymark.notebook import Shown, ShownDecision, ShownJudgment, ShownMeasurement, ShownVerdict
 from assaymark.problems import problems_of as problems_of
+from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, why_undefined
 
 T = TypeVar("T")
 
@@ -68,6 +69,11 @@ def row(kind: type[T]) -> type[T]:
     kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
     return dataclass(frozen=True, slots=True)(kind)
 
+
+_EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))
+"""Kinds of claims that are made of all alike. The subjects of any other would show who is ahead."""
+_OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregistration"))
+"""Fields that limit the first rank of every agent alike."""
 
 IDENTICAL: Literal["identical repetitions"] = "identical repetitions"
 """The state of a noise floor where every repetition came out the same."""
@@ -235,8 +241,10 @@ class Provenance(Shown):
 
 
 @record
-class Decision(ShownDecision):
+class Decision(Shown):
     """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown."""
+
+    _wordy = ("Derivation", "Reasons")
 
     record_id: str
     episode_id: str
@@ -261,6 +269,19 @@ class Decision(ShownDecision):
     def cycle(self) -> str:
         """The question this decision answers; contrasts between agents are paired within it."""
         return f"{self.episode_id}#{self.step}"
+
+    def _cells(self) -> dict[str, str]:
+        return {
+            "Decision": clean(self.record_id, 80),
+            "Agent": clean(self.agent.id, 60),
+            "Cycle": clean(self.cycle, 80),
+            "Derivation": self.derivation.kind,
+            "Orders": clean("; ".join(f"{action.kind} {action.instrument}" for action in self.actions), 200) or "none",
+            "Reasons": clean(" ".join(rationale.text for rationale in self.rationales), 200),
+        }
+
+    def __repr__(self) -> str:
+        return "Decision {Decision} of {Agent}: {Orders}".format_map(self._cells())
 
 
 @record
@@ -292,7 +313,7 @@ class Score(Shown):
 
 
 @record
-class Judgment(ShownJudgment):
+class Judgment(Shown):
     """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
 
     trajectory: str
@@ -307,6 +328,16 @@ class Judgment(ShownJudgment):
     lookahead_check: str | None = None
     reason: str | None = None
     first_key: str = ""
+
+    def _cells(self) -> dict[str, str]:
+        scores = "; ".join(f"{name} {value:g}" for name, value in self.scores.items())
+        return {
+            "Judgment of": clean(self.trajectory, 80),
+            "Judge": clean(self.judge, 60),
+            "Trial": count(self.trial),
+            "Status": self.status,
+            "Scores": clean(scores or self.reason or "none", 200),
+        }
 
 
 @record
@@ -346,13 +377,16 @@ class Evidence(Shown):
 
 
 @record
-class Measurement(ShownMeasurement):
+class Measurement(Shown):
     """A number with all that is needed to read it: denominator, interval, level and method.
 
     ``labels`` say what it is about (dimension, agent, judge, dropped family ...). ``value`` is None exactly when
     ``state`` is not ``"ok"``; the state then says why in words. ``detail`` carries the parts that a certificate needs
     to recompute it (contingency tables, cluster sums), as plain JSON.
     """
+
+    _right = ("Value",)
+    _wordy = ("Method",)
 
     name: str
     labels: Mapping[str, str]
@@ -372,6 +406,22 @@ class Measurement(ShownMeasurement):
     def id(self) -> str:
         """Stable name: the measurement's name and its labels in alphabetical order."""
         return measurement_id(self.name, self.labels)
+
+    def _cells(self) -> dict[str, str]:
+        known = None if self.value is None else f"{number(self.value, 3)} {clean(self.unit, 24)}".rstrip()
+        return {
+            "Measurement": clean(self.name, 60),
+            "About": clean("; ".join(f"{key} {self.labels[key]}" for key in sorted(self.labels)), 200),
+            "Value": why_undefined(self.state) if known is None else known,
+            "Interval": bounds(self.low, self.high, self.level),
+            "n": count_of(self.n, self.n_of),
+            "Method": clean(self.method, 140),
+        }
+
+    def __repr__(self) -> str:
+        name, _, value, interval, n, method = self._cells().values()
+        about = ",".join(f"{key}={self.labels[key]}" for key in sorted(self.labels))
+        return plain(f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}")
 
 
 def measurement_id(name: str, labels: Mapping[str, str]) -> str:
@@ -421,7 +471,7 @@ class StabilityFinding(Shown):
 
 
 @record
-class Verdict(ShownVerdict):
+class Verdict(Shown):
     """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8).
 
     ``conditions`` are the sentences that have to be said with the claim, and ``condition`` is their texts joined;
@@ -432,6 +482,8 @@ class Verdict(ShownVerdict):
     largest of its contrasts). ``stability`` is None where no judge family was left out to decide. The five states name
     what each bias test found, in one word.
     """
+
+    _wordy = ("Say also", "Decided by")
 
     claim: Claim
     agreement_status: AgreementStatus
@@ -458,3 +510,48 @@ class Verdict(ShownVerdict):
     other_judges: OtherJudgesState = "not-applicable"
     human_anchor: AnchorState = "not-tested"
     preregistered: bool = True
+
+    @property
+    def said(self) -> str:
+        """The claim as it may be shown: its sentence, or for one that is not supported what it is about and no more."""
+        if self.publication_level != "no-claim":
+            return prose(self.claim.statement, 400)
+        kind = clean(self.claim.id.partition("[")[0], 40)
+        about = ", ".join(sorted(clean(name, 80) for name in self.claim.subjects))
+        named = f": {about}" if kind.rpartition(".")[2] in _EVERY else ""
+        return f"not supported ({kind}{named}; {clean(self.claim.dimension, 60)})"
+
+    def _cells(self) -> dict[str, str]:
+        said = self.publication_level != "no-claim"
+        # Of several first ranks that are not supported, the one that another check stops is the leader's.
+        leads = not said and self.claim.id.startswith("first[")
+        return {
+            "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}",
+            "Claim": self.said,
+            "Say also": prose(self.condition or "", 400) if said else "",
+            "Agreement": self.agreement_status,
+            "Stability": "not shown" if leads else self.stability_status,
+            "Controls": self.adversarial_status,
+            "Decided by": ", ".join(name for name in self.binding if not leads or name in _OF_ALL),
+        }
+
+    def _parts(self) -> Iterator[Part]:
+        cells = self._cells()
+        level, said, also = cells.pop("Level"), cells.pop("Claim"), cells.pop("Say also")
+        if self.publication_level == "no-claim":
+            yield Heading(f"{level}: {said}")
+        else:
+            yield Said(self.publication_level, said, also)
+        yield Grid(tuple(cells), (tuple(cells.values()),))
+        if self.publication_level == "no-claim":
+            return
+        for reason in self.reasons:
+            yield Note(prose(reason, 400))
+        if self.fragility:
+            other = "; ".join(f"{clean(rule, 60)}: {self.fragility[rule]}" for rule in sorted(self.fragility))
+            yield Note(f"Under other rules: {other}.")
+
+    def __repr__(self) -> str:
+        level, said, also, *_, by = self._cells().values()
+        more = (f" Say also: {also}" if also else "") + (f" Decided by {by}." if by else "")
+        return plain(f"{level}: {said}{more}")

@@ -251,10 +251,6 @@ def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, .
     return table, (*said, *([f"kept as JSON text: {', '.join(table.column_names[k] for k in lists)}"] if lists else []))
 
 
-def _flattened(names: Sequence[str]) -> str:
-    return f"objects read as dotted columns: {', '.join(names)}"
-
-
 def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
     """Raise where several columns have one name."""
     problems = []

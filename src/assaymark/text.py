@@ -95,3 +95,12 @@ def bounds(low: float | None, high: float | None, level: float | None, digits: i
     if low is None or high is None:
         return "no interval"
     return span(low, high, digits) + ("" if level is None else f", {percent(level)}")
+
+
+def money(usd: float) -> str:
+    """An amount in USD with at least two digits that say something.
+
+    >>> money(12.3), money(0.00123), money(0.0)
+    ('12.30', '0.0012', '0.00')
+    """
+    return f"{usd:,.2f}" if usd >= 0.01 or usd == 0 else f"{usd:.2g}"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from assaymark.cli import app, main, models
-from assaymark.cli import season as cli_season
+from assaymark.cli import tracks as cli_season
 from assaymark.engine import Model
 from assaymark.engine.providers.registry import Models, providers
 from assaymark.market import snapshot_from_file, weekdays, write_snapshot

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from assaymark import __version__
-from assaymark.cli import main
+from assaymark.cli import COMMANDS, main
 from assaymark.cli import study as cli_study
-from assaymark.cli.commands import COMMANDS
 from assaymark.cli.doctor import CORE, KEYS, can_run, examine
-from assaymark.importers import template
+from assaymark.importers import IMPORTERS, template
 
 NAMES = [name for places in COMMANDS.values() for name in places]
 
@@ -25,13 +24,17 @@ def test_every_command_is_where_the_list_says_and_has_help(name, capsys):
 
 
 OTHERS = (
-    "check", "gate", "proofread", "skill", "serve", "doctor", "draw", "label", "datasheet", "bench", "season", "data",
+    "check", "gate", "proofread", "skill", "serve", "doctor", "datasheet", "bench", "season", "data",
 )  # fmt: skip
 
 
 def test_no_command_of_a_study_is_missing_from_the_list():
     made = {one.name or one.callback.__name__ for one in cli_study.app.registered_commands if one.callback}
     assert {name.rstrip("_") for name in made} == {*NAMES} - {*OTHERS}
+
+
+def test_the_help_of_import_names_every_format():
+    assert ", ".join(sorted(IMPORTERS)) == cli_study.FORMATS
 
 
 def test_the_help_fits_a_screen(capsys):

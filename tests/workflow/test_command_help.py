@@ -6,8 +6,7 @@ from contextlib import nullcontext
 import pytest
 import typer
 
-from assaymark.cli import app, main
-from assaymark.cli.commands import COMMANDS
+from assaymark.cli import COMMANDS, app, main
 from assaymark.cli.options import Services, logging_session
 
 TOOLS = Services(dict, nullcontext, list, print)

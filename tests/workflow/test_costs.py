@@ -13,9 +13,8 @@ from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.workflow import RunFolder, in_flight_bound, silent
-from assaymark.workflow.ask import ask
+from assaymark.workflow.ask import ask, paid_views
 from assaymark.workflow.forecast import Stage, expected, paid_lines, paid_models
-from assaymark.workflow.raw_calls import paid_views
 
 PRICES = """
 format = "assaymark prices 1"

@@ -29,8 +29,7 @@ from test_command_help import COMMANDS_IN_FULL
 from version_1_runs import STUDY_1, back_to_1
 
 from assaymark.benchmark.questions import TEMPLATES, generate_questions, write_questions
-from assaymark.cli import main
-from assaymark.cli.commands import EXAMPLES
+from assaymark.cli import EXAMPLES, main
 from assaymark.engine import Ledger
 from assaymark.judging.pairs import finance_tasks
 from assaymark.market import Origin, snapshot_of, synthetic_history

@@ -40,7 +40,7 @@ from assaymark.workflow import (
     stored_draw,
     stored_grades,
 )
-from assaymark.workflow.label_texts import frame_of
+from assaymark.workflow.labelling import frame_of
 
 AT = "2025-03-01T12:00:00Z"
 CYCLES = {f"{cluster}/{k}": cluster for cluster, size in (("a", 3), ("b", 7), ("c", 5)) for k in range(size)}

@@ -17,8 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 
 import validation_sentences
 
-from assaymark.cli import main
-from assaymark.cli.commands import COMMANDS
+from assaymark.cli import COMMANDS, main
 from assaymark.workflow.proofread import Document, form_of, proofread, read_decided
 
 ROOT = Path(__file__).resolve().parents[2]

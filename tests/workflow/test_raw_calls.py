@@ -14,7 +14,7 @@ from assaymark.cli import main
 from assaymark.engine import Ledger, Text
 from assaymark.errors import LedgerError
 from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, report
-from assaymark.workflow.raw_calls import raw_calls
+from assaymark.workflow.ask import raw_calls
 
 CALLS = "calls/page-*.html"
 

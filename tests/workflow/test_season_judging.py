@@ -22,7 +22,7 @@ from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_grades
 from assaymark.workflow.forecast import paid_models
-from assaymark.workflow.label_texts import frame_of
+from assaymark.workflow.labelling import frame_of
 from assaymark.workflow.tracks.season_context import season_material
 from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
 from assaymark.workflow.tracks.season_judge import (

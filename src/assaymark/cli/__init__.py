@@ -1,6 +1,6 @@
 """The composition root: the command line, and the one place where real models are put together with the verbs.
 
-Commands live in modules of their own, each loaded when it is called: the list of them is there at once.
+Commands live in a few modules, each loaded when one of its commands is called: the list of them is there at once.
 """
 
 from __future__ import annotations
@@ -15,28 +15,37 @@ import gc
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from assaymark import __version__
-from assaymark.cli.commands import Root
 from assaymark.cli.options import (
     WHOLE,
+    CommandGroup,
     Services,
+    Verb,
     Verbosity,
     console,
     logging_session,
     misuse,
     print_error,
     progress,
+    show_examples,
     verbosity,
     was_interrupt,
 )
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+    from typer._click.shell_completion import CompletionItem
+
     from assaymark.engine import Model
 
 DONE: Final = 0
@@ -131,6 +140,108 @@ def _version(wanted: bool) -> None:
     if wanted:
         print(f"assaymark {__version__}")
         raise typer.Exit
+
+
+COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Start here": {
+        "check": ("start", "read a table of scores, and say what it supports"),
+        "demo": ("study", "run a small built-in study and write its report"),
+        "gate": ("start", "fail unless a run supports a claim"),
+        "proofread": ("start", "check the sentences of a text against a run"),
+        "skill": ("start", "print instructions for a coding agent"),
+        "serve": ("start", "show a run in the browser, also while it is running"),
+        "doctor": ("doctor", "check packages and keys, and list what can run"),
+    },
+    "A study": {
+        "run": ("study", "lock, decide, judge, measure, claim and report in one"),
+        "import": ("study", "import existing records into a run folder"),
+        "draw": ("study", "draw a random sample for people to grade"),
+        "controls": ("study", "make control texts from imported records"),
+        "lock": ("study", "freeze a plan and report its statistical power"),
+        "amend": ("study", "change a locked plan, on the record"),
+        "judge": ("study", "score every decision with every judge"),
+        "measure": ("study", "measure judges, agents and evidence"),
+        "claim": ("study", "decide which claims are supported; verify certificates"),
+        "report": ("study", "write the pages and print the summary"),
+        "label": ("study", "let people grade a random sample of the texts, blind"),
+        "plan-calls": ("study", "simulate which further calls would raise a claim"),
+        "worker": ("study", "answer calls of a shared ledger from another machine"),
+        "verify": ("study", "check every file of a run against its digests"),
+        "export": ("study", "export logs for Inspect, or tables for a notebook"),
+    },
+    "Instruments, benchmarks, seasons": {
+        "datasheet": ("tracks", "measure a judge on pairs of known quality"),
+        "bench": ("tracks", "PortBench: questions, and a pipeline under stress"),
+        "season": ("tracks", "let agents trade day by day, and grade them"),
+        "data": ("tracks", "make, fetch, show and check market data"),
+    },
+}
+"""Every command, as the help lists them: the module that it lives in, and what it does in a few words."""
+
+EXAMPLES: Final = ("assaymark check scores.csv", "assaymark demo", "assaymark run study.toml --out runs/mine")
+
+STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 a bug, 130 stopped."
+"""What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
+
+ALIASES: Final[Mapping[str, str]] = {
+    "agree": "measure", "annotate": "label", "analyse": "measure", "analyze": "measure", "certify": "claim",
+    "compare": "datasheet --compare", "evaluate": "judge", "grade": "judge", "html": "report", "init": "season init",
+    "market": "data", "open": "serve", "pipeline": "bench pipeline", "plan": "lock", "preregister": "lock",
+    "publish": "season publish", "pull": "data pull", "qa": "bench qa", "resume": "run", "score": "judge",
+    "show": "serve", "start": "run", "status": "serve", "step": "season step", "synth": "data synth", "view": "serve",
+    "watch": "serve",
+}  # fmt: skip
+"""Commands by other words for them."""
+
+_PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
+
+
+class Root(CommandGroup):
+    """The root of the command line, which knows its commands by name and loads each when it is asked for."""
+
+    def list_commands(self, _ctx: Context) -> list[str]:
+        """The names, in the order of the help."""
+        return list(_PLACES)
+
+    def get_command(self, _ctx: Context, cmd_name: str) -> Command | None:
+        """One command, loaded now."""
+        if cmd_name not in self.commands and cmd_name in _PLACES:
+            made: typer.Typer = import_module(f"assaymark.cli.{_PLACES[cmd_name][0]}").app
+            for each in (made, *(group.typer_instance for group in made.registered_groups)):
+                for info in each.registered_commands if each is not None else ():
+                    info.cls = Verb
+            self.commands[cmd_name] = get_group(made).commands[cmd_name]
+        return self.commands.get(cmd_name)
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As a group does it; ``help COMMAND`` and ``version`` are understood too."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """As a group does it, with a suggestion for a name that is nearly one of ours, or another word for it."""
+        meant = [ALIASES[args[0]]] if args[0] in ALIASES else get_close_matches(args[0], _PLACES)
+        if args[0] not in _PLACES and meant:
+            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(meant)}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: Context, formatter: HelpFormatter) -> None:
+        """The commands by what they are for, and examples."""
+        for title, places in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, does) for name, (_, does) in places.items()], col_max=14)
+        show_examples(formatter, EXAMPLES)
+        formatter.write_paragraph()
+        formatter.write_text(STATUSES)
+
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        """Names that begin like this, without loading a command."""
+        from typer._click.shell_completion import CompletionItem
+
+        names = [name for name in _PLACES if name.startswith(incomplete)]
+        options = super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [*(CompletionItem(name, help=_PLACES[name][1]) for name in names), *options]
 
 
 app = typer.Typer(

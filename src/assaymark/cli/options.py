@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
     from assaymark.engine import Model
     from assaymark.engine.providers.registry import Models
-    from assaymark.workflow.forecast import Forecast
-    from assaymark.workflow.progress import Progress
-    from assaymark.workflow.run_folder import RunFolder
+    from assaymark.workflow import Forecast, Progress, RunFolder
 
 
 class Verbosity(enum.IntEnum):
@@ -154,7 +152,7 @@ def console(*, stderr: bool = False) -> Console:
 @contextmanager
 def progress(kept: str = KEPT) -> Iterator[Progress]:
     """How far the work in the block is, on stderr. When it is stopped, ``kept`` says what is safe."""
-    from assaymark.workflow.progress import bars
+    from assaymark.workflow import bars
 
     with bars(console(stderr=True), quiet=verbosity() is Verbosity.QUIET) as shown:
         try:
@@ -336,6 +334,15 @@ def tools_of(ctx: Context) -> Services:
     return found
 
 
+def payer(ctx: Context) -> Models:
+    """The models that a command may ask, at the prices and within the budget of its options."""
+    from assaymark.workflow import paid_models
+
+    given = ctx.params
+    models, strict = tools_of(ctx).models(), given.get("strict_agents", False)
+    return paid_models(models, given["budget"], given["prices"], strict=strict)
+
+
 def say(tools: Services, as_json: bool, value: object, lines: Iterable[str]) -> None:
     """A result: one JSON document on one line for a program, else lines for a person."""
     if as_json:
@@ -366,9 +373,7 @@ def say_paid(
     if who is None:
         say(tools, as_json, value, [*lines, *then])
         return
-    from assaymark.workflow.ask import prices_of
-    from assaymark.workflow.forecast import paid_lines
-    from assaymark.workflow.raw_calls import paid_views
+    from assaymark.workflow import paid_lines, paid_views, prices_of
 
     paid = paid_views(folder, prices_of(who))
     say(tools, as_json, {**value, "paid": paid}, [*lines, *paid_lines(paid), *then])

@@ -1,16 +1,18 @@
-"""`assaymark run` and its steps: the commands of a study, from records to pages."""
+"""The commands of a study, from records to pages, and the sample of it that people grade."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from assaymark.cli import check as tables
+from assaymark import workflow
+from assaymark.cli import start as tables
 from assaymark.cli.options import (
     KEPT,
     NOTHING,
@@ -24,34 +26,20 @@ from assaymark.cli.options import (
     StrictAgents,
     examples,
     option,
+    payer,
     refuse,
     say,
     say_forecast,
+    say_json,
     say_paid,
     tools_of,
 )
-from assaymark.engine.providers.registry import Models
-from assaymark.errors import AssayError, LedgerError
-from assaymark.importers import IMPORTERS, template
-from assaymark.protocol import parse_study
-from assaymark.records import to_json
-from assaymark.report.records.study import Calls
-from assaymark.workflow import forecast as costs
-from assaymark.workflow import verbs
-from assaymark.workflow.amend import make_controls
-from assaymark.workflow.ask import prices_of, require_not_stopped
-from assaymark.workflow.check import check_real, is_plan_of_scores, is_table, lock_plan, open_checked
-from assaymark.workflow.export import export_arrow, export_inspect
-from assaymark.workflow.joining import TITLE, join_runs, kind_of
-from assaymark.workflow.plan_calls import PRICES
-from assaymark.workflow.publish import report_unfinished
-from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
-from assaymark.workflow.score_files import computing_of, measure_table
-from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import study_text
-from assaymark.workflow.tracks.benchmark import bench_report
-from assaymark.workflow.tracks.datasheet import datasheet_report
-from assaymark.workflow.version_1 import adopt_rules
+from assaymark.errors import AssayError, InputError, LedgerError, Problem
+from assaymark.workflow import RunFolder
+
+if TYPE_CHECKING:
+    from assaymark.engine.providers.registry import Models
+    from assaymark.workflow import Labelling, Reported
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -59,6 +47,8 @@ Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 MaybeRun = Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")]
 StudyFile = Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")]
 Out = Annotated[Path, option("Run folder to work in.", "RUN", "--out", "-o")]
+Calls = Literal["all", "judged", "none"]
+FORMATS = "aitrader, capitalbench, deepfund, generic, nof1"
 
 
 @app.command(epilog=examples("assaymark demo", "assaymark demo --real", "assaymark demo --out /tmp/first --verbose"))
@@ -73,11 +63,11 @@ def demo(
     tools, out = tools_of(ctx), out or Path("assaymark-demo-real" if real else "assaymark-demo")
     if real:
         with tools.progress(NOTHING) as progress:
-            found, page = check_real(out, progress)
+            found, page = workflow.check_real(out, progress)
         tables.show_checked(tools, json, found, page)
         return
     with tools.progress() as progress:
-        result = verbs.demo(RunFolder(out), tools.models(), datetime.now(UTC), progress)
+        result = workflow.demo(RunFolder(out), tools.models(), datetime.now(UTC), progress)
     _finish(tools, json, RunFolder(out), result)
 
 
@@ -93,9 +83,7 @@ def demo(
 )
 def import_(
     ctx: typer.Context,
-    format: Annotated[
-        str, typer.Argument(help=f"{', '.join(sorted(IMPORTERS))}, human, or: template.", metavar="FORMAT")
-    ],
+    format: Annotated[str, typer.Argument(help=f"{FORMATS}, human, or: template.", metavar="FORMAT")],
     path: Annotated[Path | None, typer.Argument(help="Folder or file to read.", metavar="PATH")] = None,
     out: Annotated[Path | None, option("Run folder to write.", "RUN", "--out", "-o")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
@@ -110,16 +98,18 @@ def import_(
     """
     tools = tools_of(ctx)
     if format == "template":
+        from assaymark.importers import template
+
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
         refuse(ctx, "PATH and --out are needed")
     if format == "human":
-        grades = verbs.import_grades(RunFolder(out), path, rubric=rubric)
+        grades = workflow.import_grades(RunFolder(out), path, rubric=rubric)
         say(tools, json, {"grades": grades}, [f"{grades} grades by people"])
         return
     with tools.progress(WHOLE) as progress:
-        report = verbs.import_records(format, path, RunFolder(out), keep_going, progress)
+        report = workflow.import_files(format, path, RunFolder(out), keep_going, progress)
     say(tools, json, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
@@ -141,7 +131,7 @@ def controls(
     """
     tools, now = tools_of(ctx), datetime.now(UTC)
     with tools.progress() as progress:
-        made = make_controls(
+        made = workflow.make_controls(
             RunFolder(run), now, count, [one.strip() for one in kinds.split(",")], seed,
             progress=progress,
         )  # fmt: skip
@@ -152,16 +142,16 @@ def controls(
 def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -> None:
     """Freeze a plan before any judge is called: validate it, report its statistical power, fingerprint it."""
     tools, now = tools_of(ctx), datetime.now(UTC)
-    text = study_text(study)
-    if is_plan_of_scores(text, str(study)):
-        made, when = lock_plan(RunFolder(out), text, str(study), now)
+    text = workflow.study_text(study)
+    if workflow.is_plan_of_scores(text, str(study)):
+        made, when = workflow.lock_plan(RunFolder(out), text, str(study), now)
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
         say(tools, json, {"plan_hash": made, "locked_at": when}, lines)
         return
     with tools.progress() as progress:
-        locked = verbs.lock(RunFolder(out), text, str(study), now, tools.models(), progress)
+        locked = workflow.lock_study(RunFolder(out), text, str(study), now, tools.models(), progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
-    say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
+    say(tools, json, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
 
 @app.command(
@@ -188,14 +178,15 @@ def amend(
         if out is not None or reason is not None:
             refuse(ctx, "--rules takes a run folder and nothing else")
         folder = RunFolder(study)
-        made = adopt_rules(folder, now)
+        made = workflow.adopt_rules(folder, now)
     elif out is None or reason is None:
         refuse(ctx, "--out and --reason are needed, or RUN --rules 2")
     else:
-        folder, text = RunFolder(out), study_text(study)
-        made = verbs.amend(folder, text, str(study), reason, now, tools.models())
-    value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": read_lock(folder)["preregistered"]}
-    say(tools, json, value, verbs.amendment_lines(made))
+        folder, text = RunFolder(out), workflow.study_text(study)
+        made = workflow.amend_study(folder, text, str(study), reason, now, tools.models())
+    kept = workflow.read_lock(folder)["preregistered"]
+    value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": kept}
+    say(tools, json, value, workflow.amendment_lines(made))
 
 
 @app.command(
@@ -211,17 +202,17 @@ def run(
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     tools, now = tools_of(ctx), datetime.now(UTC)
-    folder, text = RunFolder(out), study_text(study)
-    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+    folder, text = RunFolder(out), workflow.study_text(study)
+    who = payer(ctx)
     if dry_run:
-        say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
+        say_forecast(tools, json, workflow.expect_study(folder, text, str(study), who, workflow.prices_of(who)))
         return
     with tools.progress() as progress:
-        with new_folder(folder.path) if ledger is not None else nullcontext():
+        with workflow.new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
-                verbs.name_ledger(folder, ledger)
-            verbs.start(folder, text, str(study), now, who, progress)
-        result = verbs.finish(folder, who, progress)
+                workflow.name_ledger(folder, ledger)
+            workflow.start(folder, text, str(study), now, who, progress)
+        result = workflow.finish(folder, who, progress)
     _finish(tools, json, folder, result, who)
 
 
@@ -234,12 +225,12 @@ def worker(
     tools = tools_of(ctx)
     if (run is None) == (ledger is None):
         refuse(ctx, "give a run folder, or --ledger URL")
-    who = costs.paid_models(tools.models(), budget, prices)
+    who = payer(ctx)
     where = ledger or RunFolder(run or Path())
     with tools.progress() as progress:
-        summary = verbs.work(where, who, progress)
-    say(tools, json, summary, verbs.work_lines(summary))
-    require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
+        summary = workflow.work(where, who, progress)
+    say(tools, json, summary, workflow.work_lines(summary))
+    workflow.require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
@@ -257,18 +248,18 @@ def judge(
     tools, folder = tools_of(ctx), RunFolder(run)
     if reparse:
         with tools.progress(WHOLE) as progress:
-            read = verbs.reparse(folder, datetime.now(UTC), progress)
+            read = workflow.reparse(folder, datetime.now(UTC), progress)
         say(tools, json, {"amendment": read.amendment}, read.lines)
         return
-    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+    who = payer(ctx)
     if dry_run:
-        say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))
+        say_forecast(tools, json, workflow.expect_judging(folder, workflow.prices_of(who)))
         return
     with tools.progress() as progress:
-        verbs.decide(folder, who, progress)
-        result = verbs.judge(folder, who, progress)
+        workflow.decide(folder, who, progress)
+        result = workflow.judge(folder, who, progress)
     line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
-    say_paid(tools, json, folder, who, to_json(result), [line])
+    say_paid(tools, json, folder, who, dataclasses.asdict(result), [line])
 
 
 @app.command(
@@ -295,15 +286,13 @@ def measure(
     tools = tools_of(ctx)
     if (run is None) == (judgments is None):
         refuse(ctx, "give a run folder, or --judgments PATH")
-    computing = computing_of(compute, workers, ray, deadline)
+    computing = workflow.computing_of(compute, workers, ray, deadline)
     if judgments is not None and computing is None and not judgments.is_dir():  # as `check`, under its old name
-        tables.run_check(tools, judgments, out, json, role_map=role_map, scale=scale, dimensions=dimensions,
-                         judges=judges, family=family, cluster=cluster, cluster_order=cluster_order, without=without,
-                         study=study)  # fmt: skip
+        tables.run_check(ctx, judgments, out, json)
     elif judgments is not None:
-        plan = None if study is None else parse_study(study_text(study), source=str(study))
+        plan = None if study is None else workflow.read_study(study)
         with tools.progress(NOTHING if out is None else KEPT) as progress:
-            found = measure_table(
+            found = workflow.measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions, computing,
                 progress,
             )  # fmt: skip
@@ -311,8 +300,8 @@ def measure(
         say(tools, json, value, found.lines())
     elif run is not None:
         with tools.progress(WHOLE) as progress:
-            count = verbs.measure(RunFolder(run), progress)
-        value = {"measurements": Store(RunFolder(run)).read(MEASUREMENTS)} if json else {}
+            count = workflow.measure_study(RunFolder(run), progress)
+        value = {"measurements": workflow.Store(RunFolder(run)).read(workflow.MEASUREMENTS)} if json else {}
         say(tools, json, value, [f"{count} measurements"])
 
 
@@ -329,13 +318,13 @@ def claim(
     if not verify:
         if len(runs or ()) != 1:
             refuse(ctx, "give a run folder, or --verify CERTIFICATE")
-        file = verbs.claim(RunFolder((runs or [Path()])[0]))
+        file = workflow.claim_study(RunFolder((runs or [Path()])[0]))
         tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
         say(tools, json, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
     verify = [*verify, *(runs or ())]
-    found = {path: verbs.verify_certificate(path) for path in verify}
-    lines = [line for path, one in found.items() for line in verbs.verification_lines(one, path)]
+    found = {path: workflow.verify_certificate(path) for path in verify}
+    lines = [line for path, one in found.items() for line in workflow.verification_lines(one, path)]
     say(tools, json, {str(path): one for path, one in found.items()}, lines)
     if wrong := sum(not one.ok for one in found.values()):
         raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
@@ -348,7 +337,7 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     Nothing is changed, and a read-only copy is enough. Exit status 1 if anything differs; every such file is named.
     """
     tools = tools_of(ctx)
-    found = verbs.verify_run(RunFolder(run))
+    found = workflow.verify_run(RunFolder(run))
     value = {
         "same": found.same,
         "differences": [{"file": difference.where, "what": difference.what} for difference in found.differences],
@@ -380,7 +369,7 @@ def plan_calls(
     cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
     With a price of human grades, the cheapest design is one that people confirm.
     """
-    tools, given = tools_of(ctx), dict(PRICES if not price else {})
+    tools, given = tools_of(ctx), dict(workflow.PRICES if not price else {})
     if budget is None and effect is None:
         refuse(ctx, "--budget or --effect is needed")
     for one in price or ():
@@ -390,8 +379,8 @@ def plan_calls(
         except ValueError:
             refuse(ctx, f"--price must be written call=0.01 (got {one!r})")
     with tools.progress(NOTHING) as progress:
-        plan = verbs.plan_calls(RunFolder(run), budget, effect, given, progress)
-    say(tools, json, plan.document, verbs.plan_calls_lines(plan))
+        plan = workflow.plan_further_calls(RunFolder(run), budget, effect, given, progress)
+    say(tools, json, plan.document, workflow.plan_calls_lines(plan))
 
 
 @app.command(
@@ -406,7 +395,7 @@ def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
     out: Annotated[Path | None, option("Folder of a site of all runs.", "SITE", "--out", "-o")] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = TITLE,
+    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = "What may be said",
     calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     language: Annotated[str, option("Further language of the main pages: de.", "LANGUAGE", "--language")] = "",
     json: AsJson = False,
@@ -417,7 +406,7 @@ def report(
         refuse(ctx, "several runs make one site: say where with --out SITE")
     if out is not None:
         with tools.progress(WHOLE) as progress:
-            shown, pages = join_runs(folders, out, title, calls, progress)
+            shown, pages = workflow.join_runs(folders, out, title, calls, progress)
         named = [{"kind": one.kind, "title": one.title, "claims": one.verdicts} for one in shown]
         page, lines = out / "index.html", [f"{len(shown)} runs, {len(pages)} files"]
         say(tools, json, {"page": str(page), "runs": named}, [*lines, f"page: {page}"])
@@ -432,30 +421,30 @@ def report(
 
 def _report_one(tools: Services, json: bool, folder: RunFolder, calls: Calls, language: str) -> None:
     """The pages of one run in its own folder, whatever it holds."""
-    if is_table(folder):
-        checked = open_checked(folder)
+    if folder.check.is_file():
+        checked = workflow.open_checked(folder)
         tables.show_checked(tools, json, checked, checked.write_pages(folder, language=language))
         return
-    match kind_of(folder):
+    match workflow.kind_of(folder):
         case "portbench":
             with tools.progress(WHOLE) as progress:
-                done = bench_report(folder, calls, progress, language)
-            value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
+                done = workflow.bench_report(folder, calls, progress, language)
+            value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder)}
             say(tools, json, value, [*done.lines, f"page: {done.page}"])
         case "season":
             raise AssayError(
                 f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
             )
         case "judges":
-            made = datasheet_report(folder, calls, language)
+            made = workflow.datasheet_report(folder, calls, language)
             value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
             say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
         case "study":
-            if not Store(folder).rows(VERDICTS):
-                page, view = report_unfinished(folder)
+            if not workflow.Store(folder).rows(workflow.VERDICTS):
+                page, view = workflow.report_unfinished(folder)
                 say(tools, json, {"page": str(page), "verdicts": None, **view.facts()}, [view.said(), f"page: {page}"])
                 return
-            _finish(tools, json, folder, verbs.report(folder, calls, language))
+            _finish(tools, json, folder, workflow.report(folder, calls, language))
 
 
 @app.command(
@@ -475,13 +464,136 @@ def export(
         refuse(ctx, "give --inspect --out FOLDER, or --arrow FOLDER, or both")
     folder = RunFolder(run)
     with tools.progress(WHOLE) as progress:
-        logs = export_inspect(folder, out, progress) if out is not None else []
-        tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
+        logs = workflow.export_inspect(folder, out, progress) if out is not None else []
+        tables = [str(one) for one in workflow.export_arrow(folder, arrow)] if arrow is not None else []
     lines = map("{path}: {samples} answers of {judge}, {scored} with scores".format_map, logs)
     say(tools, json, {"logs": logs, "tables": tables}, [*lines, *tables])
 
 
-def _finish(tools: Services, json: bool, folder: RunFolder, result: verbs.Reported, who: Models | None = None) -> None:
+def _finish(tools: Services, json: bool, folder: RunFolder, result: Reported, who: Models | None = None) -> None:
     """The result of a study: its verdicts for a program, their summary for a person."""
-    value = {"page": str(result.page), "verdicts": Store(folder).read(VERDICTS) if json else ()}
+    value = {"page": str(result.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
     say_paid(tools, json, folder, who, value, [f"page: {result.page}"], summary=result.summary)
+
+
+# --- People -----------------------------------------------------------------------------------------------------------
+
+Graded = Annotated[Path, typer.Argument(help="Run folder, or a table with a column of texts.", metavar="RUN")]
+Files = Annotated[list[Path] | None, typer.Argument(help="Files of labels, with --read.", metavar="[FILES]...")]
+Sample = Annotated[int | None, option("Number of cycles to draw; default: the plan's, 40", "N", "--sample", min=1)]
+Graders = Annotated[str | None, option("Initials or numbers of the graders, comma-separated.", "NAMES", "--graders")]
+File = Annotated[Path | None, option("Page to write for each grader, in place of serving.", "FILE", "--file")]
+Read = Annotated[bool, typer.Option("--read", help="Read the FILES that graders sent back.")]
+Gold = Annotated[Path | None, option("Table of texts with known grades, to mix in.", "FILE", "--gold")]
+Seed = Annotated[int | None, option("Random seed of the draw; default: the plan's.", "N", "--seed")]
+Port = Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)]
+
+
+@app.command(
+    epilog=examples("assaymark draw scores.csv --sample 25", "assaymark draw runs/mine --sample 4 --double .5")
+)
+def draw(
+    ctx: typer.Context,
+    run: Annotated[Path, typer.Argument(help="Run folder, or a table of scores.", metavar="RUN|TABLE")],
+    sample: Annotated[int | None, option("Cycles to draw; default: human.sample of the plan.", "N", "--sample")] = None,
+    double: Annotated[
+        float | None, option("Share of them that two people grade; default: 0.2.", "P", "--double")
+    ] = None,
+    seed: Annotated[int | None, option("Random seed; default: the plan's.", "N", "--seed")] = None,
+    out: Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")] = tables.CHECKED,
+    json: AsJson = False,
+) -> None:
+    """Draw a random sample of cycles, or a season's periods, for people to grade, and store it before the first grade.
+
+    A table is checked into --out first. Grades of another sample are shown and correct nothing.
+    """
+    tools = tools_of(ctx)
+    with workflow.new_folder(out) if run.is_file() else nullcontext():
+        folder = _folder(run, out)
+        made = workflow.draw_cycles(folder, sample, datetime.now(UTC), seed, twice=double)
+    say(tools, json, made, workflow.draw_lines(folder, made))
+
+
+@app.command(
+    epilog=examples(
+        "assaymark label runs/mine --graders ab,cd",
+        "assaymark label runs/mine --graders ab,cd --file label.html",
+        "assaymark label runs/mine --read labels-ab.csv labels-cd.csv",
+    )
+)
+def label(
+    ctx: typer.Context, run: Graded, files: Files = None, sample: Sample = None, graders: Graders = None,
+    file: File = None, read: Read = False, gold: Gold = None, seed: Seed = None, port: Port = 8401,
+    json: AsJson = False,
+) -> None:  # fmt: skip
+    """Draw a random sample of cycles and let people grade its texts, blind, in the browser of this machine.
+
+    The draw is stored before the first grade. Every label is on disk at once; Ctrl-C stops the server, and the same
+    command resumes. Names of agents, makers and judges, and scores, are not on the page.
+    """
+    tools = tools_of(ctx)
+    if files and not read:
+        raise typer.BadParameter(f"{files[0]} is read only with --read", param_hint="FILES")
+    if read and not files:
+        raise typer.BadParameter("names no file", param_hint="--read")
+    names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
+    found = workflow.open_labelling(_folder(run, tables.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
+    if read:
+        new = workflow.read_labels(found, files or [])
+        _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])
+    elif file is not None:
+        written = _write(found, file)
+        _say(tools, json, found, {"written": written}, [f"wrote {one}" for one in written])
+    else:
+        # Show the pages until Ctrl-C, then take the labels over.
+        desk = workflow.LabelDesk(found)
+        with workflow.listen(desk, workflow.HOST, port) as server:
+            addresses = {
+                grader: f"http://{workflow.HOST}:{server.server_address[1]}{desk.path(grader)}"
+                for grader in found.sheets.graders
+            }
+            said = [*(f"{one} grades at {address}" for one, address in addresses.items()), "Ctrl-C ends this"]
+            _say(tools, json, found, {"addresses": addresses}, said)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                new = workflow.take_over(found.folder)
+                if json:
+                    say_json({**found.progress(), "new": new})
+                else:
+                    tools.print_lines([f"stopped; {new} new grades are stored"])
+
+
+def _folder(run: Path, out: Path) -> RunFolder:
+    """The run folder that is meant; a table is checked into ``out`` first, unless it was."""
+    if run.is_dir() or not run.exists():
+        return RunFolder(run).require()
+    folder = RunFolder(out)
+    if not folder.check.is_file() or workflow.open_checked(folder).read.sha256 != workflow.file_sha256(run):
+        workflow.check_table(run, out=out)
+    return folder
+
+
+def _say(tools: Services, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
+    say(
+        tools,
+        json,
+        {**found.progress(), "needed": workflow.labels_needed(found), **more},
+        [*workflow.labelling_lines(found), *said],
+    )
+
+
+def _write(found: Labelling, file: Path) -> list[str]:
+    """Write the files of every grader, and return their names."""
+    if file.suffix != ".html":
+        raise InputError("--file", [Problem(str(file), "the name of a page ends in .html")])
+    from assaymark.encoding import write_atomic
+    from assaymark.report.label import label_files
+
+    pages: dict[str, str] = {}
+    for grader in found.sheets.graders:
+        pages |= label_files(found.sheet(grader), file.stem)
+    found.hand_out()
+    for name, text in pages.items():
+        write_atomic(file.parent / name, text)
+    return [str(file.parent / name) for name in pages]

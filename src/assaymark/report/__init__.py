@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
     from assaymark.report.page import ALONE, Frame, Link, Site, content_security_policy
     from assaymark.report.study.pages import each_page, render_pages, study_frame
-    from assaymark.report.study.plan import money
     from assaymark.report.terminal import terminal_summary
+    from assaymark.text import money
 
 __all__ = [
     "ALONE",

@@ -84,7 +84,7 @@ def _amended(
     fields: Mapping[str, Mapping[str, JSON]], reason: str, now: datetime,
 ) -> Amendment:  # fmt: skip
     checked, earlier = check_plan(folder, study, source, models), locked.amendments
-    after = (checked.plan_hash, text)
+    after = (checked["plan_hash"], text)
     digests = runs.record_amendment(folder, earlier, now, reason.strip(), fields, locked.plan_hash, after)
     write_plan(folder, text, checked, locked.locked_at, locked.date_probes, digests, locked.preregistered)
     return open_locked(folder).amendments[-1]

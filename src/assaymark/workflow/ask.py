@@ -1,14 +1,16 @@
-"""Calls through the ledger of a run folder: every one has its reply, or the work stops here and can go on."""
+"""Calls through the ledger of a run folder: asked, paid for, and read again a few at a time for pages."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-import numpy as np
 import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlalchemy.exc import ArgumentError
@@ -19,34 +21,37 @@ from assaymark.engine import (
     CallSpec,
     Ledger,
     Limits,
+    Message,
     Model,
     Reply,
     RunSummary,
     SpendLimit,
+    Text,
     Unusable,
     Watch,
+    first_line,
     provider_of,
     run_calls,
 )
 from assaymark.engine.batching import run_batches
-from assaymark.engine.prices import Prices, costs_nothing, load_prices
+from assaymark.engine.prices import FREE, SHIPPED, Prices, costs_nothing, load_prices, prices_of_text, text_of_prices
+from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, batch_providers, check_ready
+from assaymark.engine.rate_limits import KEPT, endpoint_of
+from assaymark.engine.schema import Answered
 from assaymark.errors import InputError, ModelError, PlanError, Problem, StoppedError
-from assaymark.judging import load_rubric
-from assaymark.metrology import ProbePlan, analyse, contested, stratified
-from assaymark.protocol import EngineChoice, Study
-from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
-from assaymark.workflow.progress import Progress, paying, saying
-from assaymark.workflow.raw_calls import store_prices
+from assaymark.prompting import NotJson, Rejected, strict_reply
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec
+from assaymark.records import Decision, Judgment, PairCall, canonical_json, problems_of, sha256_text
+from assaymark.workflow.progress import Progress, paying, saying, silent
 from assaymark.workflow.run_folder import Amendment, RunFolder, anchor_lock
-from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
-from assaymark.workflow.track import honest_table
+from assaymark.workflow.tables import PAIRS, POINTS, Store
 
 if TYPE_CHECKING:
-    from assaymark.workflow.lock import Locked
-    from assaymark.workflow.study_calls import JudgingSession
+    from assaymark.report import PaidView
+    from assaymark.report.records.answers import Answers
+    from assaymark.report.records.calls import AskedCall, ReadCalls
     from assaymark.workflow.tables import Store
-
 
 _STAYS: Final = "stored verbatim and not retried"
 _ALL: Final = (
@@ -348,62 +353,132 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
         )
 
 
-def ask_anchor(desk: JudgingSession) -> int:
-    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
-    study, store, basis = desk.locked.study, desk.store, desk.locked.reading
-    wanted = study.anchor_probe
-    if wanted is None or store.done(ANCHOR, basis):
-        return 0
-    judges, only = (
-        [one for one in study.judges if one.name == wanted.judge],
-        anchor_sample(desk.selection.honest, study),
-    )
-    judgments, made = desk.grade(
-        load_rubric(wanted.rubric), what="asking for the anchor probe", judges=judges, only=only
-    )
-    store.write(ANCHOR, judgments, basis)
-    return made
+# --- One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that -----
+
+_NOTHING: Final = "nothing is locked, and nothing was sent but one call a model"
 
 
-def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
-    """The subsample of the anchor probe: first replicates, in proportion to agents and clusters, fixed by the seed."""
-    if study.anchor_probe is None:
-        return frozenset()
-    first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
-    strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
-    rng = np.random.default_rng([study.seed, 3])
-    return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
+_CHECK: Final = (
+    "This only checks that you can be asked; nothing is decided or graded by it. Answer with one JSON object of this "
+    "form, with any content:"
+)
 
 
-def ask_probe(desk: JudgingSession) -> int:
-    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
-    study, store = desk.locked.study, desk.store
-    if study.stability.probe is None:
-        return 0
-    # Which pairs the panel's judgments leave contested.
-    rng = np.random.default_rng([study.seed, 1])
-    plan = contested(analyse(honest_table(store, desk.locked), study, rng), study)
-    basis = probe_basis(desk.locked, store, plan)
-    if not plan.needed or store.done(PROBE, basis):
-        return 0
-    # The records on which both agents of some contested pair answered the same question.
-    answers: dict[str, dict[str, str]] = defaultdict(dict)
-    for one in desk.selection.honest:
-        if one.replicate == 1:
-            answers[one.cycle][one.agent.id] = one.record_id
-    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
-    met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
-    only = frozenset(found[agent] for pair, found in met for agent in pair)
-    judgments, made = desk.grade(
-        desk.locked.rubric, what="asking the outside judge", judges=[study.stability.probe], only=only
-    )
-    store.write(PROBE, judgments, basis)
-    return made
+@dataclass(eq=False)
+class Canaries:
+    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
+
+    models: Mapping[str, Model]
+    engine: EngineChoice = field(default_factory=EngineChoice)
+    progress: Progress = silent
+    problems: list[str] = field(default_factory=list)
+    kept: dict[str, tuple[CallSpec, Reply]] = field(default_factory=dict)
+    _asked: set[tuple[str, ...]] = field(default_factory=set)
+    _twice: bool = False
+
+    def ask(
+        self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
+    ) -> None:
+        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
+        wanted, given = [], list(calls)
+        for call in given:
+            place = _place(call)
+            if place in self._asked or (call.model.startswith("reference/") and not ours):
+                continue
+            self._asked.add(place)
+            try:
+                check_ready(self.models[call.model], call.args)
+            except ModelError as exc:
+                self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
+            else:
+                wanted += [] if is_outside(call.model) else [call]
+        turned_away = self._send(wanted) if wanted else []
+        # The next call with another text of each model whose first one was refused as a request.
+        second: dict[str, tuple[CallSpec, str]] = {}
+        planned = [*given, *further()] if turned_away else []
+        for call, why in turned_away:
+            alike = (one for one in planned if _place(one) == _place(call) and one.messages != call.messages)
+            if (found := next(alike, None)) is None:
+                self.problems.append(f"{call.model}: {why}")
+            else:
+                second[found.key] = found, why
+        self._twice = self._twice or bool(second)
+        for call, why in self._send([call for call, _ in second.values()]) if second else []:
+            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
+
+    def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
+        """Ask these calls; returns those that were refused as requests, with the reason."""
+        purse = purse_of(self.models)
+        with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
+            summary = run_calls(
+                ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
+                progress=lambda done, total: self.progress("asking each model once", done, total),
+                **run_options(self.engine),
+            )  # fmt: skip
+            replies = dict(ledger.replies([call.key for call in calls]))
+        require_not_stopped(summary, "no folder, because nothing is locked yet")
+        asked = {call.key: call for call in calls}
+        # Without the provider in front, which the model's name says already.
+        failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
+        self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
+        ended = {*replies, *(one.key for one in summary.failed)}
+        for call in (one for one in calls if one.key not in ended):
+            ours = (call.model.partition("/")[0], "budget")
+            why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
+            self.problems.append(f"{call.model}: not asked to the end ({why})")
+        for key, reply in replies.items():
+            if _form_missed(asked[key], reply):
+                what = f"wrote no JSON object where one is asked for; its reply begins {first_line(reply.text)}"
+                self.problems.append(f"{asked[key].model}: {what}")
+            else:
+                self.kept[key] = asked[key], reply
+        return [(asked[one.key], why) for one, why in failed if one.turned_away]
+
+    def require(self) -> None:
+        """Raise `ModelError` with everything that is wrong, if anything is."""
+        nothing = f"{_NOTHING}, and a second one where that was refused" if self._twice else _NOTHING
+        if len(self.problems) == 1:
+            raise ModelError(f"{self.problems[0]}; {nothing}", retryable=False)
+        if self.problems:
+            head = f"{len(self.problems)} models cannot be asked; {nothing}"
+            raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
+
+    def keep(self, folder: RunFolder, locked: LockedPlan | None = None) -> None:
+        """Write the replies into the ledger of the plan that was locked: they are not asked for again."""
+        if self.kept:
+            with Ledger.open(folder.ledger) as ledger:
+                if locked is not None:
+                    check_plan_hash(folder, ledger, locked)
+                calls = [call for call, _ in self.kept.values()]
+                run_calls(ledger, calls, dict.fromkeys((call.model for call in calls), self))
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """The reply that came before, for `keep`."""
+        return self.kept[call.key][1]
 
 
-def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
-    """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
-    return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
+def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
+    """A call that stands in for the first of a model where that hangs on what is not there yet."""
+    return CallSpec(
+        model=spec.model, messages=(Message("user", (Text.of(_CHECK), Text.of(schema))),),
+        template=sha256_text(_CHECK), seed=spec.seed, temperature=spec.temperature, effort=spec.effort,
+        schema=Text.of(schema), args=dict(spec.args),
+    )  # fmt: skip
+
+
+def _form_missed(call: CallSpec, reply: Reply) -> bool:
+    """Whether a reply is no JSON where some was asked for; one code fence around it is no matter."""
+    if call.schema is None or reply.finish != "stop":
+        return False
+    try:
+        return not isinstance(strict_reply(reply.text), dict)
+    except Rejected as exc:
+        return isinstance(exc, NotJson)
+
+
+def _place(call: CallSpec) -> tuple[str, ...]:
+    """Who is asked, and where."""
+    return (call.model, *map(str, endpoint_of(call)))
 
 
 # --- One ledger for several machines ----------------------------------------------------------------------------------
@@ -459,3 +534,95 @@ def check_plan_hash(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> No
                 "one ledger is for one plan: name another database, or another schema of it"
             )
     anchor_lock(folder, ledger)
+
+
+_PRICES: Final = "prices"
+_AT_ONCE: Final = 200
+
+
+def store_prices(ledger: Ledger, prices: Prices | None) -> None:
+    """Note prices of the user's own in the ledger: the report is made without the file that they are in."""
+    if prices is not None and prices.source != SHIPPED:
+        ledger.notes.replace(_PRICES, text_of_prices(prices))
+
+
+def stored_prices(ledger: Ledger) -> Prices:
+    """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
+    noted = ledger.notes.read(_PRICES)
+    return load_prices() if noted is None else prices_of_text(noted)
+
+
+def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidView, ...]:
+    """What each model that somebody is paid for has been asked, and what that came to; nothing where none is."""
+    if not folder.has_ledger:
+        return ()
+    by_model: defaultdict[str, list[Answered]] = defaultdict(list)
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        # In the order of the keys: sums of floats in another order differ in their last digit.
+        for one in sorted(ledger.answered(without=FREE), key=lambda one: one.key):
+            by_model[one.model].append(one)
+        batched = set(ledger.batches.answered_in_batches([one.key for found in by_model.values() for one in found]))
+        prices = prices or stored_prices(ledger)
+    if not by_model:
+        return ()
+    from assaymark.report import PaidView
+
+    views = []
+    for model, answers in sorted(by_model.items()):
+        replies, price = [answer.reply for answer in answers], prices.of(model)
+        costs = [prices.paid(model, answer.reply, answer.key in batched) for answer in answers]
+        known = [cost for cost in costs if cost is not None]
+        cached = [reply.cached_tokens for reply in replies if reply.cached_tokens is not None]
+        view = PaidView(
+            model=model, calls=len(replies), usd=sum(known), unpriced=len(costs) - len(known),
+            input_tokens=sum(reply.input_tokens or 0 for reply in replies),
+            cached_tokens=sum(cached) if cached else None,
+            output_tokens=sum(reply.output_tokens or 0 for reply in replies),
+            untold=sum(reply.input_tokens is None or reply.output_tokens is None for reply in replies),
+            in_batches=sum(answer.key in batched for answer in answers),
+            price_of=None if price is None else price.as_of.isoformat(),
+        )  # fmt: skip
+        views.append(view)
+    return tuple(views)
+
+
+def stored_answers(folder: RunFolder) -> Answers:
+    """What judges answered for the datasheets of a folder; empty for those read from a log."""
+    from assaymark.report.records.answers import Answers
+
+    store = Store(folder)
+    pairs: defaultdict[str, list[PairCall]] = defaultdict(list)
+    for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
+        pairs[pair.judge].append(pair)
+    texts: defaultdict[str, list[Judgment]] = defaultdict(list)
+    for text in store.read(POINTS) if store.rows(POINTS) else ():
+        texts[text.judge].append(text)
+    return Answers(pairs, texts)
+
+
+def calls_of(folder: RunFolder) -> ReadCalls | None:
+    """Reads the calls of a run folder by their keys; None where there is no ledger."""
+    return partial(raw_calls, folder) if folder.has_ledger else None
+
+
+def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
+    """The calls with these keys and their replies, in this order; of each text only its first call has the words."""
+    from assaymark.report.records.calls import AskedCall
+
+    seen: dict[str, Text] = {}
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        prices = stored_prices(ledger)
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            calls = ledger.load(some, dict(seen))
+            replies, attempts = dict(ledger.replies(some)), ledger.attempt_counts(some)
+            cheap = ledger.batches.answered_in_batches(some)
+            for key, call in zip(some, calls, strict=True):
+                new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in seen)
+                seen.update((text.sha256, Text("", text.sha256)) for text in new)
+                reply = replies.pop(key, None)
+                usd = None if reply is None else prices.paid(call.model, reply, key in cheap)
+                yield AskedCall(
+                    key=key, call=call, new=new, reply=reply, attempts=attempts.get(key, 0), usd=usd,
+                    in_batch=key in cheap,
+                )  # fmt: skip

@@ -66,9 +66,6 @@ MOST: Final = 400
 ELSEWHERE: Final = "elsewhere/"
 """How the model of a judge is called whose scores are made elsewhere."""
 
-READ: Final = "check.json"
-"""How the table of a run folder was read; it marks the folder as a table's."""
-
 FORMAT: Final = "assaymark check 1"
 
 
@@ -126,7 +123,7 @@ class Checked(Result):
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
-        ours = (folder.path / READ).is_file() or stored_draw(folder) is not None
+        ours = folder.check.is_file() or stored_draw(folder) is not None
         if folder.path.is_dir() and any(folder.path.iterdir()) and not ours:
             raise PlanError(f"{folder.path} holds other files; give the table a folder of its own (--out)")
         write_atomic(folder.plan, study_toml(self.study))
@@ -143,7 +140,7 @@ class Checked(Result):
         notes = (*self.read.left, *self.read.choices)
         write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        write_json(folder.path / READ, head | {"read": asdict(self.read)})
+        write_json(folder.check, head | {"read": asdict(self.read)})
         page = self.write_pages(folder, brief)
         write_sums(folder)
         return page
@@ -154,19 +151,14 @@ class Checked(Result):
         return folder.report / "index.html"
 
 
-def is_table(folder: RunFolder) -> bool:
-    """Whether a run folder was made from a table of scores."""
-    return (folder.path / READ).is_file()
-
-
 def open_checked(folder: RunFolder) -> Checked:
     """The result that a run folder of a table holds."""
-    stored, store = read_json(folder.path / READ, "record of a check"), Store(folder)
+    stored, store = read_json(folder.check, "record of a check"), Store(folder)
     try:
-        read = parse(TableView, json.dumps(stored["read"]), source=READ)
+        read = parse(TableView, json.dumps(stored["read"]), source="check.json")
         plan_hash, kept = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
-        raise InputError(str(folder.path / READ), [Problem("", f"is no record of a check ({FORMAT})")]) from None
+        raise InputError(str(folder.check), [Problem("", f"is no record of a check ({FORMAT})")]) from None
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
     return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
@@ -582,12 +574,12 @@ def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
 def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
     """What the page and the terminal say about the table."""
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
-    scores = int((~np.isnan(columns.scores)).sum())
+    empty = np.isnan(columns.scores)
+    said = ("shape", "roles", "read", "filled", "left", "choices", "dimensions", "scale")
     return TableView(
-        source=rows.name, sha256=rows.sha256, format=rows.format, shape=read.shape, roles=read.roles,
-        read=read.read, filled=read.filled, left=read.left, choices=read.choices, dimensions=read.dimensions,
-        scale=read.scale, answers=size["trajectory"], agents=size["agent"], clusters=size["cluster"],
-        judges=size["judge"], scores=scores,
-        missing=int(columns.scores.size) - scores + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
+        source=rows.name, **{name: getattr(rows, name) for name in ("sha256", "format")},
+        **{name: getattr(read, name) for name in said}, answers=size["trajectory"], agents=size["agent"],
+        clusters=size["cluster"], judges=size["judge"], scores=int((~empty).sum()),
+        missing=int(empty.sum()) + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
         orders={judge: asdict(one) for judge, one in read.orders.items()},
     )  # fmt: skip

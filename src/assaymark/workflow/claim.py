@@ -15,7 +15,6 @@ from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
 from assaymark.metrology import contested
 from assaymark.records import canonical_json
-from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import (
     PLAN_BYTES,
@@ -33,6 +32,7 @@ from assaymark.workflow.run_folder import (
     write_json,
     write_sums,
 )
+from assaymark.workflow.study_calls import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
 from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
 from assaymark.workflow.tracks.season_records import TIMES

@@ -161,7 +161,7 @@ def store_draw(folder: RunFolder, draw: Draw) -> Draw:
         with engine.Ledger.open(folder.ledger, create=False) as ledger:
             ledger.notes.replace(_NOTE, text)
     else:
-        write_atomic(_file(folder), canonical_json([text, content_id(text)]))
+        write_atomic(folder.path / _FILE, canonical_json([text, content_id(text)]))
     return draw
 
 
@@ -189,7 +189,7 @@ def stored_draw(folder: RunFolder) -> Draw | None:
         if text is None:
             return None
     else:
-        path = _file(folder)
+        path = folder.path / _FILE
         if not path.is_file():
             return None
         where = str(path)
@@ -200,10 +200,6 @@ def stored_draw(folder: RunFolder) -> Draw | None:
         if content_id(text) != seal:
             raise LedgerError(f"{path} is damaged or was edited; restore it from a copy")
     return parse(Draw, text, source=where)
-
-
-def _file(folder: RunFolder) -> Path:
-    return folder.path / _FILE
 
 
 def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:

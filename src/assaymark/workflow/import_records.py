@@ -18,7 +18,7 @@ from assaymark.prompting import flagged
 from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
-from assaymark.workflow.label_texts import frame_of
+from assaymark.workflow.labelling import frame_of
 from assaymark.workflow.lock import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2

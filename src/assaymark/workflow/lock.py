@@ -30,7 +30,7 @@ from assaymark.market.cycles import (
     probe_result,
     synthetic_minutes,
 )
-from assaymark.metrology import Preflight, preflight
+from assaymark.metrology import preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
 from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
@@ -235,11 +235,12 @@ def lock(
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
             locked = open_locked(folder)
-            if locked.plan_hash != checked.plan_hash:
+            if locked.plan_hash != checked["plan_hash"]:
                 raise PlanError(
-                    f"{source} differs from the plan locked in {folder.path} (plan hash {checked.plan_hash[:12]}..., "
-                    f"locked {locked.plan_hash[:12]}...); a locked plan is not changed in silence: use another --out, "
-                    f"or say why it changes: assaymark amend {source} --out {folder.path} --reason WHY"
+                    f"{source} differs from the plan locked in {folder.path} (plan hash "
+                    f"{checked['plan_hash'][:12]}..., locked {locked.plan_hash[:12]}...); a locked plan is not changed "
+                    f"in silence: use another --out, or say why it changes: assaymark amend {source} "
+                    f"--out {folder.path} --reason WHY"
                 )
             return locked
         if first is not None:
@@ -249,19 +250,10 @@ def lock(
     return open_locked(folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A plan that holds on the records of a run folder: its hash, what it can conclude, and the tables it is about."""
-
-    plan_hash: str
-    preflight: Preflight
-    tables: Mapping[str, str]
-
-
 def check_plan(
     folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True
-) -> Checked:
-    """Validate a study against the records of a run folder, and run the preflight."""
+) -> dict[str, JSON]:
+    """Validate a study against the records of a run folder, and run the preflight; returns what its lock says of it."""
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)
@@ -286,11 +278,12 @@ def check_plan(
             f"{'; '.join(report.warnings)}. Use more clusters, or set inference.allow_hopeless = true to lock it anyway"
         )
     tables = locked_tables(study, store)
-    return Checked(plan_hash(study, texts_of(study), tables), report, tables)
+    fingerprint = plan_hash(study, texts_of(study), tables)
+    return {"plan_hash": fingerprint, "tables": tables, "preflight": to_json(report)}
 
 
 def write_plan(
-    folder: RunFolder, study_text: str, checked: Checked, locked_at: JSON, probes: Sequence[JSON] = (),
+    folder: RunFolder, study_text: str, checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = (),
     amendments: Sequence[str] = (), preregistered: bool = True,
 ) -> None:  # fmt: skip
     """Write the plan, then the lock that names it and says what the date probes found."""
@@ -299,10 +292,9 @@ def write_plan(
     write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
 
 
-def study_lock(checked: Checked, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
+def study_lock(checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
     """The lock of a study that was not amended."""
-    about = {"tables": dict(checked.tables), "preflight": to_json(checked.preflight), "date_probes": list(probes)}
-    return STUDY.new_lock(checked.plan_hash, locked_at, **about, parser=PARSER)
+    return STUDY.new_lock(**checked, locked_at=locked_at, date_probes=list(probes), parser=PARSER)
 
 
 def open_locked(folder: RunFolder) -> Locked:

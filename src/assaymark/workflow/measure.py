@@ -38,14 +38,13 @@ from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
-from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.human_labels import labels_of, people_basis, records_of, take_over
 from assaymark.workflow.import_records import import_named_grades
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.study_calls import Scores, probe_basis
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
-from assaymark.workflow.track import Scores
 from assaymark.workflow.tracks.datasheet import stored_datasheets
 
 UNSETTLED = "settlement"

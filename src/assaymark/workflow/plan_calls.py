@@ -334,20 +334,28 @@ def plan_calls_report(
     cells = focus.aim == "headline" and adversarial[focus.claim.id] == "not tested"
     prospects: dict[tuple[str, str], Prospect] = {}
     rising: dict[str, float] = {}
-    basis = _Basis.of(table, study)
-    ways = [] if budget_calls is None else _ways(basis, budget_calls, cells)
-    for place, way in enumerate(ways):
-        if way.option.state == "ok":
+    # Without what simulated studies do not have, and with few resamples, which decide nothing.
+    components, plain = variance_components(table), replace(averaged(table), lengths=None, incomplete=None)
+    truth = fitted_truth(plain, components, study.scale)
+    fewer = study.model_copy(update={
+        "inference": study.inference.model_copy(update={"resamples": 1000}),
+        "stability": study.stability.model_copy(update={"probe": None}),
+        "records": study.records.model_copy(update={"derivations": ("honest",)}),
+        "contamination": None, "anchor_probe": None,
+    })  # fmt: skip
+    ways = [] if budget_calls is None else _ways(plain, fewer, truth, components, budget_calls, cells)
+    options = tuple(option for option, *_ in ways)
+    for place, option in enumerate(options):
+        if option.state == "ok":
             # The control cells alone change no score: one study shows what follows, and is no sample.
-            repeats = 1 if way.option.name == "control cells" else studies
-            reached = _simulated(way, targets, adversarial, repeats, [seed, place])
-            rising[way.option.name] = sum(reached.values()) / repeats
+            repeats = 1 if option.name == "control cells" else studies
+            reached = _simulated(ways[place], targets, adversarial, repeats, [seed, place])
+            rising[option.name] = sum(reached.values()) / repeats
             for name, count in reached.items():
                 ends = wilson(count, repeats) if repeats > 1 else (float(count), float(count))
-                prospects[name, way.option.name] = Prospect(count, repeats, *ends)
-    trials = basis.trials / len(table.judges)
-    design = claim_design(basis.table, study, basis.components, trials, focus.claim, measurements, effect, prices)
-    options = tuple(way.option for way in ways)
+                prospects[name, option.name] = Prospect(count, repeats, *ends)
+    trials = sum(judge.trials for judge in truth.panel) / len(table.judges)
+    design = claim_design(plain, study, components, trials, focus.claim, measurements, effect, prices)
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 
 
@@ -389,142 +397,87 @@ def lines(plan: CallPlan) -> list[str]:
     return [*found, *(f"Assumed: {line}" for line in plan.assumptions if plan.options)]
 
 
-Extend = Callable[[np.random.Generator], ScoreTable]
+Way = tuple[CallOption, Callable[[np.random.Generator], ScoreTable] | None, Study]
+"""An option with what draws the records that it would lead to, and the plan that it would need."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """An option with what carries it out: the records it would lead to, under the plan it would need."""
-
-    option: CallOption
-    extend: Extend | None = None
-    study: Study | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Basis:
-    """The records, what was fitted to them, and the plan under which simulated studies are decided."""
-
-    table: ScoreTable
-    study: Study
-    truth: Truth
-    components: Components
-
-    @classmethod
-    def of(cls, table: ScoreTable, study: Study) -> _Basis:
-        """Without what simulated studies do not have, and with few resamples, which decide nothing."""
-        table, components = replace(averaged(table), lengths=None, incomplete=None), variance_components(table)
-        update = {
-            "inference": study.inference.model_copy(update={"resamples": 1000}),
-            "stability": study.stability.model_copy(update={"probe": None}),
-            "records": study.records.model_copy(update={"derivations": ("honest",)}),
-            "contamination": None,
-            "anchor_probe": None,
-        }
-        return cls(table, study.model_copy(update=update), fitted_truth(table, components, study.scale), components)
-
-    @property
-    def trials(self) -> int:
-        """Calls that the panel makes on one trajectory."""
-        return sum(judge.trials for judge in self.truth.panel)
-
-
-def _ways(basis: _Basis, budget: int, cells: bool) -> list[_Way]:
+def _ways(table: ScoreTable, study: Study, truth: Truth, components: Components, budget: int, cells: bool) -> list[Way]:
     """The ways to spend the budget; with control cells in each of them where these are missing."""
-    price = CELL_TEXTS * basis.trials if cells else 0
-    words = f"{CELL_TEXTS} texts of control cells A and B for the whole panel"
-    if price > budget:
-        state = f"not affordable: it needs {price} calls"
-        return [_Way(CallOption("control cells", words, price, state, cells=True))]
-    left = budget - price
-    changes = [
-        _more_cycles(basis, left // 2, "half the new cycles"),
-        _more_cycles(basis, left, "new cycles"),
-        _another_family(basis, left),
-        _more_trials(basis, left),
-    ]
-    if not cells:
-        return changes
-    found = [_Way(CallOption("control cells", words, price, cells=True), lambda _: basis.table, basis.study)]
-    for way in changes:
-        option = way.option
-        name, both = f"control cells and {option.name}", f"{words}, and {option.words}"
-        whole = CallOption(name, both, price + option.calls, option.state, cells=True)
-        found.append(replace(way, option=whole))
-    return found
+    trials, n = sum(judge.trials for judge in truth.panel), table.n
+    spent = CELL_TEXTS * trials if cells else 0
+    texts = f"{CELL_TEXTS} texts of control cells A and B for the whole panel"
+    if spent > budget:
+        state = f"not affordable: it needs {spent} calls"
+        return [(CallOption("control cells", texts, spent, state, cells=True), None, study)]
+    ways: list[Way] = []
+    left, price = budget - spent, n / len(table.cycles) * trials
+    for part, name in ((left // 2, "half the new cycles"), (left, "new cycles")):
+        if not (count := int(part / price)):
+            state = f"not affordable: one cycle needs {math.ceil(price)} calls"
+            ways.append((CallOption(name, "more cycles", math.ceil(price), state), None, study))
+            continue
+        clusters = max(1, round(count / truth.cycles))
 
+        def more(rng: np.random.Generator, clusters: int = clusters, size: int = count // clusters) -> ScoreTable:
+            drawn = replace(drawn_truth(table, truth, components, rng), clusters=clusters, cycles=size)
+            return joined(table, simulate_scores(drawn, rng), rng)
 
-def _more_cycles(basis: _Basis, budget: int, name: str) -> _Way:
-    table = basis.table
-    price = table.n / len(table.cycles) * basis.trials
-    count = int(budget / price)
-    if not count:
-        state = f"not affordable: one cycle needs {math.ceil(price)} calls"
-        return _Way(CallOption(name, "more cycles", math.ceil(price), state))
-    clusters = max(1, round(count / basis.truth.cycles))
-    size = count // clusters
-    words = f"{clusters * size} more cycles in {clusters} new cluster{'' if clusters == 1 else 's'}"
-
-    def extend(rng: np.random.Generator) -> ScoreTable:
-        drawn = drawn_truth(table, basis.truth, basis.components, rng)
-        return joined(table, simulate_scores(replace(drawn, clusters=clusters, cycles=size), rng), rng)
-
-    return _Way(CallOption(name, words, round(clusters * size * price)), extend, basis.study)
-
-
-def _another_family(basis: _Basis, budget: int) -> _Way:
-    table = basis.table
+        size = clusters * (count // clusters)
+        words = f"{size} more cycles in {clusters} new cluster{'' if clusters == 1 else 's'}"
+        ways.append((CallOption(name, words, round(size * price)), more, study))
     state = "ok"
     if len(table.judges) < 2:
         state = "not measured: with one judge nothing says how much another would differ"
-    elif table.n > budget:
-        state = f"not affordable: it needs {table.n} calls"
-    words = f"one judge of another family on all {table.n} trajectories, once each"
-    judge = JudgeSpec(name="another judge", model="planned/judge", family="another family")
-    study = basis.study.model_copy(update={"judges": (*basis.study.judges, judge)})
-
-    def extend(rng: np.random.Generator) -> ScoreTable:
-        return with_judge(table, basis.truth, basis.components, judge.name, judge.family, rng)
-
-    return _Way(CallOption("another family", words, table.n, state), extend, study)
-
-
-def _more_trials(basis: _Basis, budget: int) -> _Way:
-    table, name = basis.table, "more trials"
-    noise = {judge: basis.components.judge("trial", judge).variance for judge in table.judges}
+    elif n > left:
+        state = f"not affordable: it needs {n} calls"
+    other = JudgeSpec(name="another judge", model="planned/judge", family="another family")
+    words = f"one judge of another family on all {n} trajectories, once each"
+    ways.append((
+        CallOption("another family", words, n, state),
+        lambda rng: with_judge(table, truth, components, other.name, other.family, rng),
+        study.model_copy(update={"judges": (*study.judges, other)}),
+    ))  # fmt: skip
+    # More trials of the noisiest judge.
+    noise = {judge: components.judge("trial", judge).variance for judge in table.judges}
     known = {judge: variance for judge, variance in noise.items() if variance is not None}
-    if not known:
-        state = "not measured: no judge was asked twice, so nothing says what another trial would change"
-        return _Way(CallOption(name, "more trials of the noisiest judge", table.n, state))
-    judge = max(known, key=lambda one: (known[one], one))
-    extra = min(budget // table.n, MOST_TRIALS - basis.truth.panel[table.judges.index(judge)].trials)
-    if extra < 1:
-        words, state = f"more trials of {judge}", f"not affordable: it needs {table.n} calls"
-        return _Way(CallOption(name, words, table.n, state))
-    words = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {table.n} trajectories"
-
-    def extend(rng: np.random.Generator) -> ScoreTable:
-        return with_trials(table, basis.truth, judge, extra, rng)
-
-    return _Way(CallOption(name, words, extra * table.n), extend, basis.study)
+    judge, extra, words = (
+        max(known, key=lambda one: (known[one], one), default=""),
+        0,
+        "more trials of the noisiest judge",
+    )
+    state = "not measured: no judge was asked twice, so nothing says what another trial would change"
+    if known:
+        extra = min(left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)
+        words, state = f"more trials of {judge}", f"not affordable: it needs {n} calls"
+    if extra > 0:
+        words, state = f"{extra} more trial{'s' if extra > 1 else ''} of {judge} on all {n} trajectories", "ok"
+    option = CallOption("more trials", words, max(extra, 1) * n, state)
+    ways.append((option, lambda rng: with_trials(table, truth, judge, extra, rng), study))
+    if not cells:
+        return ways
+    found: list[Way] = [(CallOption("control cells", texts, spent, cells=True), lambda _: table, study)]
+    for option, extend, plan in ways:
+        name, both = f"control cells and {option.name}", f"{texts}, and {option.words}"
+        found.append((CallOption(name, both, spent + option.calls, option.state, cells=True), extend, plan))
+    return found
 
 
 def _simulated(
-    way: _Way, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
+    way: Way, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
 ) -> dict[str, int]:
     """In how many simulated studies each target reached its next level or a better one."""
-    assert way.extend is not None
-    assert way.study is not None
+    option, extend, study = way
+    assert extend is not None
     reached = {target.claim.id: 0 for target in targets}
     aims = {target.claim.id: target.aim for target in targets}
     for number in range(studies):
         rng = np.random.default_rng([*seed, number])
-        table = gated(way.extend(rng), way.study)
-        for claim in decide_claims(analyse(table, way.study, rng), way.study, "simulated", variants=False):
+        table = gated(extend(rng), study)
+        for claim in decide_claims(analyse(table, study, rng), study, "simulated", variants=False):
             name = claim.claim.id
             if name in aims:
                 # Simulated studies have no control cells, so that field is carried over.
-                passed = way.option.cells and adversarial[name] == "not tested"
+                passed = option.cells and adversarial[name] == "not tested"
                 status: AdversarialStatus = "passed" if passed else adversarial[name]
                 level = publication_level(
                     claim.agreement_status, claim.stability_status, status, asserts_order=claim.claim.asserts_order

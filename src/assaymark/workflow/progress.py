@@ -18,7 +18,7 @@ from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from assaymark.report import money
+from assaymark.text import money
 
 PARTS: Final = 4
 """Parts of an analysis that are told to whoever watches."""

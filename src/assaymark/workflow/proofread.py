@@ -113,10 +113,7 @@ class Document:
 
     def sentences(self) -> Iterator[Sentence]:
         """Every sentence of its prose, in order."""
-        overlaid = "".join(
-            {"markdown": self._markdown, "html": self._html, "latex": self._latex}.get(self.form, self._text)()
-        )
-        for block, segment in enumerate(re.finditer(f"[^{_BREAK}]+", overlaid)):
+        for block, segment in enumerate(re.finditer(f"[^{_BREAK}]+", "".join(self._overlaid()))):
             begin, text = segment.start(), segment[0]
             at = 0
             for stop in [*_END.finditer(text), None]:
@@ -141,7 +138,9 @@ class Document:
         begin = start - len(before[0] if before else "")
         finish = end + len(after[0] if after else "")
         for place in ((start, end), (begin, end), (start, finish), (begin, finish)):
-            if self.form in ("latex", "text") or _balanced(text[slice(*place)]):
+            cut = text[slice(*place)]
+            pairs = cut.count("[") == cut.count("]") and cut.count("<") - cut.count("</") == cut.count("</")
+            if self.form in ("latex", "text") or (pairs and not any(cut.count(sign) % 2 for sign in ("**", "`", "~~"))):
                 return place
         return None
 
@@ -153,33 +152,40 @@ class Document:
 
     # --- overlays ---
 
-    def _text(self) -> list[str]:
-        chars = list(self.text)
-        self._lines(chars, marked=False)
-        return self._common(chars)
-
-    def _markdown(self) -> list[str]:
-        chars = list(self.text)
-        text, head = self.text, re.match(r"(---|\+\+\+)[ \t]*\r?\n", self.text)
+    def _overlaid(self) -> Iterator[str]:
+        """The text, sign by sign, with blanks and marks in the place of what is no prose."""
+        text, chars = self.text, list(self.text)
+        marked, tagged = self.form == "markdown", self.form in ("markdown", "html")
+        if self.form == "latex":
+            chars = self._latex(chars)
+        head = re.match(r"(---|\+\+\+)[ \t]*\r?\n", text) if marked else None
         if head and (end := text.find(f"\n{head[1]}", head.end() - 1)) >= 0:
             _fill(chars, 0, end + 4)
-        self._comments(chars)
-        self._lines(chars, marked=True)
-        self._code_spans(chars)
-        self._tags(chars)
-        for found in _MARKDOWN.finditer("".join(chars)):
+        at = 0
+        while tagged and (begin := text.find("<!--", at)) >= 0:
+            end = text.find("-->", begin + 4)
+            at = len(text) if end < 0 else end + 3
+            _fill(chars, begin, at)
+        if self.form in ("markdown", "text"):
+            self._lines(chars, marked=marked)
+        if marked:
+            self._code_spans(chars)
+        if tagged:
+            self._tags(chars)
+        for found in _MARKDOWN.finditer("".join(chars)) if marked else ():
             if found[0].startswith("![") or not found[0].isspace():
                 _fill(chars, *found.span(), with_=_GONE)
-        return self._common(chars)
+        whole = "".join(chars)
+        for found in _URL.finditer(whole):
+            _fill(chars, *found.span())
+        for found in _ENTITY.finditer(whole) if tagged else ():
+            _fill(chars, *found.span(), with_=_GONE)
+            chars[found.start()] = unescape(found[0])[:1]
+        return (char if char >= " " or char in (_GONE, _BREAK, "\n", "\t") else " " for char in chars)
 
-    def _html(self) -> list[str]:
-        chars = list(self.text)
-        self._comments(chars)
-        self._tags(chars)
-        return self._common(chars)
-
-    def _latex(self) -> list[str]:
-        chars, text, at = list(self.text), self.text, 0
+    def _latex(self, chars: list[str]) -> list[str]:
+        """Commands are gone, and what ends a block or an empty line breaks it."""
+        text, at = self.text, 0
         while found := _VERBATIM.search(text, at):
             end = text.find(f"\\end{{{found[1]}}}", found.end())
             at = len(text) if end < 0 else end
@@ -191,22 +197,8 @@ class Document:
                 chars[found.start()] = _BREAK
         for found in _TITLE.finditer(text):
             chars[found.end() - 1] = _BREAK
-        chars = list(
-            re.sub(r"\n[ \t]*(?=\r?\n)", lambda one: _BREAK + _GONE * (len(one[0]) - 1), "".join(chars)).replace(
-                "~", " "
-            )
-        )
-        return self._common(chars)
-
-    def _common(self, chars: list[str]) -> list[str]:
-        text = "".join(chars)
-        for found in _URL.finditer(text):
-            _fill(chars, *found.span())
-        if self.form in ("markdown", "html"):
-            for found in _ENTITY.finditer(text):
-                _fill(chars, *found.span(), with_=_GONE)
-                chars[found.start()] = unescape(found[0])[:1]
-        return [char if char >= " " or char in (_GONE, _BREAK, "\n", "\t") else " " for char in chars]
+        empty = re.compile(r"\n[ \t]*(?=\r?\n)")
+        return list(empty.sub(lambda one: _BREAK + _GONE * (len(one[0]) - 1), "".join(chars)).replace("~", " "))
 
     def _lines(self, chars: list[str], *, marked: bool) -> None:
         """Blocks of lines: paragraphs, items, headings, cells of tables; without code between fences or indented."""
@@ -230,25 +222,20 @@ class Document:
                 if marked and ((blank and indented and not item) or _DEFINITION.match(line) or _RULE.match(line)):
                     _fill(chars, at, end, with_=_BREAK if _RULE.match(line) else " ")
                 else:
-                    item = self._marks(chars, line, at, quoted=quoted, marked=marked) or (item and indented)
-                    quoted, blank = marked and _QUOTE.match(line) is not None, False
+                    # The marks at the beginning of a line: of a quote, of an item or a heading, of the cells of a row.
+                    quote = _QUOTE.match(line) if marked else None
+                    inner = 0 if quote is None else quote.end()
+                    _fill(chars, at, at + inner, with_=_GONE if quoted else _BREAK)
+                    if (mark := _MARKER.match(line, inner)) is not None:
+                        _fill(chars, at + inner, at + mark.end(), with_=_BREAK)
+                        if "#" in mark[0] and end < len(chars):
+                            chars[end] = _BREAK
+                    if marked and line.lstrip(" \t").startswith("|"):
+                        for place in [at, *(at + found.start() for found in re.finditer(r"\|", line))]:
+                            chars[place] = _BREAK
+                    item = (mark is not None and "#" not in mark[0]) or (item and indented)
+                    quoted, blank = quote is not None, False
             at = end + 1
-
-    def _marks(self, chars: list[str], line: str, at: int, *, quoted: bool, marked: bool) -> bool:
-        """The marks at the beginning of a line; returns whether it begins an item."""
-        quote = _QUOTE.match(line) if marked else None
-        inner = 0 if quote is None else quote.end()
-        if quote is not None:
-            _fill(chars, at, at + inner, with_=_GONE if quoted else _BREAK)
-        mark = _MARKER.match(line, inner)
-        if mark is not None:
-            _fill(chars, at + inner, at + mark.end(), with_=_BREAK)
-            if "#" in mark[0] and at + len(line) < len(chars):
-                chars[at + len(line)] = _BREAK
-        if marked and line.lstrip(" \t").startswith("|"):
-            for place in [at, *(at + found.start() for found in re.finditer(r"\|", line))]:
-                chars[place] = _BREAK
-        return mark is not None and "#" not in mark[0]
 
     def _code_spans(self, chars: list[str]) -> None:
         """Inline code: gone, except the names of agents."""
@@ -269,13 +256,6 @@ class Document:
                 _fill(chars, close, until, with_=_GONE)
             elif _BREAK not in chars[tick.start() : close]:
                 _fill(chars, tick.start(), until)
-
-    def _comments(self, chars: list[str]) -> None:
-        at = 0
-        while (begin := self.text.find("<!--", at)) >= 0:
-            end = self.text.find("-->", begin + 4)
-            at = len(self.text) if end < 0 else end + 3
-            _fill(chars, begin, at)
 
     def _tags(self, chars: list[str]) -> None:
         """Tags: those inside of a line are gone, others end a block, and some elements are not read at all."""
@@ -304,11 +284,6 @@ def _fill(chars: list[str], start: int, end: int, *, with_: str = " ") -> None:
     """Overlay a place; line ends inside of blanks stay."""
     if end > start:
         chars[start:end] = [with_ if char != "\n" or with_ == _GONE else char for char in chars[start:end]]
-
-
-def _balanced(text: str) -> bool:
-    pairs = text.count("[") == text.count("]") and text.count("<") - text.count("</") == text.count("</")
-    return pairs and not any(text.count(sign) % 2 for sign in ("**", "`", "~~"))
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------

@@ -33,18 +33,16 @@ from assaymark.report import (
     terminal_summary,
 )
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
-from assaymark.report.notebook import study_parts
 from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Judged
 from assaymark.report.records.study import Calls
-from assaymark.report.site import LiveView, Standing, render_unfinished
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean
+from assaymark.workflow.ask import calls_of, paid_views, stored_answers
 from assaymark.workflow.lock import open_locked
-from assaymark.workflow.raw_calls import calls_of, paid_views, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files
 from assaymark.workflow.tables import (
     ANCHOR,
@@ -62,6 +60,7 @@ from assaymark.workflow.track import select
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 
 if TYPE_CHECKING:
+    from assaymark.report.site import LiveView, Standing
     from assaymark.workflow.lock import Locked
 
 
@@ -124,6 +123,8 @@ class Reported(Result):
     run: AssayRun
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import study_parts  # here, because only notebooks need it
+
         yield from study_parts(self.run)
         yield Note(f"page: {self.page}")
 
@@ -140,12 +141,16 @@ def standing_of(folder: RunFolder) -> tuple[Standing, ...]:
     """How far each model of a run is, by its ledger; nothing where it has none."""
     if not folder.has_ledger:
         return ()
+    from assaymark.report.site import Standing
+
     with Ledger.open(folder.ledger, create=False) as ledger:
         return tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
 
 
 def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     """Write ``report/`` of a locked study without verdicts: how far it is, and the judges' own tests."""
+    from assaymark.report.site import LiveView, render_unfinished
+
     locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
     view = LiveView(folder.path.resolve().name, standing_of(folder))
     judges = (Link(JUDGES, "datasheets.html", "Judges"),) if sheets else ()
@@ -154,7 +159,7 @@ def report_unfinished(folder: RunFolder) -> tuple[Path, LiveView]:
     spent = sum(one.usd for one in paid_views(folder)) if folder.has_ledger else 0.0
     resume = f"assaymark run {folder.plan} --out {folder.path}"
     page = render_unfinished(view, frame, money(spent) if spent else "", resume, [sheet.judge for sheet in sheets])
-    own = datasheet_pages(sheets, frame=frame, answers=stored_answers(folder)) if sheets else ()
+    own = datasheet_pages(sheets, (), frame, stored_answers(folder)) if sheets else ()
     replace_files(folder.report, [("index.html", page), *own])
     return folder.report / "index.html", view
 
@@ -187,7 +192,7 @@ def study_pages(shown: StudyShown, site: Site = ALONE, calls: Calls = "all") -> 
     yield from each_page(shown.run, site, shown.read, calls)
     if shown.sheets:
         frame, read = study_frame(shown.run, site), shown.read if calls == "all" else None
-        yield from datasheet_pages(shown.sheets, frame=frame, answers=shown.answers, read=read)
+        yield from datasheet_pages(shown.sheets, (), frame, shown.answers, read)
 
 
 def gather(

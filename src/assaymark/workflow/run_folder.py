@@ -23,6 +23,7 @@ from assaymark.records import JSON, canonical_json, to_json
 
 if TYPE_CHECKING:
     from assaymark.engine import Ledger
+    from assaymark.report.site import Kind
 from datetime import datetime
 
 from assaymark.plan import Frozen
@@ -68,6 +69,7 @@ class RunFolder:
     datasheets = _At("datasheets")
     publications = _At("publications")  # what each day's publication of a season claimed
     report = _At("report")
+    check = _At("check.json")  # how the table of scores was read that this folder was made from
     labels = _At("labels")  # what people grade, under which ids, and each label as it was given
 
     @property
@@ -179,6 +181,14 @@ def read_json(path: Path, what: str) -> JSON:
         return json.loads(read_text(path, what))
     except json.JSONDecodeError as exc:
         raise LedgerError(f"{path}: this {what} is damaged at line {exc.lineno} ({exc.msg})") from None
+
+
+def kind_of(folder: RunFolder) -> Kind:
+    """What a run folder holds; a study where nothing says otherwise."""
+    if folder.lock.is_file():
+        form = str(read_lock(folder).get("format"))
+        return "portbench" if "benchmark" in form else "season" if "season" in form else "study"
+    return "judges" if folder.datasheets.is_dir() and not folder.plan.is_file() else "study"
 
 
 def is_version_1(folder: RunFolder) -> bool:

@@ -121,7 +121,18 @@ class MeasuredTable(Result):
             form = self.study.rubric.coefficient
             what = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
             found.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
-        found += [*self._reach(), f"{len(self.measurements)} measurements"]
+        # What so few clusters can show of orders on the aggregate; nothing where there are more.
+        pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
+        most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
+        if pairs and all(m.value is None for m in pairs):
+            found.append(f"this study cannot order agents: {most} cluster{'' if most == 1 else 's'}")
+        elif most <= FEW_CLUSTERS:
+            (gap,) = (m.detail for m in self.measurements if m.name == "order.detectable")
+            said = "" if gap["pair"] is None else (
+                f"; smallest detectable difference {gap['leader']:.2f} for a leader, {gap['pair']:.2f} for a pair"
+            )  # fmt: skip
+            found.append(f"few clusters ({most}): this rests on normal errors{said}")
+        found.append(f"{len(self.measurements)} measurements")
         for level in ("headline", "qualified"):
             those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
             for one in those[:_LISTED]:
@@ -131,21 +142,6 @@ class MeasuredTable(Result):
                 found.append(f"and {len(those) - _LISTED} more {level}")
         found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
         return found if self.out is None else [*found, f"written to {self.out}"]
-
-    def _reach(self) -> Iterator[str]:
-        """What so few clusters can show of orders on the aggregate; nothing where there are more."""
-        pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
-        most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
-        shared = f"{most} cluster{'' if most == 1 else 's'}"
-        if pairs and all(m.value is None for m in pairs):
-            yield f"this study cannot order agents: {shared}"
-        elif most <= FEW_CLUSTERS:
-            (found,) = (m.detail for m in self.measurements if m.name == "order.detectable")
-            gaps = ""
-            if found["pair"] is not None:
-                leader, pair = (f"{found[name]:.2f}" for name in ("leader", "pair"))
-                gaps = f"; smallest detectable difference {leader} for a leader, {pair} for a pair"
-            yield f"few clusters ({most}): this rests on normal errors{gaps}"
 
 
 def measure_table(
@@ -164,13 +160,12 @@ def measure_table(
     by_row = study is not None and (
         study.records.agents is not None or study.contamination is not None or study.rubric.coefficient == "alpha"
     )
+    weights, scale = (None, SCALE) if study is None else (study.rubric.weights, study.scale)
     if path.is_dir():
         if by_row:
             needed = 'records.agents, [contamination] and agreement = "alpha" need the rows of a table'
             raise PlanError(f"{path}: {needed}; measure it as one file")
         kept = None if folder is None else folder.path / "partitions"
-        weights = None if study is None else study.rubric.weights
-        scale = SCALE if study is None else study.scale
         sums = folder_sums(path, weights, computing or Computing(), kept, progress, named, scale)
         # All partitions have the same columns, or there would be no sums.
         found = _of_sums(path, sums, study, progress, partition_files(path)[0])
@@ -179,8 +174,22 @@ def measure_table(
     elif computing is not None:
         raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
     else:
-        large = not by_row and is_large(path)
-        found = (_streamed if large else _in_memory)(path, study, named, progress)
+        large, said = not by_row and is_large(path), list[str]()
+        if large:
+            try:
+                with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
+                    sums = score_sums(
+                        path, weights, dimensions=named, scratch=Path(scratch), progress=progress, scale=scale
+                    )
+                found = _of_sums(path, sums, study, progress, path)
+            except NotStreamableError as reason:
+                large, said = False, [f"read whole into memory, because {reason}"]
+        if not large:
+            progress("reading scores", 0, 1)
+            columns = Columns.of(read(path).table, str(path), named, scale)
+            progress("reading scores", 1, 1)
+            notes = [*said, *_unused(columns.unused)]
+            found = measure_columns(path, columns, study, progress, notes, study is not None)
     if folder is None:
         return found
     found = replace(found, out=folder.path)
@@ -217,15 +226,6 @@ def study_toml(study: Study) -> str:
     for section, names in IN_POINTS.items() if study.scale != SCALE else ():
         fields[section] = fields.get(section, {}) | {name: getattr(getattr(study, section), name) for name in names}
     return toml_text(fields)
-
-
-def _in_memory(
-    path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress, notes: tuple[str, ...] = ()
-) -> MeasuredTable:
-    progress("reading scores", 0, 1)
-    columns = Columns.of(read(path).table, str(path), named, SCALE if study is None else study.scale)
-    progress("reading scores", 1, 1)
-    return measure_columns(path, columns, study, progress, (*notes, *_unused(columns.unused)), study is not None)
 
 
 def measure_columns(
@@ -271,19 +271,6 @@ def measure_columns(
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
     return _decided(path, size, plan, planned, "cycle" in columns.codes, found, honest.digest, said, unit)
-
-
-def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress) -> MeasuredTable:
-    weights = None if study is None else study.rubric.weights
-    try:
-        with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
-            sums = score_sums(
-                path, weights, dimensions=named, scratch=Path(scratch), progress=progress,
-                scale=SCALE if study is None else study.scale,
-            )  # fmt: skip
-    except NotStreamableError as reason:
-        return _in_memory(path, study, named, progress, (f"read whole into memory, because {reason}",))
-    return _of_sums(path, sums, study, progress, path)
 
 
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:

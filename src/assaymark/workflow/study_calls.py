@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
+
+import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, date_call, envelope_of, prompt_of
 from assaymark.engine import (
@@ -18,45 +18,50 @@ from assaymark.engine import (
     Model,
     Reply,
     RunSummary,
-    Text,
     beside,
-    first_line,
-    run_calls,
     run_worker,
 )
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
-from assaymark.engine.providers.registry import check_ready
-from assaymark.engine.rate_limits import KEPT, endpoint_of
-from assaymark.errors import LedgerError, ModelError, PlanError
+from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import (
     PlannedCall,
     Rubric,
     asks_again,
     eligible,
+    judged_text,
     judgment,
+    load_rubric,
     numeric_ledger,
     plan_calls,
     rubric_of,
     second_call,
+    token_count,
     user_messages,
 )
 from assaymark.judging.evidence.context_index import Material
 from assaymark.market.cycles import CycleKey
+from assaymark.metrology import (
+    Cell,
+    ProbePlan,
+    ScoreTable,
+    analyse,
+    averaging,
+    contested,
+    gated,
+    score_table,
+    stratified,
+)
 from assaymark.notebook import Shown
-from assaymark.prompting import NotJson, Rejected, strict_reply
-from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
-from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, sha256_text
+from assaymark.protocol import EngineChoice, JudgeSpec, Study
+from assaymark.records import Context, Decision, Evidence, Judgment, Rationale, content_id, sha256_text
 from assaymark.workflow.ask import (
-    LockedPlan,
-    ask_anchor,
-    ask_probe,
+    Canaries,
     check_plan_hash,
     judgments_asked_again,
     prices_of,
     purse_of,
     require_all,
-    require_not_stopped,
     run_all,
     run_options,
     say_raised,
@@ -68,7 +73,7 @@ from assaymark.workflow.ask import (
 from assaymark.workflow.lock import Locked, cut, open_locked
 from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, Store
+from assaymark.workflow.tables import ANCHOR, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, PROBE, Store
 from assaymark.workflow.track import Selection, planned_decisions, select
 
 
@@ -102,7 +107,7 @@ class JudgingSession:
         return user_messages(self.decisions, self.store.each_context(), self.locked.study)
 
     def grade(
-        self, rubric: Rubric, *, what: str, judges: Sequence[JudgeSpec] | None = None,
+        self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None,
         only: Collection[str] | None = None,
     ) -> tuple[list[Judgment], int]:  # fmt: skip
         """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
@@ -146,6 +151,112 @@ def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> li
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
+
+    selection: Selection
+    judgments: Mapping[str, list[Judgment]]
+    honest: ScoreTable
+    cells: tuple[Cell, ...]
+    whole: ScoreTable
+    left_out: Mapping[str, str]
+
+    @classmethod
+    def of(cls, store: Store, locked: Locked) -> Scores:
+        """Read and arrange the judgments of a run."""
+        study = locked.study
+        selection = select(store.read(DECISIONS), study)
+        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
+        for one in store.read(JUDGMENTS):
+            judgments[one.trajectory].append(one)
+
+        def table(decisions: Sequence[Decision]) -> ScoreTable:
+            lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+            graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
+            return score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
+
+        whole = honest = table(selection.honest)
+        missing = study.missing
+        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
+        if left_out:
+            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
+                raise LedgerError(f"too many replies are missing: {words}")
+            kept = {name: [one for one in found if one.judge not in left_out] for name, found in judgments.items()}
+            judgments = {name: found for name, found in kept.items() if found}
+            honest = table(selection.honest)
+        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
+        averaged = averaging(honest, study)
+        cells = []
+        for kind in study.cells_judged:
+            by_id = {one.record_id: one for one in selection.cell(kind)}
+            scores = gated(table(selection.cell(kind)), study, averaged)
+            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
+            composers = tuple(by_id[name].agent.family for name in scores.trajectories)
+            cells.append(Cell(kind=kind, table=scores, parents=parents, composers=composers))
+        return cls(selection, judgments, gated(honest, study, averaged), tuple(cells), whole, left_out)
+
+
+def honest_table(store: Store, locked: Locked) -> ScoreTable:
+    """The scores of the honest records of a judged run."""
+    return Scores.of(store, locked).honest
+
+
+def ask_anchor(desk: JudgingSession) -> int:
+    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
+    study, store, basis = desk.locked.study, desk.store, desk.locked.reading
+    wanted = study.anchor_probe
+    if wanted is None or store.done(ANCHOR, basis):
+        return 0
+    judges, only = (
+        [one for one in study.judges if one.name == wanted.judge],
+        anchor_sample(desk.selection.honest, study),
+    )
+    judgments, made = desk.grade(load_rubric(wanted.rubric), "asking for the anchor probe", judges, only)
+    store.write(ANCHOR, judgments, basis)
+    return made
+
+
+def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
+    """The subsample of the anchor probe: first replicates, in proportion to agents and clusters, fixed by the seed."""
+    if study.anchor_probe is None:
+        return frozenset()
+    first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
+    strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
+    rng = np.random.default_rng([study.seed, 3])
+    return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
+
+
+def ask_probe(desk: JudgingSession) -> int:
+    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
+    study, store = desk.locked.study, desk.store
+    if study.stability.probe is None:
+        return 0
+    # Which pairs the panel's judgments leave contested.
+    rng = np.random.default_rng([study.seed, 1])
+    plan = contested(analyse(honest_table(store, desk.locked), study, rng), study)
+    basis = probe_basis(desk.locked, store, plan)
+    if not plan.needed or store.done(PROBE, basis):
+        return 0
+    # The records on which both agents of some contested pair answered the same question.
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in desk.selection.honest:
+        if one.replicate == 1:
+            answers[one.cycle][one.agent.id] = one.record_id
+    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
+    met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
+    only = frozenset(found[agent] for pair, found in met for agent in pair)
+    judgments, made = desk.grade(desk.locked.rubric, "asking the outside judge", [study.stability.probe], only)
+    store.write(PROBE, judgments, basis)
+    return made
+
+
+def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
+    """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
+    return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
+
+
 _WORTH_A_PROCESS: Final = 300
 """Decisions from which on starting a process costs less than it saves."""
 
@@ -170,7 +281,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], progress: Progress = s
     both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, desk.locked.study, processes=both) as evidence:
         if JUDGMENTS in wanted:
-            judgments, made = desk.grade(desk.locked.rubric, what="asking the judges")
+            judgments, made = desk.grade(desk.locked.rubric, "asking the judges")
             store.write(JUDGMENTS, [*judgments, *of_people(desk)], reading)
             for line in [*judgments_asked_again(judgments), *unusable_judgments(judgments)]:
                 saying(progress)(line)
@@ -261,14 +372,9 @@ def decide(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     return summary.made
 
 
-def agent_calls(study: Study, store: Store) -> list[CallSpec]:
-    """Every call that the agents of a study make, once its cycles are cut."""
-    return [one.call for key, context in _contexts(study, store) for one in _questions(study, key, context)]
-
-
-def first_questions(study: Study, store: Store, *, cycle: int = 0) -> list[Asked]:
-    """Every agent of a study before its first cycle, or before another one, if there is that one."""
-    return [one for key, seen in _contexts(study, store)[cycle : cycle + 1] for one in _questions(study, key, seen)]
+def questions_of(study: Study, store: Store, cycles: slice = slice(None)) -> list[Asked]:
+    """Every agent of a study before each of its cycles, or before some of them, once they are cut."""
+    return [one for key, seen in _contexts(study, store)[cycles] for one in _questions(study, key, seen)]
 
 
 def decided(
@@ -313,114 +419,6 @@ def _decision(one: Asked, reply: Reply, prices: Prices, batch: bool) -> Decision
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""
 
-_NOTHING: Final = "nothing is locked, and nothing was sent but one call a model"
-_CHECK: Final = (
-    "This only checks that you can be asked; nothing is decided or graded by it. Answer with one JSON object of this "
-    "form, with any content:"
-)
-
-
-@dataclass(eq=False)
-class Canaries:
-    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
-
-    models: Mapping[str, Model]
-    engine: EngineChoice = field(default_factory=EngineChoice)
-    progress: Progress = silent
-    problems: list[str] = field(default_factory=list)
-    kept: dict[str, tuple[CallSpec, Reply]] = field(default_factory=dict)
-    _asked: set[tuple[str, ...]] = field(default_factory=set)
-    _twice: bool = False
-
-    def ask(
-        self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
-    ) -> None:
-        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
-        wanted, given = [], list(calls)
-        for call in given:
-            place = _place(call)
-            if place in self._asked or (call.model.startswith("reference/") and not ours):
-                continue
-            self._asked.add(place)
-            try:
-                check_ready(self.models[call.model], call.args)
-            except ModelError as exc:
-                self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
-            else:
-                wanted += [] if is_outside(call.model) else [call]
-        turned_away = self._send(wanted) if wanted else []
-        # The next call with another text of each model whose first one was refused as a request.
-        second: dict[str, tuple[CallSpec, str]] = {}
-        planned = [*given, *further()] if turned_away else []
-        for call, why in turned_away:
-            alike = (one for one in planned if _place(one) == _place(call) and one.messages != call.messages)
-            if (found := next(alike, None)) is None:
-                self.problems.append(f"{call.model}: {why}")
-            else:
-                second[found.key] = found, why
-        self._twice = self._twice or bool(second)
-        for call, why in self._send([call for call, _ in second.values()]) if second else []:
-            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
-
-    def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
-        """Ask these calls; returns those that were refused as requests, with the reason."""
-        purse = purse_of(self.models)
-        with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
-            summary = run_calls(
-                ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
-                progress=lambda done, total: self.progress("asking each model once", done, total),
-                **run_options(self.engine),
-            )  # fmt: skip
-            replies = dict(ledger.replies([call.key for call in calls]))
-        require_not_stopped(summary, "no folder, because nothing is locked yet")
-        asked = {call.key: call for call in calls}
-        # Without the provider in front, which the model's name says already.
-        failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
-        self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
-        ended = {*replies, *(one.key for one in summary.failed)}
-        for call in (one for one in calls if one.key not in ended):
-            ours = (call.model.partition("/")[0], "budget")
-            why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
-            self.problems.append(f"{call.model}: not asked to the end ({why})")
-        for key, reply in replies.items():
-            if _form_missed(asked[key], reply):
-                what = f"wrote no JSON object where one is asked for; its reply begins {first_line(reply.text)}"
-                self.problems.append(f"{asked[key].model}: {what}")
-            else:
-                self.kept[key] = asked[key], reply
-        return [(asked[one.key], why) for one, why in failed if one.turned_away]
-
-    def require(self) -> None:
-        """Raise `ModelError` with everything that is wrong, if anything is."""
-        nothing = f"{_NOTHING}, and a second one where that was refused" if self._twice else _NOTHING
-        if len(self.problems) == 1:
-            raise ModelError(f"{self.problems[0]}; {nothing}", retryable=False)
-        if self.problems:
-            head = f"{len(self.problems)} models cannot be asked; {nothing}"
-            raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
-
-    def keep(self, folder: RunFolder, locked: LockedPlan | None = None) -> None:
-        """Write the replies into the ledger of the plan that was locked: they are not asked for again."""
-        if self.kept:
-            with Ledger.open(folder.ledger) as ledger:
-                if locked is not None:
-                    check_plan_hash(folder, ledger, locked)
-                calls = [call for call, _ in self.kept.values()]
-                run_calls(ledger, calls, dict.fromkeys((call.model for call in calls), self))
-
-    async def complete(self, call: CallSpec) -> Reply:
-        """The reply that came before, for `keep`."""
-        return self.kept[call.key][1]
-
-
-def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
-    """A call that stands in for the first of a model where that hangs on what is not there yet."""
-    return CallSpec(
-        model=spec.model, messages=(Message("user", (Text.of(_CHECK), Text.of(schema))),),
-        template=sha256_text(_CHECK), seed=spec.seed, temperature=spec.temperature, effort=spec.effort,
-        schema=Text.of(schema), args=dict(spec.args),
-    )  # fmt: skip
-
 
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> Canaries:
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
@@ -432,8 +430,8 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
         # Judges are shown what one of the agents decides.
-        questions = first_questions(study, store)
-        next_ones = lambda: (question.call for question in first_questions(study, store, cycle=1))  # noqa: E731
+        questions = questions_of(study, store, slice(1))
+        next_ones = lambda: (question.call for question in questions_of(study, store, slice(1, 2)))  # noqa: E731
         found.ask((question.call for question in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
             found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
@@ -462,21 +460,6 @@ def stand_in(planned: Decision) -> Decision:
     """A planned decision with a text of its own: equal texts would be asked about once."""
     text = STAND_IN + sha256_text(planned.record_id)[:12]
     return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
-
-
-def _form_missed(call: CallSpec, reply: Reply) -> bool:
-    """Whether a reply is no JSON where some was asked for; one code fence around it is no matter."""
-    if call.schema is None or reply.finish != "stop":
-        return False
-    try:
-        return not isinstance(strict_reply(reply.text), dict)
-    except Rejected as exc:
-        return isinstance(exc, NotJson)
-
-
-def _place(call: CallSpec) -> tuple[str, ...]:
-    """Who is asked, and where."""
-    return (call.model, *map(str, endpoint_of(call)))
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model], progress: Progress = silent) -> RunSummary:

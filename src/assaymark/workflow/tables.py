@@ -348,6 +348,11 @@ class Store:
         return dict(found)
 
 
+def verdicts_of(folder: RunFolder) -> Rows[Verdict]:
+    """The verdicts of a run."""
+    return Store(folder).read(VERDICTS)
+
+
 def _is_entry(name: str, entry: object) -> bool:
     """Whether this is an entry of the manifest as it was written; those of earlier versions carry no seal."""
     if not isinstance(entry, dict) or entry.keys() - {"seal"} != set(_ENTRY):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
@@ -16,33 +16,28 @@ from assaymark.agents.llm import Place
 from assaymark.engine import Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
-from assaymark.errors import InputError, LedgerError, ModelError, Problem, UnknownNameError
+from assaymark.errors import InputError, ModelError, Problem, UnknownNameError
 from assaymark.judging import (
     Rubric,
     argument_problems,
-    judged_text,
     left_out,
     load_rubric,
     parse_rubric,
     rubric_names,
     rubric_of,
-    token_count,
 )
 from assaymark.judging.reference.judges import dimension_problem
 from assaymark.judging.season.reference import SEASON_PLANTED, season_argument_problems
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
-from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.plan import read_toml
-from assaymark.protocol import AgentSpec, JudgeSpec, Study, scale_words
-from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Judgment, Provenance
+from assaymark.protocol import AgentSpec, JudgeSpec, Study, parse_study, scale_words
+from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Provenance
 from assaymark.workflow.progress import Progress, paying, saying
 from assaymark.workflow.run_folder import read_text
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS
 
 if TYPE_CHECKING:
-    from assaymark.workflow.lock import Locked
-    from assaymark.workflow.tables import Store
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,58 +84,6 @@ def select(decisions: Sequence[Decision], study: Study) -> Selection:
     left = Counter(reason for reason in reasons if reason is not None)
     chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
     return Selection(chosen, dict(sorted(left.items())))
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
-
-    selection: Selection
-    judgments: Mapping[str, list[Judgment]]
-    honest: ScoreTable
-    cells: tuple[Cell, ...]
-    whole: ScoreTable
-    left_out: Mapping[str, str]
-
-    @classmethod
-    def of(cls, store: Store, locked: Locked) -> Scores:
-        """Read and arrange the judgments of a run."""
-        study = locked.study
-        selection = select(store.read(DECISIONS), study)
-        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
-        for one in store.read(JUDGMENTS):
-            judgments[one.trajectory].append(one)
-
-        def table(decisions: Sequence[Decision]) -> ScoreTable:
-            lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
-            graded = (judgment for decision in decisions for judgment in judgments.get(decision.record_id, ()))
-            return score_table(graded, decisions, study.rubric.weights, lengths, study.scale)
-
-        whole = honest = table(selection.honest)
-        missing = study.missing
-        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
-        if left_out:
-            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
-            if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
-                raise LedgerError(f"too many replies are missing: {words}")
-            kept = {name: [one for one in found if one.judge not in left_out] for name, found in judgments.items()}
-            judgments = {name: found for name, found in kept.items() if found}
-            honest = table(selection.honest)
-        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
-        averaged = averaging(honest, study)
-        cells = []
-        for kind in study.cells_judged:
-            by_id = {one.record_id: one for one in selection.cell(kind)}
-            scores = gated(table(selection.cell(kind)), study, averaged)
-            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
-            composers = tuple(by_id[name].agent.family for name in scores.trajectories)
-            cells.append(Cell(kind=kind, table=scores, parents=parents, composers=composers))
-        return cls(selection, judgments, gated(honest, study, averaged), tuple(cells), whole, left_out)
-
-
-def honest_table(store: Store, locked: Locked) -> ScoreTable:
-    """The scores of the honest records of a judged run."""
-    return Scores.of(store, locked).honest
 
 
 def checked_rubric(
@@ -228,6 +171,11 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
 def study_text(path: Path) -> str:
     """The text of a study file, with the rubric that ``rubric.file`` names in its place."""
     return _with_rubric(path, "study file", ("rubric", "file"), "text")
+
+
+def read_study(path: Path) -> Study:
+    """The study in a file."""
+    return parse_study(study_text(path), str(path))
 
 
 def bench_text(path: Path) -> str:

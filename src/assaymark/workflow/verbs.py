@@ -1,36 +1,93 @@
-"""The verbs, and the two that run several of them."""
+"""The verbs that run several: a whole study, the demo, which calls to make next, and one site of several runs."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
-from contextlib import suppress
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
 import pyarrow as pa
 
-from assaymark.engine import Model
-from assaymark.protocol import JudgeSpec, Study
+from assaymark.encoding import write_atomic
+from assaymark.engine import CallSpec, Model
+from assaymark.engine.prices import Prices
+from assaymark.errors import InputError, Problem
+from assaymark.judging import PLANTED, Rubric, load_rubric, rubric_of, user_messages
+from assaymark.judging import plan_calls as plan_judge_calls
+from assaymark.judging.pairs import (
+    PLANTED_PAIRS,
+    STRICT,
+    TIE_ALLOWED,
+    build_stimuli,
+    finance_tasks,
+    load_tasks,
+    plan_pair_calls,
+    point_stimuli,
+)
+from assaymark.protocol import JudgeSpec, Study, parse_study
+from assaymark.records import sha256_text
+from assaymark.report import Site, each_page
+from assaymark.report.datasheet import COMPARISON, judges_frame
+from assaymark.report.records.study import Calls
+from assaymark.report.site import (
+    FrontRun,
+    front_of_benchmark,
+    front_of_judges,
+    front_of_season,
+    front_of_study,
+    menu,
+    render_front,
+    site_of,
+)
 from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.ask import name_ledger
+from assaymark.workflow.ask import Canaries, calls_of, name_ledger, stored_answers
+from assaymark.workflow.check import open_checked
 from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
+from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.import_records import import_grades, import_records
-from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
+from assaymark.workflow.lock import Locked, check_plan, lock, lock_lines, open_locked, prepare, probe_calls
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import PRICES, CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.publish import Reported, asked, report
-from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.study_calls import Canaries, JudgeResult, decide, judge, study_canaries, work, work_lines
-from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import honest_table
+from assaymark.workflow.publish import Reported, asked, report, study_pages, study_shown
+from assaymark.workflow.run_folder import (
+    RunFolder,
+    kind_of,
+    read_text,
+    replace_files,
+    replace_site,
+    require_version_2,
+    site_files,
+)
+from assaymark.workflow.study_calls import (
+    JudgeResult,
+    anchor_sample,
+    decide,
+    honest_table,
+    judge,
+    questions_of,
+    stand_in,
+    study_canaries,
+    work,
+    work_lines,
+)
+from assaymark.workflow.tables import CYCLES, DECISIONS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.track import planned_decisions, select
 from assaymark.workflow.tracks.datasheet import (
+    datasheet_pages,
     judges_of,
     log_map,
     measure_judges,
     measure_log,
+    point_calls,
+    stored_agreement,
     stored_datasheets,
     tested_by,
 )
@@ -110,3 +167,143 @@ def demo(folder: RunFolder, models: Mapping[str, Model], now: datetime, progress
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now, models, progress)
     return finish(folder, models, progress)
+
+
+TITLE: Final = "What may be said"
+
+_NAME: Final = "several runs"
+"""What a site of several runs is known by; which they are may change from one time to the next."""
+
+Write = Callable[[Path, Site], object]
+
+
+def join_runs(
+    folders: Sequence[RunFolder], site: Path, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
+) -> tuple[tuple[FrontRun, ...], tuple[Path, ...]]:
+    """Make one site of finished runs of any kind; returns them in the order of its menu, and its files."""
+    paths, problems = [folder.path.resolve() for folder in folders], []
+    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
+        if path in paths[:at]:
+            problems.append(Problem(str(folder.path), "is named twice"))
+        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not folder.check.is_file():
+            what = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
+    if problems:
+        raise InputError("runs of a site", problems)
+    site_files(site, _NAME, "")
+    made: dict[str, tuple[FrontRun, Write]] = {}
+    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
+        progress("reading the runs", at, len(folders))
+        # The name of its own folder where that is a plain one.
+        key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
+        key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
+        made[key] = _shown(folder, calls)
+    fronts = {key: front for key, (front, _) in made.items()}
+    links = menu(fronts)
+
+    def write(out: Path) -> None:
+        for at, (key, (_, pages)) in enumerate(made.items()):
+            progress("writing pages", at, len(made))
+            pages(out / key, site_of(links, key))
+        write_atomic(out / "index.html", render_front(fronts, title))
+
+    found = replace_site(site, _NAME, "", write)
+    progress("writing pages", len(made), len(made))
+    return tuple(fronts[key] for key in links), found
+
+
+def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
+    """What the first page says of a run, and what writes its pages to a folder."""
+    if folder.check.is_file():
+        run = open_checked(folder).run
+        return front_of_study(run), lambda out, site: replace_files(out, each_page(run, site))
+    read = None if calls == "none" else calls_of(folder)
+    match kind_of(folder):
+        case "portbench":
+            from assaymark.report.portbench import each_benchmark_page
+            from assaymark.workflow.tracks.benchmark import bench_shown
+
+            bench = bench_shown(folder)
+            return front_of_benchmark(bench), lambda out, site: replace_files(
+                out, each_benchmark_page(bench, site, read)
+            )
+        case "season":
+            from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
+
+            season = decide_judged_season(folder)
+            return front_of_season(season.run), lambda out, site: write_season(
+                out, season.run, shipped_languages(), season.sheets, site
+            )
+        case "judges":
+            sheets, own, answers = stored_datasheets(folder), stored_agreement(folder), stored_answers(folder)
+            return front_of_judges(sheets, folder.path.resolve().name), lambda out, site: replace_files(
+                out, datasheet_pages(sheets, own, judges_frame(COMPARISON, site), answers, read)
+            )
+        case "study":
+            shown = study_shown(folder)
+            return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls))
+
+
+def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
+    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder."""
+    require_version_2(folder)
+    study = parse_study(text, source)
+    there = study.substrate is None or (folder.tables / "manifest.json").is_file()
+    # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
+    with nullcontext("") if there else TemporaryDirectory() as path:
+        where = folder.require() if there else RunFolder(Path(path) / "run")
+        if not there:
+            prepare(where, study)
+        check_plan(where, study, source, models)
+        probe = [] if folder.lock.is_file() else probe_calls(study)
+        stages = [Stage("date probe", probe), *_stages(where, study, datasheets=True)]
+        return forecast(stages, folder, study, prices)
+
+
+def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark judge` would ask and cost; see `expect_study`."""
+    study = open_locked(folder).study
+    return forecast(_stages(folder, study, datasheets=False), folder, study, prices)
+
+
+def expect_datasheets(
+    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, tasks: Path | None, seed: int, strict: bool,
+    pointwise: bool, rubric: Rubric,
+) -> Forecast:  # fmt: skip
+    """What `assaymark datasheet` would ask and cost; see `expect_study`."""
+    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
+    return forecast([stage], folder, None, prices)
+
+
+def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
+    """Everything that a study asks once it is locked, but for the outside judge."""
+    store = Store(folder)
+    stages = [] if study.substrate is None else [Stage("agents", [one.call for one in questions_of(study, store)])]
+    made = store.digest(DECISIONS) is not None
+    # A text of likely length stands in the place of each that is not written yet.
+    planned = [] if made else planned_decisions(study, store.read(CYCLES))
+    decisions = store.read(DECISIONS) if made else [stand_in(one) for one in planned]
+    shown = user_messages(decisions, store.each_context(), study)
+    graded = plan_judge_calls(decisions, {}, study, rubric_of(study.rubric), shown=shown)
+    stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
+    if (probe := study.anchor_probe) is not None:
+        judges = [one for one in study.judges if one.name == probe.judge]
+        only = anchor_sample(select(decisions, study).honest, study)
+        again = plan_judge_calls(decisions, {}, study, load_rubric(probe.rubric), judges=judges, only=only, shown=shown)
+        stages.append(Stage("anchor probe", [one.call for one in again], stand_in=not made))
+    if datasheets and study.datasheets is not None:
+        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True, tested_by(study)))))
+    return stages
+
+
+def _datasheet_calls(
+    judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool, rubric: Rubric
+) -> Iterator[CallSpec]:
+    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
+    pairs, points = build_stimuli(given, seed), point_stimuli(given, seed)
+    for spec in judges:
+        if spec.model not in PLANTED:
+            variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+            yield from (one.call for one in plan_pair_calls(pairs, spec, variants))
+        if spec.model in PLANTED or (pointwise and spec.model not in PLANTED_PAIRS):
+            yield from (one.call for one in point_calls(points, spec, rubric))

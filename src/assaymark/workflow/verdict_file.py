@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -136,15 +136,11 @@ def decided_file(
     supported = {
         name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
     }
-    summary = summary_of(verdicts, agents, unranked)
     return VerdictFile(
         format=FORMAT,
         software=f"assaymark {__version__}",
         tally=tally_of(verdicts),
-        tiers=summary.tiers,
-        ranks=summary.ranks,
-        top_set=summary.top_set,
-        within_margin=summary.within_margin,
+        **asdict(summary_of(verdicts, agents, unranked)),
         verdicts=tuple(verdicts),
         agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
         amendments=tuple(

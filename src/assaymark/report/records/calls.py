@@ -34,9 +34,8 @@ from assaymark.report.blocks import (
 from assaymark.report.page import Frame
 from assaymark.report.records.judgments import OVERVIEW
 from assaymark.report.records.texts import BELOW, SEARCH, ShownText, shown_text, visible
-from assaymark.report.study.plan import money
 from assaymark.report.text import counted
-from assaymark.text import clean, count
+from assaymark.text import clean, count, money
 
 PAGE: Final = 380_000
 """Bytes of calls, or of texts, on one page; a page with one very long text may have more."""

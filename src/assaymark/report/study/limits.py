@@ -14,9 +14,8 @@ from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.study.claim_checks import is_significant, stopping
 from assaymark.report.study.controls import GOOD, controls, gate_words, mostly_terse
-from assaymark.report.study.plan import money
 from assaymark.report.text import counted, listing, plural, real, sentence, signed, words
-from assaymark.text import clean, count, number
+from assaymark.text import clean, count, money, number
 
 TESTS: Final = {
     "dark_current": ("dark_current", "preferences between two equal texts", 1),

@@ -43,7 +43,7 @@ from assaymark.report.text import (
     state_words,
     words,
 )
-from assaymark.text import clean, count, number, percent, prose
+from assaymark.text import clean, count, money, number, percent, prose
 
 # What did it cost? Calls, tokens and USD of every paid model.
 
@@ -86,15 +86,6 @@ def cost_section(book: RunIndex) -> Section | None:
         "reply are not in it: providers do not say what they cost. The bill is the provider’s."
     )
     return section("cost", title, f"{said}.", table, notes([note]))
-
-
-def money(usd: float) -> str:
-    """An amount in USD with at least two digits that say something.
-
-    >>> money(12.3), money(0.00123), money(0.0)
-    ('12.30', '0.0012', '0.00')
-    """
-    return f"{usd:,.2f}" if usd >= 0.01 or usd == 0 else f"{usd:.2g}"
 
 
 NEVER_SAID: Final = (

@@ -37,16 +37,13 @@ from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
-from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchRun, each_benchmark_page
 from assaymark.report.portbench.book import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import say_raised
+from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
-from assaymark.workflow.study_calls import Canaries, check_call
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 from assaymark.workflow.track import bench_text, unknown_model
 from assaymark.workflow.tracks.benchmark_measure import (
@@ -231,6 +228,8 @@ class Benched(Result):
     run: BenchRun
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import bench_parts
+
         yield from bench_parts(self.run)
         yield Note(f"page: {self.page}")
 

@@ -60,16 +60,13 @@ from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.notebook import judges_parts
 from assaymark.report.records.answers import Answers, Booklet, answer_pages
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.study import Calls
 from assaymark.report.translation import in_language
-from assaymark.workflow.ask import ask, unusable_of
+from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.raw_calls import calls_of, stored_answers
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_text, replace_files, write_sums
-from assaymark.workflow.study_calls import Canaries
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 from assaymark.workflow.track import unknown_model
 
@@ -159,6 +156,8 @@ class Made(Result):
     calls: int
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import judges_parts
+
         yield from judges_parts(self.sheets, self.agreement)
         yield Note(f"page: {self.page}")
 
@@ -421,11 +420,6 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     if not folder.datasheets.is_dir():
         return []
     return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
-
-
-def has_only_datasheets(folder: RunFolder) -> bool:
-    """Whether a folder holds datasheets and no study that they belong to."""
-    return folder.datasheets.is_dir() and not folder.lock.is_file() and not folder.plan.is_file()
 
 
 def stored_agreement(folder: RunFolder) -> list[Measurement]:

@@ -21,16 +21,15 @@ from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Decision, content_id
 from assaymark.report import ALONE, Site
-from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
 from assaymark.report.season.index import SeasonIndex
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
+from assaymark.workflow.ask import calls_of
 from assaymark.workflow.human_labels import labels_of, people_basis
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import (
     RunFolder,
     json_text,
@@ -102,6 +101,8 @@ class SeasonPublished(Result):
     run: SeasonRun
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import season_parts
+
         yield from season_parts(self.run)
         yield from (Note(line) for line in self.lines)
 

@@ -1,0 +1,278 @@
+"""Where people begin, and what they may say then: `check`, `gate`, `proofread`, `skill` and `serve`."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from assaymark import workflow
+from assaymark.cli.options import (
+    NOTHING,
+    AsJson,
+    Services,
+    examples,
+    option,
+    print_error,
+    say,
+    say_json,
+    tools_of,
+)
+from assaymark.errors import AssayError, InputError, Problem, StoppedError
+
+if TYPE_CHECKING:
+    from assaymark.importers.scores import UnnamedError
+    from assaymark.workflow import Checked
+
+app = typer.Typer(rich_markup_mode=None)
+
+Text = str | None
+Texts = list[str] | None
+Table = Annotated[
+    Path, typer.Argument(help="Scores: CSV, TSV, JSON, JSON lines, Parquet, Arrow, or a tool's log.", metavar="TABLE")
+]
+RoleMap = Annotated[Texts, option("Column of a role, or a TOML file of them; repeatable.", "ROLE=COLUMN", "--map")]
+OnScale = Annotated[Text, option("Scale of the scores; default: read.", "1..5", "--scale")]
+Criteria = Annotated[Text, option("Columns that are scores, comma-separated.", "NAMES", "--dimensions")]
+Judges = Annotated[Text, option("Columns that are judges, or judges to keep.", "NAMES", "--judges")]
+Makers = Annotated[Texts, option("Maker of a judge or agent; repeatable.", "NAME=MAKER", "--family")]
+Cluster = Annotated[Text, option("Column that groups items; default: each item.", "COLUMN", "--cluster")]
+Order = Annotated[Text, option("exchangeable, or consecutive if clusters follow in time.", "ORDER", "--cluster-order")]
+Without = Annotated[Texts, option("Judge to leave out, on the record; repeatable.", "JUDGE", "--without")]
+Locked = Annotated[Path | None, option("Plan, or the folder where it was locked.", "STUDY", "--study")]
+Pairs = Annotated[Path | None, option("Pairs that the same judges saw in both orders.", "TABLE", "--pairs")]
+Humans = Annotated[Text, option("Columns of people's grades; default: human_*.", "COLUMNS", "--human")]
+Out = Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")]
+Alias = Annotated[Texts, option("Another name of an agent; can be repeated.", "NAME=AGENT", "--alias")]
+
+CHECKED = Path("assaymark-check")
+"""Where a table is checked into."""
+
+_READ = ("scale", "judges", "cluster", "cluster_order", "study", "pairs", "human")
+_ERROR = 2
+
+
+@app.command(
+    epilog=examples(
+        "assaymark check scores.csv",
+        "assaymark check results.jsonl --map agent=made_by --scale 1..10",
+        "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
+        "assaymark check scores.csv --pairs orders.csv",
+    )
+)
+def check(
+    ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
+    judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
+    without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
+    out: Out = CHECKED, json: AsJson = False,
+) -> None:  # fmt: skip
+    """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
+
+    Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
+    rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
+    """
+    run_check(ctx, table, out, json, labels=out)
+
+
+def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **given: Any) -> None:
+    """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
+    from assaymark.importers.scores import UnnamedError
+
+    tools, asked = tools_of(ctx), ctx.params
+    given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
+    given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
+    with tools.progress(NOTHING) as progress:
+        try:
+            found = workflow.check_table(table, dimensions=asked["dimensions"], progress=progress, **given)
+        except UnnamedError as exc:
+            if (named := chosen(exc)) is None:
+                raise
+            given |= {"dimensions": asked["dimensions"], exc.wanted: named}
+            found = workflow.check_table(table, progress=progress, **given)
+        page = None if out is None else found.save(out)
+    show_checked(tools, json, found, page)
+
+
+def show_checked(tools: Services, json: bool, found: Checked, page: Path | None) -> None:
+    """The result for a program, or in words."""
+    if json:
+        say_json(found.document | ({} if page is None else {"page": str(page)}))
+        return
+    tools.show(found.summary)
+    tools.print_lines([] if page is None else [f"page: {page}"])
+
+
+def chosen(error: UnnamedError) -> tuple[str, ...] | None:
+    """Which numeric columns are scores, by a question on a terminal; None where nobody can be asked."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    known = {str(at): name for at, name in enumerate(error.columns, 1)}
+    numbered = ", ".join(f"{at} {name}" for at, name in known.items())
+    what = "scores" if error.wanted == "dimensions" else "judges"
+    said = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
+    return tuple(known.get(one, one) for one in (part.strip() for part in said.split(",")) if one)
+
+
+def mapped(given: Sequence[str], flag: str) -> dict[str, str]:
+    """``name=value`` options, and TOML files of them, as a mapping."""
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals and one.endswith(".toml"):
+            from assaymark.plan import read_toml
+
+            tree = read_toml(workflow.read_text(Path(one), "column map"), source=one)
+            words = {key: item for key, item in tree.items() if isinstance(item, str)}
+            problems += [Problem(f"{one}: {key}", "must be the name of a column") for key in tree if key not in words]
+            found |= words
+        elif not (equals and name.strip() and value.strip()):
+            from assaymark.importers.roles import ROLES
+
+            known = f" (roles: {', '.join(ROLES)})" if flag == "--map" else ""
+            problems.append(Problem(flag, f"must be written NAME=VALUE (got {one!r:.60}){known}"))
+        else:
+            found[name.strip()] = value.strip()
+    if problems:
+        raise InputError("check", problems)
+    return found
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Errors end with status 2, because 1 says that a text or a claim does not pass."""
+    try:
+        yield
+    except StoppedError:
+        raise
+    except (AssayError, OSError) as exc:
+        print_error(f"assaymark: {exc}")
+        raise typer.Exit(_ERROR) from None
+
+
+@app.command(
+    epilog=examples(
+        'assaymark gate assaymark-demo --claim "alder < cedar"',
+        'assaymark gate assaymark-demo --claim "cedar first" --at-least qualified',
+        'assaymark gate assaymark-demo --claim "alder ~ birch" --json',
+    )
+)
+def gate(
+    ctx: typer.Context,
+    run: Annotated[Path, typer.Argument(help="Run folder, or a verdicts.json.", metavar="RUN")],
+    claim: Annotated[str,
+        option('Claim: "A > B", "A ~ B" or "A first", with "on SCORE"; or a claim id.', "CLAIM", "--claim")],
+    at_least: Annotated[Literal["headline", "qualified"],
+        typer.Option("--at-least", help="Level that the claim has to reach.")] = "headline",
+    alias: Alias = None, json: AsJson = False,
+) -> None:  # fmt: skip
+    """Check that a run supports a claim: exit status 0 if it does, 1 if not, 2 on an error.
+
+    Without "on SCORE" the claim is about the overall score. "A > B": A scores above B. "A ~ B": they score within the
+    margin of each other.
+    """
+    from assaymark.claims.gate import gate_claim
+    from assaymark.records import to_json
+
+    with _errors():
+        found = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
+        value = to_json(found) | {"claim": claim, "at_least": at_least}
+        say(tools_of(ctx), json, value, workflow.gate_lines(found, at_least))
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "assaymark proofread README.md --run assaymark-demo",
+        "assaymark proofread README.md --run assaymark-demo --format sarif",
+        'assaymark proofread README.md --run assaymark-demo --alias "A=alder"',
+    )
+)
+def proofread(
+    ctx: typer.Context,
+    file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
+    run: Annotated[Path, option("Run folder, or a verdicts.json.", "RUN", "--run")],
+    alias: Alias = None,
+    format: Annotated[Literal["text", "json", "sarif", "github"],
+        typer.Option("--format", help="Form of the output.")] = "text",
+    fix: Annotated[bool,
+        typer.Option("--fix", help="Write the changes: add conditions, replace unsupported sentences.")] = False,
+    json: AsJson = False,
+) -> None:  # fmt: skip
+    """Check every sentence that compares the agents of a run, or quotes a number of it, against the run.
+
+    [x] supported, [/] only with its condition, [-] not supported, [!] contradicted, [?] not about this run or not
+    readable. Exit status 1 if a sentence has to be changed, 2 on an error, else 0.
+    """
+    with _errors():
+        decided = workflow.read_decided(run, alias or ())
+        documents = [(path, workflow.read_document(path, decided)) for path in dict.fromkeys(file)]
+        found = [workflow.proofread_text(path, decided, document) for path, document in documents]
+        changes: list[str] = []
+        if fix:
+            fixed = [workflow.fix_text(one, decided) for one in found]
+            found, changes = [one for one, _ in fixed], [line for _, lines in fixed for line in lines]
+    failing = any(one.fails for text in found for one in text.found)
+    if json or format == "json":
+        say_json({
+            "run": str(run), "findings": [one.view for text in found for one in text.found], "failing": failing,
+            "not_looked_for": list(decided.names.common), "diff": changes,
+        })  # fmt: skip
+    elif format == "sarif":
+        say_json(workflow.sarif(found))
+    elif format == "github":
+        for line in workflow.github_lines(found):
+            typer.echo(line)
+    else:
+        lines = workflow.proofread_lines(found, decided, fixing=fix)
+        tools_of(ctx).print_lines([*changes, *([""] if changes else []), *lines])
+    if failing:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=examples("assaymark skill > SKILL.md"))
+def skill() -> None:
+    """Print instructions for a coding agent: how to use assaymark on a table of scores, and what never to claim."""
+    typer.echo(files("assaymark.workflow").joinpath("skill.md").read_text(encoding="utf-8"), nl=False)
+
+
+@app.command(
+    epilog=examples(
+        "assaymark serve runs/mine",
+        "assaymark serve runs/mine --port 0 --open",
+        "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
+    )
+)
+def serve(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")],
+    host: Annotated[str,
+        option("Bind address; anything but 127.0.0.1 exposes the pages.", "ADDRESS", "--host")] = "127.0.0.1",
+    allow: Annotated[Texts, option("Host name or address of this machine; repeatable.", "NAME", "--allow-host")] = None,
+    port: Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)] = 8400,
+    open_: Annotated[bool, typer.Option("--open", help="Open the pages in the browser.")] = False,
+) -> None:  # fmt: skip
+    """Show a run in the browser, with live progress; Ctrl-C stops the server.
+
+    Only requests to a host named here are answered, so that no other web page can read the run.
+    """
+    tools, everywhere = tools_of(ctx), host in workflow.EVERY
+    with workflow.open_server(folder, host, port, allowed=allow or ()) as server:
+        names = ["localhost" if everywhere else host, *(allow or ())]
+        address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
+        hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
+        said = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
+        tools.print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
+        if open_:
+            webbrowser.open(address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            tools.print_lines(["stopped"])
