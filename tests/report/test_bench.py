@@ -11,8 +11,7 @@ import full_runs
 import pytest
 
 from assaymark.claims import kind_of
-from assaymark.report import PaidView, render_pages
-from assaymark.report.inputs import RunIndex
+from assaymark.report import PaidView, RunIndex, render_pages
 from assaymark.report.study import bench_data, benches, checkable, finding, limits_of
 
 LEVELS = ("headline", "qualified", "no-claim")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report import text_width
 from assaymark.report.charts import (
     BarCell,
     BarRow,
@@ -25,7 +26,6 @@ from assaymark.report.charts import (
     strip_axis,
     tier_chart,
 )
-from assaymark.report.text import text_width
 
 GATES = Gates(0.2, 0.4)
 TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')

@@ -15,13 +15,22 @@ from read_blocks import words as said_by
 
 from assaymark.claims import certificate_name, kind_of
 from assaymark.records import AGGREGATE, StabilityFinding
-from assaymark.report import render_pages
-from assaymark.report.blocks import Figure, Items, Linked, Quote, Table, plain
+from assaymark.report import (
+    Figure,
+    Items,
+    Linked,
+    Quote,
+    RunIndex,
+    Table,
+    measured_links,
+    measured_rows,
+    plain,
+    render_pages,
+    said_levels,
+    withheld_groups,
+)
 from assaymark.report.board import board
 from assaymark.report.cards import cards
-from assaymark.report.inputs import RunIndex
-from assaymark.report.levels import said_levels, withheld_groups
-from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study import (
     anchor_section,
     checked,

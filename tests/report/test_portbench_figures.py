@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report import text_width
 from assaymark.report.charts import (
     StressPoint,
     class_panel,
@@ -21,7 +22,6 @@ from assaymark.report.charts import (
     stress_scatter,
     tint_of,
 )
-from assaymark.report.text import text_width
 
 
 def drawn(svg: str, kind: str) -> list[tuple[float, float]]:

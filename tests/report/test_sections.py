@@ -11,13 +11,21 @@ from read_blocks import blocks_of, notes, rows, tables, words
 from assaymark.claims import Rules, governing_agreement, index
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, Rationale, StabilityFinding
-from assaymark.report.blocks import Table, plain
+from assaymark.report import (
+    RunIndex,
+    Table,
+    evidence_section,
+    interval,
+    ledger_pages,
+    ledger_rows,
+    paged,
+    plain,
+    said_levels,
+    withheld_groups,
+    written_number,
+)
 from assaymark.report.board import board, board_section
 from assaymark.report.cards import cards, rules_section
-from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
-from assaymark.report.inputs import RunIndex
-from assaymark.report.levels import said_levels, withheld_groups
-from assaymark.report.page import paged
 from assaymark.report.study import (
     agreement_section,
     agreement_table,
@@ -26,7 +34,6 @@ from assaymark.report.study import (
     outside_group,
     stability_section,
 )
-from assaymark.report.text import interval
 
 
 def with_values(values, **more):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report import text_width
 from assaymark.report.charts import Box, Request, apart, around, placed
 from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
 from assaymark.report.charts.datasheet_marks import (
@@ -27,7 +28,6 @@ from assaymark.report.charts.datasheet_marks import (
     series,
     stacks,
 )
-from assaymark.report.text import text_width
 from assaymark.text import clean
 
 LADDER = (CurvePoint(0.5, 0.58, (0.46, 0.7)), CurvePoint(1, 0.84, (0.75, 0.9)), CurvePoint(5, 1.0, (0.84, 1.0)))

@@ -11,8 +11,7 @@ from raw_pages import raw_texts
 
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Judgment
-from assaymark.report import Frame
-from assaymark.report.blocks import Linked
+from assaymark.report import Frame, Linked
 from assaymark.report.records import PAGE, Asked, AskedCall, SameAnswers, call_pages
 
 FRAME = Frame(study="s", mark="", nav=())

@@ -38,7 +38,7 @@ from assaymark.report.records.judgments import (
     subject,
     subject_of,
 )
-from assaymark.report.records.texts import BELOW, DECISIONS, SEARCH
+from assaymark.report.records.texts import BELOW, DECISIONS, SEARCH, Rests
 from assaymark.report.text import counted
 from assaymark.text import clean, count
 
@@ -146,121 +146,78 @@ _HONEST: Final = (
 _ASKED: Final = "judge.invalid_share"
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """Counts what the measurements of a study rest on. Build one with `Rests.of`. ``given`` are judgments with scores
-    by part, judge, subject and format of the decision; ``asked`` those without scores as well. ``numbers`` are those in
-    the rationales, by agent."""
+def lineage(shelf: Shelf, decisions: Mapping[Subject, Linked], evidence: Sequence[Evidence]) -> Rests:
+    """Gives what a measurement of a study rests on; without a count where its name does not tell which records those
+    are. ``decisions`` leads to the first of each subject, and ``evidence`` are the numbers in the rationales."""
+    # Judgments by part, judge, subject and format of the decision: all, and those with scores.
+    asked, given = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
+    for group, judgment, _ in shelf.places():
+        decision = shelf.decisions.get(judgment.trajectory)
+        form = "" if decision is None else decision.format
+        key = (group.part, group.judge, subject(judgment, shelf.decisions), form)
+        asked[key] += 1
+        given[key] += judgment.status == "ok"
+    agents = {name: decision.agent.id for name, decision in shelf.decisions.items()}
+    numbers = Counter(agents.get(one.decision, "") for one in evidence)
+    decided, every = Counter(map(subject_of, shelf.decisions.values())), shelf.subjects()
 
-    shelf: Shelf
-    decisions: Mapping[Subject, Linked]
-    decided: Counter[Subject]
-    numbers: Counter[str]
-    given: Counter[tuple[Part, str, Subject, str]]
-    asked: Counter[tuple[Part, str, Subject, str]]
-
-    @classmethod
-    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Linked], evidence: Sequence[Evidence]) -> Lineage:
-        """Count the records of a study once; ``decisions`` leads to the first of each subject."""
-        given, asked = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
-        for group in shelf.groups:
-            for judgment in group.judgments:
-                decision = shelf.decisions.get(judgment.trajectory)
-                form = "" if decision is None else decision.format
-                key = (group.part, group.judge, subject(judgment, shelf.decisions), form)
-                asked[key] += 1
-                given[key] += judgment.status == "ok"
-        agents = {name: decision.agent.id for name, decision in shelf.decisions.items()}
-        decided = Counter(map(subject_of, shelf.decisions.values()))
-        return cls(shelf, decisions, decided, Counter(agents.get(one.decision, "") for one in evidence), given, asked)
-
-    def on(self, item: Measurement) -> tuple[Linked, ...]:
-        """What a measurement rests on; without a count where its name does not tell which records those are."""
-        name, agent = item.name, item.labels.get("agent")
-        if name.startswith(_NUMBERS):
-            total = self.numbers.total()
-            mine = counted(total, "number") if agent is None else f"{count(self.numbers[agent])} among all numbers"
-            return (Linked(mine, LEDGER),)
-        if name.startswith(_DECIDED):
-            return (self._decided(agent),)
-        part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
-        groups = [group for group in self.shelf.groups if group.part == part and _is_of(group, item)]
-        subjects = self._subjects(item)
-        if not groups or subjects is None:
-            return (Linked("judgments", OVERVIEW),)
-        return tuple(self._judgments(item, groups, subjects))
-
-    def _decided(self, agent: str | None) -> Linked:
-        if agent is None:
-            total = sum(n for about, n in self.decided.items() if not about.control)
-            return Linked(f"{count(total)} among all decisions", DECISIONS)
-        about = Subject(False, agent)
-        place, n = self.decisions.get(about, Linked("", DECISIONS)).href, self.decided[about]
-        return Linked(counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions", place)
-
-    def _subjects(self, item: Measurement) -> list[Subject] | None:
+    def about(item: Measurement) -> list[Subject] | None:
         """Whom it is about: named ones, else every agent; None where its name does not tell."""
         named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
         if item.name.startswith(_CELLS) and "cell" in item.labels:
             return [Subject(True, item.labels["cell"])]
         if named:
             return [Subject(False, name) for name in named]
-        every = self.shelf.subjects()
         if item.name == "cell.separation":
             return [one for one in every if one.control and one.name in ("cell_a", "cell_b")]
         honest = item.name.startswith((*_HONEST, *_PARTS))
         return [one for one in every if not one.control] if honest else None
 
-    def _judgments(
-        self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]
-    ) -> Iterator[Linked]:
-        """One link where that says all; one for each judge of two, or for each agent of a pair."""
-        if len(groups) == 2 and "a" in item.labels:
-            for group in groups:
-                yield self._ref(item, [group], subjects, f" by {clean(group.judge, 60)}")
-        elif len(subjects) == 2 and "high" in item.labels:
-            for about in subjects:
-                yield self._ref(item, groups, [about], f" on {about.words}")
-        else:
-            yield self._ref(item, groups, subjects)
-
-    def _ref(
-        self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = ""
-    ) -> Linked:
+    def link(item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = "") -> Linked:
         """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
-        n, place = self._n(item, groups, subjects), OVERVIEW
-        keys = {(group.part, group.judge) for group in groups}
-        alone = len(groups) == 1
-        if alone and len(subjects) == 1:
-            place = self.shelf.exactly((groups[0].part, groups[0].judge, subjects[0]))
-        elif alone:
-            place = groups[0].path
-        elif len(subjects) == 1:
-            place = f"{OVERVIEW}#{subjects[0].anchor}"
-        there = sum(
-            counts
-            for (part, judge, about, _), counts in self.asked.items()
-            if (not alone or (part, judge) in keys) and (len(subjects) > 1 or about in subjects)
-        )
-        several = alone and len(subjects) == 1 and "#only-" not in place
+        keys, form = {(group.part, group.judge) for group in groups}, item.labels.get("format")
+        alone, single = len(groups) == 1, len(subjects) == 1
+        n = there = 0
+        for (part, judge, whom, written), counts in asked.items():
+            mine = counts if item.name == _ASKED else given[part, judge, whom, written]
+            n += mine * ((part, judge) in keys and whom in subjects and form in (None, written))
+            there += counts * ((not alone or (part, judge) in keys) and (not single or whom in subjects))
+        place = f"{OVERVIEW}#{subjects[0].anchor}" if single else OVERVIEW
+        if alone:
+            first = groups[0]
+            place = shelf.exactly((first.part, first.judge, subjects[0])) if single else first.path
+        several = alone and single and "#only-" not in place
         words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
         return Linked(words + of, place)
 
-    def _n(self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]) -> int:
-        counts = self.asked if item.name == _ASKED else self.given
-        keys, wanted = {(group.part, group.judge) for group in groups}, set(subjects)
-        form = item.labels.get("format")
-        return sum(
-            n
-            for (part, judge, about, written), n in counts.items()
-            if (part, judge) in keys and about in wanted and form in (None, written)
-        )
+    def on(item: Measurement) -> tuple[Linked, ...]:
+        name, agent = item.name, item.labels.get("agent")
+        if name.startswith(_NUMBERS):
+            mine = counted(numbers.total(), "number") if agent is None else f"{count(numbers[agent])} among all numbers"
+            return (Linked(mine, LEDGER),)
+        if name.startswith(_DECIDED) and agent is None:
+            total = sum(n for whom, n in decided.items() if not whom.control)
+            return (Linked(f"{count(total)} among all decisions", DECISIONS),)
+        if name.startswith(_DECIDED):
+            whom = Subject(False, str(agent))
+            place, n = decisions.get(whom, Linked("", DECISIONS)).href, decided[whom]
+            exact = "#only-" in place
+            return (Linked(counted(n, "decision") if exact else f"{count(n)} among all decisions", place),)
+        part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
+        judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
+        groups = [group for group in shelf.groups if group.part == part and (not judges or group.judge in judges)
+                  and group.family != item.labels.get("dropped")]  # fmt: skip
+        subjects = about(item)
+        if not groups or subjects is None:
+            return (Linked("judgments", OVERVIEW),)
+        # One link where that says all; one for each judge of two, or for each agent of a pair.
+        if len(groups) == 2 and "a" in item.labels:
+            return tuple(link(item, [one], subjects, f" by {clean(one.judge, 60)}") for one in groups)
+        if len(subjects) == 2 and "high" in item.labels:
+            return tuple(link(item, groups, [one], f" on {one.words}") for one in subjects)
+        return (link(item, groups, subjects),)
 
-
-def _is_of(group: JudgeGroup, item: Measurement) -> bool:
-    """Whether the judgments of a group went into a measurement, as its labels say."""
-    judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
-    return (not judges or group.judge in judges) and group.family != item.labels.get("dropped")
+    return on
 
 
 _OTHERS: Final = 24
@@ -330,9 +287,9 @@ class Trail:
                 found[f"c{own.key[:16]}"] = [own, *others]
         return SameAnswers(found, self.dimensions, self.scale)
 
-    def rests(self, evidence: Sequence[Evidence]) -> Lineage:
-        """Counts what each measurement rests on; ``evidence`` are the numbers in the rationales."""
-        return Lineage.of(self.shelf, decisions_by(self.decided), evidence)
+    def rests(self, evidence: Sequence[Evidence]) -> Rests:
+        """Gives what each measurement rests on; ``evidence`` are the numbers in the rationales."""
+        return lineage(self.shelf, decisions_by(self.decided), evidence)
 
     def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
         """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""

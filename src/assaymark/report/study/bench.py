@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -35,22 +35,6 @@ _CHECKS: Final = {
 }  # fmt: skip
 RELATIONS: Final = {"above": "scores above", "below": "scores below", "first": "ranks first", "within": ""}
 FLIP: Final = "source: sign flip"
-
-
-@dataclass(slots=True)
-class _Shared:
-    """Values that are written once and named by their place."""
-
-    values: list[Any] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-
-    def place(self, value: Any) -> int:
-        """Where a value is."""
-        key = json.dumps(value)
-        if key not in self.places:
-            self.places[key] = len(self.values)
-            self.values.append(value)
-        return self.places[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +297,13 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
     Agents and scores are named by their place."""
     dimensions = list(pages)
-    texts, gates, records = _Shared(), _Shared(), dict[str, list[Any]]()
-    texts.place("")  # what no link has
+    texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
+
+    def place(value: Any, into: dict[str, int] = texts) -> int:
+        """Where a value is that is written once."""
+        return into.setdefault(json.dumps(value), len(into))
+
+    place("")  # what no link has
     agents, others = book.agents, rules(book)
     for verdict in about_agents(book):
         if pages.get(verdict.claim.dimension) != path:
@@ -326,7 +315,7 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         key = ".".join(map(str, (kind_of(verdict.claim)[0], dimensions.index(verdict.claim.dimension), *places)))
 
         def told(text: str, subjects: Sequence[str] = names, score: str = verdict.claim.dimension) -> int:
-            return texts.place(_template(text, subjects, score))
+            return place(_template(text, subjects, score))
 
         # Another rule of an unsupported first rank would show who leads.
         hidden = not supported and kind_of(verdict.claim) == "first"
@@ -335,16 +324,16 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
             for name, _, why in others
         )
         shown = [
-            gates.place([g.state, texts.place(g.line), _packed(g.strip), texts.place(g.href) if g.href else 0])
+            place([g.state, place(g.line), _packed(g.strip), place(g.href) if g.href else 0], gates)
             for g in one.gates
             if g.state != "unreached"
         ]
         records[key] = [
             LEVELS.index(one.level), told(one.sentence) if supported else told(one.about),
             agents.index(names[0]) if supported and len(names) > 1 else -1,
-            [told(text) for text in one.also], [texts.place(text) for text in one.help], shown, levels,
-            texts.place(one.href.partition("#")[0]), one.href.partition("#")[2],
-            texts.place(one.built_in) if supported and one.built_in else -1,
+            [told(text) for text in one.also], [place(text) for text in one.help], shown, levels,
+            place(one.href.partition("#")[0]), one.href.partition("#")[2],
+            place(one.built_in) if supported and one.built_in else -1,
         ]  # fmt: skip
         if supported:
             # Agents of a template in the order of the sentence.
@@ -352,7 +341,8 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
     source = copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
-        "scores": [[d, score_words(d)] for d in dimensions], "texts": texts.values, "gates": gates.values,
+        "scores": [[d, score_words(d)] for d in dimensions],
+        "texts": list(map(json.loads, texts)), "gates": list(map(json.loads, gates)),
         "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
                                       *([name, said, why, tally(book, name)] for name, said, why in others)],
         "copy": source if copying else "",

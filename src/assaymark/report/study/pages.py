@@ -76,7 +76,7 @@ def each_page(
     unlinked, frame = RunIndex.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
     rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
-    parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
+    parts = paged(measured_rows(unlinked, *([] if trail is None else [trail.rests(run.evidence)])))
     measured = in_parts("measurements", parts)
     links = measured_links(measured)
     unplaced = replace(unlinked, links=links, made={})
