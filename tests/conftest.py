@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
+
+# Several workers share the processors: one that waits for threads of its own holds the others up. Before NumPy loads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import gc
 import shutil
 import signal
 import sys
@@ -16,6 +20,7 @@ from typing import Final
 
 import pytest
 import sqlalchemy as sa
+from _pytest.doctest import DoctestModule
 from filelock import FileLock
 from hypothesis import settings
 from postgres_servers import schemas_of
@@ -50,6 +55,12 @@ def pytest_collection():
         gc.enable()
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Tests hold no examples of docstrings: looking for some takes as long as collecting the tests."""
+    return [one for one in (yield) if not isinstance(one, DoctestModule)]
 
 
 def pytest_configure():

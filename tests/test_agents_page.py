@@ -48,9 +48,7 @@ from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, parse
 from assaymark.workflow import DECISIONS, SCORES, RunFolder, Store, decide
 from assaymark.workflow import lock_study as lock
-from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_lock import lock_season
+from assaymark.workflow.tracks import bench_pipeline, bench_qa, lock_season, run_season
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"

@@ -6,7 +6,7 @@ from assaymark.benchmark import parse_plan
 from assaymark.errors import InputError
 from assaymark.protocol import parse_study, plan_hash
 from assaymark.workflow import study_toml
-from assaymark.workflow.tracks.season_plan import Season, parse_season, read_recorded
+from assaymark.workflow.tracks import Season, parse_season, read_recorded
 
 MINIMAL = """
 name = "x"

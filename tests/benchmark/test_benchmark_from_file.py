@@ -30,7 +30,7 @@ from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays
 from assaymark.plan import BiasRules, Missing, OrderRules
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.tracks.benchmark import Wanted, plan_text
+from assaymark.workflow.tracks import Wanted, plan_text
 
 COLUMNS = {
     "equities": ("SPY", "QQQ", "^VIX"), "bonds": ("TLT", "IEF"), "commodities": ("GLD", "USO"),

@@ -33,8 +33,7 @@ from assaymark.market import synthetic_history
 from assaymark.portfolio import CLASSES, backtest, max_drawdown
 from assaymark.protocol import AgentSpec
 from assaymark.workflow import SCORES, RunFolder, Store
-from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
-from assaymark.workflow.tracks.benchmark_plan import expected
+from assaymark.workflow.tracks import bench_pipeline, bench_qa, expected
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 PLAN = """

@@ -29,8 +29,7 @@ from assaymark.report import AssayRun, render_pages
 from assaymark.report.portbench import BenchRun, render_benchmark
 from assaymark.report.season import SeasonRun, site_pages
 from assaymark.workflow import RunFolder, study_shown
-from assaymark.workflow.tracks.benchmark import bench_shown
-from assaymark.workflow.tracks.season_publish import decide_judged_season
+from assaymark.workflow.tracks import bench_shown, decide_judged_season
 
 Pairs = set[tuple[str, frozenset[str]]]
 """Scores with two names each."""

@@ -35,8 +35,9 @@ def write(folder: str, files: Mapping[str, str | bytes]) -> None:
 
 
 def demo() -> None:
-    """The demo to its pages, its tables as Arrow files, and what further calls would do."""
-    call("demo", "--out", "run")
+    """The demo to its pages, unless it is here already, its tables as Arrow files, and the template of an import."""
+    if not Path("run").exists():
+        call("demo", "--out", "run")
     call("export", "run", "--arrow", "arrow")
     call("verify", "run")
     call("import", "template", said="template.toml")
@@ -413,7 +414,7 @@ RUNS: Final[Mapping[str, Callable[[], None]]] = {
 
 
 def run(name: str, folder: Path) -> None:
-    """Do one of the runs in a new folder."""
-    folder.mkdir(parents=True)
+    """Do one of the runs in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         RUNS[name]()

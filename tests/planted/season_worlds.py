@@ -13,14 +13,15 @@ from assaymark.judging import DecisionTime, JudgeScore, ScoringPlan, band, load_
 from assaymark.metrology import Labels
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
-from assaymark.workflow.tracks.season_measure import (
+from assaymark.workflow.tracks import (
     SeasonScores,
     SeasonTotals,
     mean_composites,
+    season_orders,
+    season_people,
     season_totals,
     table_measurements,
 )
-from assaymark.workflow.tracks.season_measures import season_orders, season_people
 
 PLAN = load_scoring("v0.4")
 UNTIMED = DecisionTime(None, 0, 0, "no measured time")

@@ -12,9 +12,13 @@ from season_worlds import Played, World, decided, measured, panel_median, played
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.metrology import daily_excess
 from assaymark.records import Measurement
-from assaymark.workflow.tracks.season_measure import judge_noise, table_measurements
-from assaymark.workflow.tracks.season_measures import judge_measurements, probe_measurements
-from assaymark.workflow.tracks.season_records import SeasonGuess
+from assaymark.workflow.tracks import (
+    SeasonGuess,
+    judge_measurements,
+    judge_noise,
+    probe_measurements,
+    table_measurements,
+)
 
 ALPHA = 0.05
 SEASONS = 100

@@ -11,11 +11,15 @@ from season_runs import NOW, begun, market, stored
 from assaymark.cli import models
 from assaymark.records import Measurement
 from assaymark.workflow import Store
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_judge import judge_season
-from assaymark.workflow.tracks.season_measures import season_findings, written
-from assaymark.workflow.tracks.season_records import SeasonJudgments
+from assaymark.workflow.tracks import (
+    SeasonJudgments,
+    SeasonMaterial,
+    judge_season,
+    run_season,
+    season_findings,
+    season_material,
+    written,
+)
 
 STYLES = ("alder", "birch", "cedar", "dogwood", "alder")
 FAMILIES = ("north", "north-east", "north-west", "far", "north")

@@ -184,7 +184,7 @@ def claims_of(drawn, b):
     ]
     claimed = np.zeros((scales, len(table.pairs)), dtype=bool)
     headline = claimed.copy()
-    for verdict in decide_claims(found, study, "hash"):
+    for verdict in decide_claims(found, study, "hash", variants=False):
         scale = table.names.index(verdict.claim.dimension)
         if verdict.claim.id.startswith("above[") and scale < scales:
             i, j = sorted(agents.index(name) for name in verdict.claim.subjects)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from datasheet_runs import two_tasks
 from imported_records import store_imported
 from made_records import OWN, STUDY
 
@@ -39,6 +40,14 @@ def run(finished, tmp_path) -> Path:
 def imported(records, tmp_path) -> Path:
     """A run folder with imported records, to work in."""
     return Path(shutil.copytree(records, tmp_path / "imported"))
+
+
+@pytest.fixture(scope="session")
+def tasks(tmp_path_factory) -> Path:
+    """A file of two tasks, on which a datasheet takes little time."""
+    path = tmp_path_factory.mktemp("tasks") / "mine.toml"
+    path.write_text(two_tasks(), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -6,18 +6,25 @@ import csv
 import re
 import sqlite3
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement, measurement_id
-from assaymark.workflow.tracks.datasheet import datasheet_name, read_datasheet
+from assaymark.workflow.tracks import datasheet_name, read_datasheet
 
 JUDGES = ("checklist", "slot-biased", "surface-swayed")
 THREE = [word for name in JUDGES for word in ("--judge", f"reference/{name}")]
 CLEAN = ["--judge", "reference/checklist", "--no-strict"]
 BASE = {"prompt": "tie-allowed"}
 ALL_PAIRS = {**BASE, "condition": "different_subset"}
+
+
+def two_tasks() -> str:
+    """The first two of the tasks that come with the package: 180 calls of a judge of pairs under one instruction."""
+    text = files("assaymark.judging.pairs").joinpath("finance.toml").read_text(encoding="utf-8")
+    return "[[task]]".join(text.split("[[task]]")[:3])
 
 
 def datasheet(out: Path, *words: str | Path) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.market import FIELDS, History, Origin, snapshot_of, synthetic_history, write_snapshot
 from assaymark.workflow import RunFolder
-from assaymark.workflow.tracks.season_lock import lock_season
+from assaymark.workflow.tracks import lock_season
 
 
 def season_text(

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assaymark.cli import main
-from assaymark.errors import AssayError, InputError, PlanError
+from assaymark.errors import InputError, PlanError
 from assaymark.metrology import alpha_report, icc
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
@@ -169,12 +169,6 @@ def test_the_plan_hash_follows_plan_and_scores(tmp_path):
     assert measure_table(written(tmp_path, make_rows(seed=2)), study_of()).plan_hash != one.plan_hash
     digest = one.measurements[0].inputs
     assert one.plan_hash == plan_hash(study_of(), {}, {"scores": digest})
-
-
-def test_progress_is_told(tmp_path):
-    said: list[str] = []
-    measure_table(written(tmp_path, make_rows()), progress=lambda what, *_: said.append(what))
-    assert set(said) == {"reading scores", "measuring"}
 
 
 def test_control_cells_of_the_table_are_measured(tmp_path):
@@ -534,15 +528,8 @@ def test_a_wrong_table_is_one_error(tmp_path, change, message):
     rows = make_rows()
     rows[4] |= change
     with pytest.raises(InputError, match=message):
-        measure_table(written(tmp_path, rows, "scores.parquet"))
-
-
-def test_nothing_is_written_for_a_wrong_table(tmp_path):
-    rows, out = make_rows(), tmp_path / "out"
-    rows[4]["risk"] = 9
-    with pytest.raises(AssayError):
-        measure_table(written(tmp_path, rows), None, out)
-    assert not out.exists()
+        measure_table(written(tmp_path, rows, "scores.parquet"), None, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 BY_ROWS = ("dimension.distinct", "dimension.mtmm", "panel.alpha", "panel.variance", "panel.generalizability")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +51,19 @@ def test_synth_says_what_is_there_and_does_it_once(made, capsys):
     assert out.startswith(f"synthetic-0 in {made}: 490,797 bars, 183 instruments")
     assert "filed values" in out
     assert (made / "snapshot.json").stat().st_mtime_ns == before
+
+
+def test_it_is_shown_and_checked_for_a_program(made, capsys):
+    def document(*words: str) -> dict:
+        assert main(["data", words[0], str(made), *words[1:], "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert len(document("show")["instruments"]) == 183
+    shown = document("show", "--at", "2020-03-20")
+    assert shown["as_of"].startswith("2020-03-20")
+    assert all(one["day"] <= "2020-03-20" for one in shown["instruments"] if "day" in one)
+    assert {one["state"] for one in shown["macro"]}
+    assert document("check")["problems"] == []
 
 
 def test_a_folder_is_not_given_another_seed(made, capsys):

@@ -30,7 +30,7 @@ from datasheet_runs import (
     write_log,
 )
 
-from assaymark.workflow.tracks.datasheet import datasheet_name
+from assaymark.workflow.tracks import datasheet_name
 
 
 def test_a_log_is_decomposed(tmp_path, capsys):

@@ -105,13 +105,6 @@ def test_known_scores_give_an_effective_number_of_judges_where_errors_vary(full)
     assert all(item.state == "ok" or item.state.startswith("undefined: judge") for item in found.values())
 
 
-def test_a_second_run_changes_nothing(full, tmp_path):
-    folder = full.folder
-    before = folder.verdicts.read_bytes()
-    assert main(["run", str(study(tmp_path / "s.toml", people=True)), "--out", str(folder.path)]) == 0
-    assert folder.verdicts.read_bytes() == before
-
-
 def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
     run = make(tmp_path / "run")
     assert main(["import", "human", str(grades(tmp_path / "grades.csv")), "--out", str(run.path)]) == 0

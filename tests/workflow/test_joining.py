@@ -13,9 +13,9 @@ from assaymark.workflow import RunFolder, join_runs
 
 
 @pytest.fixture(scope="module")
-def sheets(own_copy) -> Path:
+def sheets(own_copy, tasks) -> Path:
     """The datasheets of two judges. Not to be changed."""
-    judges = ("--judge", "reference/slot-biased", "--judge", "reference/checklist")
+    judges = ("--judge", "reference/slot-biased", "--judge", "reference/checklist", "--tasks", str(tasks))
 
     def build(folder: Path) -> None:
         assert main(["datasheet", *judges, "--out", str(folder / "Our judges")]) == 0
@@ -28,15 +28,15 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def joined(demo, sheets, own_copy) -> Path:
+def joined(own_run, sheets, own_copy) -> Path:
     """Both as one site. Not to be changed."""
 
     def build(folder: Path) -> None:
-        site, before = folder / "site", files(demo / "report")
-        runs, _ = join_runs([RunFolder(sheets), RunFolder(demo)], site, title="Two runs", calls="none")
+        site, before = folder / "site", files(own_run / "report")
+        runs, _ = join_runs([RunFolder(sheets), RunFolder(own_run)], site, title="Two runs", calls="none")
         assert (site / "index.html").is_file()
         assert [run.kind for run in runs] == ["study", "judges"]
-        assert files(demo / "report") == before
+        assert files(own_run / "report") == before
 
     return own_copy("joined", build) / "site"
 
@@ -58,52 +58,50 @@ def test_the_agreement_of_judges_is_on_the_page_of_the_site_as_on_their_own(join
     assert there.ids == own.ids
 
 
-def test_made_again_it_is_the_same_bytes_and_with_fewer_runs_the_others_go(joined, demo, sheets, tmp_path):
+def test_one_command_makes_the_same_bytes_again_and_with_fewer_runs_the_others_go(
+    joined, own_run, sheets, tmp_path, capsys
+):
     site = tmp_path / "site"
-    join_runs([RunFolder(demo), RunFolder(sheets)], site, title="Two runs", calls="none")
+    words = ["report", str(own_run), str(sheets), "--out", str(site), "--title", "Two runs", "--calls", "none"]
+    assert main([*words, "--json"]) == 0
+    assert '"kind":"judges"' in capsys.readouterr().out
     assert files(site) == files(joined)
     join_runs([RunFolder(sheets)], site)
     assert not (site / "run").exists()
     assert (site / "our-judges" / "datasheets.html").is_file()
 
 
-def test_all_that_is_no_run_is_said_at_once(demo, tmp_path):
+def test_all_that_is_no_run_is_said_at_once(own_run, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError) as caught:
-        join_runs([RunFolder(path) for path in (demo, demo, tmp_path / "empty", tmp_path / "gone")], tmp_path / "site")
+        join_runs(
+            [RunFolder(path) for path in (own_run, own_run, tmp_path / "empty", tmp_path / "gone")], tmp_path / "site"
+        )
     words = str(caught.value)
     for what in ("is named twice", "is no run folder", "does not exist"):
         assert what in words
     assert not (tmp_path / "site").exists()
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(demo, tmp_path):
+def test_a_folder_that_holds_something_else_is_left_alone(own_run, tmp_path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="new or an empty folder"):
-        join_runs([RunFolder(demo)], tmp_path)
+        join_runs([RunFolder(own_run)], tmp_path)
     assert files(tmp_path) == {"notes.txt": b"mine"}
 
 
-def test_a_run_that_is_not_finished_says_what_is_missing(demo, tmp_path):
+def test_a_run_that_is_not_finished_says_what_is_missing(own_run, tmp_path):
     locked = tmp_path / "locked"
     locked.mkdir()
     for name in ("plan.toml", "study.lock"):
-        (locked / name).write_bytes((demo / name).read_bytes())
+        (locked / name).write_bytes((own_run / name).read_bytes())
     with pytest.raises(AssayError, match="no records here"):
         join_runs([RunFolder(locked)], tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 
-def test_several_runs_are_joined_by_one_command(demo, sheets, joined, tmp_path, capsys):
-    site = tmp_path / "site"
-    words = ["report", str(demo), str(sheets), "--out", str(site), "--title", "Two runs", "--calls", "none"]
-    assert main([*words, "--json"]) == 0
-    assert files(site) == files(joined)
-    assert '"kind":"judges"' in capsys.readouterr().out
-
-
-def test_several_runs_without_a_place_for_their_site_are_refused(demo, sheets, capsys):
-    assert main(["report", str(demo), str(sheets)]) == 2
+def test_several_runs_without_a_place_for_their_site_are_refused(own_run, sheets, capsys):
+    assert main(["report", str(own_run), str(sheets)]) == 2
     assert "--out SITE" in capsys.readouterr().err
 
 
@@ -115,8 +113,8 @@ def test_a_folder_of_datasheets_is_reported_anew(sheets, capsys):
     assert "datasheets.html" in capsys.readouterr().out
 
 
-def test_a_site_without_calls_has_none(demo, tmp_path):
+def test_a_site_without_calls_has_none(own_run, tmp_path):
     site = tmp_path / "site"
-    assert main(["report", str(demo), "--out", str(site), "--calls", "none"]) == 0
+    assert main(["report", str(own_run), "--out", str(site), "--calls", "none"]) == 0
     assert (site / "run" / "judgments" / "index.html").is_file()
     assert not (site / "run" / "calls").exists()

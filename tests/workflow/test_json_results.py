@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from made_records import OWN
 from season_runs import season_text
 
 from assaymark.cli import main
 
-DEMO = str(Path(__file__).parents[2] / "src" / "assaymark" / "workflow" / "demo.toml")
-
-
-@pytest.fixture(scope="module")
-def finished(demo, tmp_path_factory):
-    """A copy of a finished demo, to be worked in."""
-    return shutil.copytree(demo, tmp_path_factory.mktemp("finished") / "run")
+SHEET = ["datasheet", "--judge", "reference/checklist", "--out", "OUT"]
 
 
 def result_of(capsys, *words):
@@ -33,27 +27,27 @@ def result_of(capsys, *words):
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
-        (["run", DEMO, "--out", "DEMO"], {"page", "verdicts", "paid"}),
-        (["run", DEMO, "--out", "DEMO", "--dry-run"], {"dry_run", "models", "usd"}),
-        (["lock", DEMO, "--out", "DEMO"], {"plan_hash", "locked_at", "preflight", "date_probes"}),
-        (["judge", "DEMO"], {"judgments", "evidence", "made", "reasked", "paid"}),
-        (["judge", "DEMO", "--dry-run"], {"dry_run", "models", "usd"}),
-        (["worker", "DEMO"], {"planned", "already", "made", "failed", "elsewhere", "interrupted"}),
-        (["measure", "DEMO"], {"measurements"}),
-        (["claim", "DEMO"], {"verdicts", "tally", "measurements"}),
-        (["report", "DEMO"], {"page", "verdicts"}),
-        (["plan-calls", "DEMO", "--budget", "10"], set()),
-        (["export", "DEMO", "--arrow", "OUT"], {"logs", "tables"}),
+        (["run", OWN, "--out", "RUN"], {"page", "verdicts", "paid"}),
+        (["run", OWN, "--out", "RUN", "--dry-run"], {"dry_run", "models", "usd"}),
+        (["lock", OWN, "--out", "RUN"], {"plan_hash", "locked_at", "preflight", "date_probes"}),
+        (["judge", "RUN"], {"judgments", "evidence", "made", "reasked", "paid"}),
+        (["judge", "RUN", "--dry-run"], {"dry_run", "models", "usd"}),
+        (["worker", "RUN"], {"planned", "already", "made", "failed", "elsewhere", "interrupted"}),
+        (["measure", "RUN"], {"measurements"}),
+        (["claim", "RUN"], {"verdicts", "tally", "measurements"}),
+        (["report", "RUN"], {"page", "verdicts"}),
+        (["plan-calls", "RUN", "--budget", "10"], set()),
+        (["export", "RUN", "--arrow", "OUT"], {"logs", "tables"}),
         (["doctor"], {"findings", "can_run"}),
-        (["datasheet", "--judge", "reference/checklist", "--out", "OUT"], {"page", "datasheets", "agreement", "paid"}),
-        (["datasheet", "--judge", "reference/checklist", "--out", "OUT", "--dry-run"], {"dry_run", "models", "usd"}),
+        ([*SHEET, "--tasks", "TASKS"], {"page", "datasheets", "agreement", "paid"}),
+        ([*SHEET, "--dry-run"], {"dry_run", "models", "usd"}),
         (["data", "synth", "--out", "OUT"], {"snapshot", "instruments"}),
         (["data", "pull", "synthetic", "--out", "OUT"], {"snapshot", "instruments"}),
     ],
-    ids=lambda value: "-".join(one for one in value if one.islower()) if isinstance(value, list) else None,
+    ids=lambda value: "-".join(one for one in map(str, value) if one.islower()) if isinstance(value, list) else None,
 )
-def test_a_result(words, keys, finished, tmp_path, capsys):
-    places = {"DEMO": finished, "OUT": tmp_path / "out"}
+def test_a_result(words, keys, own, tasks, tmp_path, capsys):
+    places = {"RUN": own, "OUT": tmp_path / "out", "TASKS": tasks}
     status, found = result_of(capsys, *(places.get(word, word) for word in words))
     assert status == 0
     assert keys <= found.keys()

@@ -148,20 +148,6 @@ def test_the_conduct_of_the_agents_the_oracle_and_the_cells_are_measured(made):
     assert {"cell.gate[cell=cell_a]", "cell.gate[cell=fact_flip]"} <= set(found)
 
 
-def test_running_it_again_changes_nothing(copy, tmp_path):
-    before = {path.name: path.read_bytes() for path in (copy / "tables").glob("*.parquet")}
-    assert main(["run", study(tmp_path), "--out", str(copy)]) == 0
-    assert {path.name: path.read_bytes() for path in (copy / "tables").glob("*.parquet")} == before
-
-
-def test_decisions_that_were_lost_are_made_again_from_the_ledger(copy, tmp_path):
-    store = Store(RunFolder(copy))
-    before = store.content(DECISIONS)
-    (copy / "tables" / "decisions.parquet").unlink()
-    assert main(["run", study(tmp_path), "--out", str(copy)]) == 0
-    assert store.content(DECISIONS) == before
-
-
 def test_another_study_in_the_same_folder_is_refused(copy, tmp_path, capsys):
     seeded = study(tmp_path, ("seed = 5", "seed = 6"))
     assert "differs from the plan locked in" in refused(capsys, ["run", seeded, "--out", str(copy)])

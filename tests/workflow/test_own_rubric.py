@@ -13,7 +13,7 @@ from assaymark.judging import find_rubric
 from assaymark.protocol import parse_study
 from assaymark.workflow import JUDGMENTS, MEASUREMENTS, RunFolder, Store
 from assaymark.workflow.track import bench_text
-from assaymark.workflow.tracks.benchmark_measure import study_text
+from assaymark.workflow.tracks import study_text
 
 RUBRIC = """
 version = "house-2"

@@ -23,8 +23,7 @@ from assaymark.workflow import (
     open_locked,
     study_shown,
 )
-from assaymark.workflow.tracks.datasheet import Made, stored_datasheets
-from assaymark.workflow.tracks.season_judge import SeasonJudged
+from assaymark.workflow.tracks import Made, SeasonJudged, stored_datasheets
 
 
 @pytest.fixture(scope="module")

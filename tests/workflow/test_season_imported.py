@@ -16,13 +16,23 @@ from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
 from assaymark.workflow import DECISIONS, RunFolder, Store
 from assaymark.workflow.import_records import import_records
-from assaymark.workflow.tracks.season_context import season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_lock import LockedSeason, lock_season, open_season
-from assaymark.workflow.tracks.season_measure import agent_measurements
-from assaymark.workflow.tracks.season_publish import gates_of
-from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES, stated_book
-from assaymark.workflow.tracks.season_view import record_notes
+from assaymark.workflow.tracks import (
+    BASELINES,
+    CHECKS,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    LockedSeason,
+    agent_measurements,
+    gates_of,
+    lock_season,
+    open_season,
+    record_notes,
+    run_season,
+    season_material,
+    stated_book,
+)
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 

@@ -11,10 +11,7 @@ import pytest
 from assaymark.cli import models
 from assaymark.workflow import RunFolder
 from assaymark.workflow.import_records import import_records
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_judge import season_horizons
-from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_view import record_notes
+from assaymark.workflow.tracks import SeasonMaterial, lock_season, record_notes, season_horizons, season_material
 
 pytestmark = pytest.mark.shared
 

@@ -23,17 +23,23 @@ from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_grades
 from assaymark.workflow.forecast import paid_models
 from assaymark.workflow.labelling import frame_of
-from assaymark.workflow.tracks.season_context import season_material
-from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
-from assaymark.workflow.tracks.season_judge import (
+from assaymark.workflow.tracks import (
+    GRADES,
+    GUESSES,
+    REPLACED,
+    SeasonGrade,
+    alone,
     expect_season_judging,
     judge_season,
+    not_stepping,
+    period_of,
+    run_season,
+    season_material,
     season_parts,
     season_probes,
+    step_season,
+    stored_season,
 )
-from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_plan import period_of
-from assaymark.workflow.tracks.season_records import GRADES, GUESSES, REPLACED, SeasonGrade
 
 JUDGES = ("auditor", "reader", "allocator")
 TABLES = (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)

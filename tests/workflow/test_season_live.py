@@ -44,12 +44,19 @@ from assaymark.engine import Ledger
 from assaymark.importers import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow import DECISIONS, MEASUREMENTS, RunFolder, Store
-from assaymark.workflow.tracks.season_context import season_material
-from assaymark.workflow.tracks.season_day import run_season, step_season
-from assaymark.workflow.tracks.season_judge import judge_season
-from assaymark.workflow.tracks.season_lock import lock_season
-from assaymark.workflow.tracks.season_publish import publish_season
-from assaymark.workflow.tracks.season_records import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
+from assaymark.workflow.tracks import (
+    CHECKS,
+    FILLS,
+    GRADES,
+    NAVS,
+    REJECTIONS,
+    judge_season,
+    lock_season,
+    publish_season,
+    run_season,
+    season_material,
+    step_season,
+)
 
 BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
 

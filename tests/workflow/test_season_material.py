@@ -11,9 +11,7 @@ from season_runs import NOW, begun, market, season_text, stored
 from assaymark.agents import reference_agents
 from assaymark.errors import LedgerError, PlanError
 from assaymark.workflow import RunFolder, Store
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_records import FILLS, NAVS
+from assaymark.workflow.tracks import FILLS, NAVS, SeasonMaterial, run_season, season_material
 
 
 @pytest.fixture(scope="module")

@@ -24,14 +24,21 @@ from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.report.season.index import Words
 from assaymark.workflow import RunFolder, Store
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_judge import judge_season
-from assaymark.workflow.tracks.season_measure import SeasonScores
-from assaymark.workflow.tracks.season_measures import kappa_measurement, season_findings
-from assaymark.workflow.tracks.season_plan import parse_season
-from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade, SeasonJudgments, SeasonNav
-from assaymark.workflow.tracks.season_view import season_notes
+from assaymark.workflow.tracks import (
+    SeasonCheck,
+    SeasonGrade,
+    SeasonJudgments,
+    SeasonMaterial,
+    SeasonNav,
+    SeasonScores,
+    judge_season,
+    kappa_measurement,
+    parse_season,
+    run_season,
+    season_findings,
+    season_material,
+    season_notes,
+)
 
 JUDGES = ("auditor", "reader", "allocator")
 PANEL = "".join(

@@ -11,9 +11,8 @@ from season_runs import season_text
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
 from assaymark.workflow import STUDY, RunFolder, read_json
+from assaymark.workflow.tracks import is_season, lock_season, open_season, parse_season, stored_season
 from assaymark.workflow.tracks import season_lock as season_plan
-from assaymark.workflow.tracks.season_lock import is_season, lock_season, open_season, stored_season
-from assaymark.workflow.tracks.season_plan import parse_season
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
 

@@ -11,8 +11,7 @@ from season_runs import season_text
 from assaymark.claims import catalogue, languages
 from assaymark.plan import Frozen
 from assaymark.protocol import DatasheetLimits
-from assaymark.workflow.tracks.season_plan import Season, parse_season
-from assaymark.workflow.tracks.season_view import OWN, season_rules
+from assaymark.workflow.tracks import OWN, Season, parse_season, season_rules
 
 PANEL = """
 [[panel]]

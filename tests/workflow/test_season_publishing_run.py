@@ -12,12 +12,17 @@ from assaymark.cli import models
 from assaymark.judging import Contestant, season_table
 from assaymark.report.season import SeasonRun
 from assaymark.workflow import RunFolder, Store
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_judge import judge_season
-from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_records import SeasonJudgments, SeasonReplaced
-from assaymark.workflow.tracks.season_view import season_notes, season_run
+from assaymark.workflow.tracks import (
+    SeasonJudgments,
+    SeasonMaterial,
+    SeasonReplaced,
+    judge_season,
+    run_season,
+    season_material,
+    season_notes,
+    season_run,
+    stored_season,
+)
 
 PANEL = "".join(
     f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\n'

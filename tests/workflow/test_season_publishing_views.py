@@ -23,18 +23,18 @@ from assaymark.judging import (
     judge_score,
     load_scoring,
 )
-from assaymark.judging.season.calls import CappedPart
-from assaymark.judging.season.plans import HorizonClaim
-from assaymark.judging.season.record import NO_MARKET, HorizonStep
+from assaymark.judging.season import NO_MARKET, CappedPart, HorizonClaim, HorizonStep
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
-from assaymark.workflow.tracks.season_context import SeasonMaterial, season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_records import SeasonCheck, SeasonGrade
-from assaymark.workflow.tracks.season_view import (
+from assaymark.workflow.tracks import (
     MISQUOTED,
+    SeasonCheck,
+    SeasonGrade,
+    SeasonMaterial,
     claims_by_judge,
     grade_views,
     ledger_view,
+    run_season,
+    season_material,
     season_steps,
 )
 

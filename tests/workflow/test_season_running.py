@@ -28,18 +28,28 @@ from assaymark.portfolio import Bar, Book, StatedFill, StatedStep, reconcile
 from assaymark.prompting import fence, material_blocks
 from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow import CONTEXTS, DECISIONS, RunFolder, Store, content_digest
-from assaymark.workflow.tracks.season_context import (
+from assaymark.workflow.tracks import (
+    CHECKS,
+    DELISTED,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    Journal,
     agent_context,
     agent_sections,
     context_json,
     day_material,
+    journal_path,
+    lock_season,
+    open_season,
+    read_journal,
+    run_season,
     season_material,
+    season_notes,
+    step_season,
     told,
 )
-from assaymark.workflow.tracks.season_day import Journal, journal_path, read_journal, run_season, step_season
-from assaymark.workflow.tracks.season_lock import lock_season, open_season
-from assaymark.workflow.tracks.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
-from assaymark.workflow.tracks.season_view import season_notes
 
 A, B = IDS[0], IDS[1]
 TABLES = ("contexts", "decisions", "fills", "rejections", "navs", "outcomes", "baselines", "checks")
@@ -274,21 +284,14 @@ def test_a_price_that_is_old_is_not_traded_at(tmp_path):
 def test_a_day_without_data_is_written_down_and_orders_wait(tmp_path):
     answers = lambda day: orders((A, "buy", 10.0)) if day == "2024-03-04" else orders()  # noqa: E731
     folder, one, who = scripted(tmp_path, answers, without(market(), "2024-03-05"))
-    done = run_season(folder, who, now=NOW)
+    done = step_season(folder, who, now=NOW, day=date(2024, 3, 5))
     assert "without data: 2024-03-05" in done.lines[0]
+    run_season(folder, who, now=NOW)  # the order waits from one run to the next
     states = {each.day: each.state for each in Store(folder).read(NAVS)}
     assert [day for day, state in states.items() if state == "no data"] == ["2024-03-05"]
     assert "2024-03-05" not in one.asked
     (fill,) = Store(folder).read(FILLS)
     assert (fill.day, fill.record_id) == ("2024-03-06", "spring-2024-03-04-one")
-
-
-def test_an_order_waits_through_a_day_without_data_across_two_runs(tmp_path):
-    answers = lambda day: orders((A, "buy", 10.0)) if day == "2024-03-04" else orders()  # noqa: E731
-    folder, _, who = scripted(tmp_path, answers, without(market(), "2024-03-05"))
-    step_season(folder, who, now=NOW, day=date(2024, 3, 5))
-    run_season(folder, who, now=NOW)
-    assert [one.day for one in Store(folder).read(FILLS)] == ["2024-03-06"]
 
 
 def test_an_instrument_that_ends_is_paid_out_at_its_last_close(tmp_path):

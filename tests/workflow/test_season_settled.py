@@ -14,11 +14,18 @@ from assaymark.importers import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import History
 from assaymark.portfolio import Book
 from assaymark.workflow import OUTCOMES, RunFolder, Store
-from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account
-from assaymark.workflow.tracks.season_context import season_material
-from assaymark.workflow.tracks.season_day import run_season
-from assaymark.workflow.tracks.season_lock import open_season
-from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, NAVS
+from assaymark.workflow.tracks import (
+    BASELINES,
+    CHECKS,
+    NAVS,
+    SIXTY_FORTY,
+    Account,
+    checked,
+    open_season,
+    run_season,
+    season_material,
+    settle_account,
+)
 
 COST = 0.001
 

@@ -20,8 +20,17 @@ from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import canonical_json
 from assaymark.workflow import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, RunFolder, Store, verify_run
-from assaymark.workflow.tracks.season_day import read_journal, times_of
-from assaymark.workflow.tracks.season_records import BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime
+from assaymark.workflow.tracks import (
+    BASELINES,
+    CHECKS,
+    GRADES,
+    GUESSES,
+    REPLACED,
+    TIMES,
+    SeasonTime,
+    read_journal,
+    times_of,
+)
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}

@@ -9,7 +9,7 @@ import pytest
 from assaymark import workflow
 from assaymark.importers.aitrader_log import TRACKS
 from assaymark.protocol import parse_study
-from assaymark.workflow.tracks.season_plan import is_recorded, read_recorded
+from assaymark.workflow.tracks import is_recorded, read_recorded
 
 # The demo's study is part of the package, so that it runs where only the package is installed.
 FOLDERS = (Path(workflow.__file__).parent, Path(__file__).resolve().parents[2] / "studies")

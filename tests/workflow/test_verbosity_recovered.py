@@ -18,7 +18,7 @@ from assaymark.judging.reference import VIEWS
 from assaymark.judging.reference.features import notice
 from assaymark.judging.reference.judges import opinion
 from assaymark.protocol import JudgeSpec
-from assaymark.workflow.tracks.datasheet import point_calls, point_measurements
+from assaymark.workflow.tracks import point_calls, point_measurements
 
 RUBRIC = load_rubric("v1.0")
 TRIALS = 30

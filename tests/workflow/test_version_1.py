@@ -33,8 +33,7 @@ from assaymark.protocol import parse_study
 from assaymark.records import content_id
 from assaymark.workflow import RunFolder, open_locked, store_records
 from assaymark.workflow import import_files as import_records
-from assaymark.workflow.tracks.benchmark_plan import open_bench
-from assaymark.workflow.tracks.season_lock import lock_season, stored_season
+from assaymark.workflow.tracks import lock_season, open_bench, stored_season
 from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -16,8 +16,7 @@ from assaymark.engine import Reply
 from assaymark.errors import InputError
 from assaymark.judging import StepRecord, author_probe, horizon_of, probe_calls, reference_season_judges
 from assaymark.judging.prompts import Read
-from assaymark.judging.season.calls import parse_guess, read_guess
-from assaymark.judging.season.record import market_lines
+from assaymark.judging.season import market_lines, parse_guess, read_guess
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Action, Agent, Fact, Rationale, content_id
 

@@ -16,21 +16,26 @@ from assaymark.engine.providers.base import strict_schema
 from assaymark.errors import InputError
 from assaymark.judging import Invalid, horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
 from assaymark.judging.prompts import Read
-from assaymark.judging.season.calls import HORIZON_TEMPLATE, grader_version, horizon_texts, season_template
-from assaymark.judging.season.plans import (
+from assaymark.judging.season import (
+    HORIZON_TEMPLATE,
+    LEAST_BUDGET,
     MOST_CLAIMS,
     MOST_NOTE_TOKENS,
     Asked,
     HorizonAnswer,
     Reasoned,
+    cut,
+    grader_version,
     horizon_schema,
+    horizon_texts,
     outcome_schema,
     parse_horizon,
     parse_outcome,
     read_horizon_reply,
     read_outcome_reply,
+    season_template,
+    split_horizon,
 )
-from assaymark.judging.season.record import LEAST_BUDGET, cut, split_horizon
 from assaymark.prompting import sections, token_count
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Constraint, content_id

@@ -9,8 +9,7 @@ import pytest
 
 from assaymark.importers import import_aitrader
 from assaymark.judging import StepRecord, horizon_of
-from assaymark.judging.season.record import split_horizon
-from assaymark.judging.season.reference import read_steps
+from assaymark.judging.season import read_steps, split_horizon
 from assaymark.prompting import judged_rationales
 
 pytestmark = pytest.mark.shared

@@ -33,15 +33,17 @@ from assaymark.judging import (
     outcome_grade,
     reference_season_judges,
 )
-from assaymark.judging.season.calls import (
+from assaymark.judging.season import (
+    HorizonClaim,
     capped,
     grader_version,
     horizon_ledgers,
     ledger_disagreement,
     outcome_texts,
     quoted_spans,
+    read_horizon_reply,
+    read_outcome_reply,
 )
-from assaymark.judging.season.plans import HorizonClaim, read_horizon_reply, read_outcome_reply
 from assaymark.prompting import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse

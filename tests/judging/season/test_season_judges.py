@@ -23,13 +23,14 @@ from assaymark.judging import (
     outcome_calls,
     reference_season_judges,
 )
-from assaymark.judging.season.plans import read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.reference import (
+from assaymark.judging.season import (
     LEANING,
     SEASON_PLANTED,
     TOPICS,
     WORTH,
     notice_horizon,
+    read_horizon_reply,
+    read_outcome_reply,
     read_steps,
     season_argument_problems,
 )

@@ -26,7 +26,7 @@ from assaymark.judging import (
     total_score,
     weighted_axis,
 )
-from assaymark.judging.season.plans import PROCESS, EfficiencyRule
+from assaymark.judging.season import PROCESS, EfficiencyRule
 from assaymark.records import CallFacts
 
 NAMES = ("v0.3", "v0.4")

@@ -12,8 +12,7 @@ from made_season_numbers import measurements
 
 from assaymark.claims import said
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, SeasonTable, judge_score, load_scoring, season_table
-from assaymark.judging.season.plans import SubComponent
-from assaymark.judging.season.record import AuditLine
+from assaymark.judging.season import AuditLine, SubComponent
 from assaymark.records import EvidenceState
 from assaymark.report.season import (
     SeasonAgent,

@@ -21,8 +21,8 @@ import assaymark.workflow
 from assaymark.claims import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
+from assaymark.judging.season import AuditLine
 from assaymark.judging.season import record as horizon_blinding
-from assaymark.judging.season.record import AuditLine
 from assaymark.report.season import SeasonAgent, SeasonJudge, SeasonRule, SeasonRun, site_pages, write_site
 from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.levels import said_levels

@@ -1,3 +1,28 @@
 """Scoring of a season: grades of judges over a whole horizon into axes, composites, totals, bands and tie classes."""
 
+# ruff: noqa: F401, I001  # names for what is outside; nothing of it is promised, and so there is no __all__
+
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.judging.season.calls import (
+        HORIZON_TEMPLATE, CappedPart, capped, grader_version, horizon_ledgers, horizon_texts, ledger_disagreement,
+        outcome_texts, parse_guess, quoted_spans, read_guess, season_template,
+    )  # fmt: skip
+    from assaymark.judging.season.plans import (
+        MOST_CLAIMS, MOST_NOTE_TOKENS, PROCESS, Asked, EfficiencyRule, HorizonAnswer, HorizonClaim, Reasoned,
+        SubComponent, horizon_schema, outcome_schema, parse_horizon, parse_outcome, read_horizon_reply,
+        read_outcome_reply,
+    )  # fmt: skip
+    from assaymark.judging.season.record import (
+        LEAST_BUDGET, NO_MARKET, AuditLine, HorizonStep, cut, market_lines, split_horizon,
+    )  # fmt: skip
+    from assaymark.judging.season.reference import (
+        LEANING, SEASON_PLANTED, TOPICS, WORTH, notice_horizon, read_steps, season_argument_problems,
+    )  # fmt: skip
+
+__getattr__ = exported(__name__)

@@ -2,6 +2,8 @@
 measurement links to the judgments that it rests on, a judgment to its call, and a call to the texts that it showed. All
 of it is static: pages that work from a file, each below a megabyte, with every text stored once."""
 
+# ruff: noqa: F401  # names for what is outside; nothing of it is promised, and so there is no __all__
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -14,10 +16,5 @@ if TYPE_CHECKING:
     from assaymark.report.records.judgments import Judged, Shelf, Subject, anchor
     from assaymark.report.records.study import Trail
     from assaymark.report.records.texts import shown_text, visible
-
-__all__ = [
-    "PAGE", "Answers", "Asked", "AskedCall", "Booklet", "Judged", "SameAnswers", "Shelf", "Subject", "Trail",
-    "anchor", "answer_pages", "call_pages", "shown_text", "visible",
-]  # fmt: skip
 
 __getattr__ = exported(__name__)

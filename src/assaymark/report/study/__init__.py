@@ -1,4 +1,6 @@
-"""The pages of a study, section by section: each section is a function of the look-ups of its run."""
+"""The pages of a study."""
+
+# ruff: noqa: F401, I001  # names for what is outside; nothing of it is promised, and so there is no __all__
 
 from __future__ import annotations
 
@@ -8,13 +10,8 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.study.agreement import (
-        agreement_section,
-        agreement_table,
-        agreement_words,
-        ranks_section,
-        single_section,
-        stability_section,
-    )
+        agreement_section, agreement_table, agreement_words, ranks_section, single_section, stability_section,
+    )  # fmt: skip
     from assaymark.report.study.bench import bench_data, checkable
     from assaymark.report.study.claim_checks import checked, explanations_section
     from assaymark.report.study.claim_map import gaps_section, map_page, supported_words
@@ -23,48 +20,8 @@ if TYPE_CHECKING:
     from assaymark.report.study.limits import limits_of
     from assaymark.report.study.overview import benches, finding
     from assaymark.report.study.plan import (
-        cost_section,
-        noise_section,
-        panel_section,
-        plan_section,
-        records_section,
-        reference_words,
-    )
+        cost_section, noise_section, panel_section, plan_section, records_section, reference_words,
+    )  # fmt: skip
     from assaymark.report.study.probes import anchor_section, contamination_section, outside_group
-
-__all__ = [
-    "CAUTION",
-    "agents_section",
-    "agreement_section",
-    "agreement_table",
-    "agreement_words",
-    "anchor_section",
-    "bench_data",
-    "benches",
-    "checkable",
-    "checked",
-    "contamination_section",
-    "controls_section",
-    "cost_section",
-    "example_page",
-    "explanations_section",
-    "finding",
-    "gaps_section",
-    "limits_of",
-    "map_page",
-    "noise_section",
-    "outside_group",
-    "panel_section",
-    "plan_section",
-    "ranked_alone",
-    "ranks_section",
-    "records_section",
-    "reference_words",
-    "single_section",
-    "stability_section",
-    "style_section",
-    "supported_words",
-    "tiers",
-]  # fmt: skip
 
 __getattr__ = exported(__name__)
