@@ -51,9 +51,6 @@ Humans = Annotated[Text, option("Columns of people's grades; default: human_*.",
 Out = Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")]
 Alias = Annotated[Texts, option("Another name of an agent; can be repeated.", "NAME=AGENT", "--alias")]
 
-CHECKED = Path("assaymark-check")
-"""Where a table is checked into."""
-
 _READ = ("scale", "judges", "cluster", "cluster_order", "study", "pairs", "human")
 _ERROR = 2
 
@@ -70,7 +67,7 @@ def check(
     ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
     judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
     without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
-    out: Out = CHECKED, json: AsJson = False,
+    out: Out = workflow.CHECKED, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
 

@@ -500,7 +500,7 @@ def draw(
         float | None, option("Share of them that two people grade; default: 0.2.", "P", "--double")
     ] = None,
     seed: Annotated[int | None, option("Random seed; default: the plan's.", "N", "--seed")] = None,
-    out: Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")] = tables.CHECKED,
+    out: Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")] = workflow.CHECKED,
     json: AsJson = False,
 ) -> None:
     """Draw a random sample of cycles, or a season's periods, for people to grade, and store it before the first grade.
@@ -537,7 +537,7 @@ def label(
     if read and not files:
         raise typer.BadParameter("names no file", param_hint="--read")
     names = None if graders is None else [one.strip() for one in graders.split(",") if one.strip()]
-    found = workflow.open_labelling(_folder(run, tables.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
+    found = workflow.open_labelling(_folder(run, workflow.CHECKED), sample, names, gold, seed, now=datetime.now(UTC))
     if read:
         new = workflow.read_labels(found, files or [])
         _say(tools, json, found, {"files": len(files or []), "new": new}, [f"{new} new grades are stored"])

@@ -130,7 +130,7 @@ class ScoreTable:
         """Replies asked for, by judge."""
         return {judge: calls.total for judge, calls in self.calls.items()}
 
-    def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
+    def excess(self, per_judge: float, per_agent: float) -> dict[str, str]:
         """The judges that lack too many replies, each with the reason in words."""
         return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
 

@@ -114,7 +114,7 @@ class ScoreSums:
         """As `ScoreTable.missing`: every row is a record that a judge was asked about."""
         return missing_shares(self.layout.judges, self.agents, self.replies)
 
-    def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
+    def excess(self, per_judge: float, per_agent: float) -> dict[str, str]:
         """As `ScoreTable.excess`."""
         return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
 

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         substrate_view,
     )
     from assaymark.workflow.run_folder import (
+        CHECKED,
         MANIFEST,
         RunFolder,
         changed_fields,
@@ -158,11 +159,11 @@ if TYPE_CHECKING:
     from assaymark.workflow.version_1 import adopt_rules
 
 __all__ = [
-    "ANCHOR", "CANNOT_SAY", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS", "HOST", "HUMAN",
-    "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE", "SCORES", "STUDY",
-    "VERDICTS", "Checked", "Computing", "Draw", "Forecast", "HumanGrade", "JudgeResult", "JudgingSession", "LabelDesk",
-    "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress", "Reported", "RunFolder", "Served",
-    "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "Wanted", "Within", "adopt_rules", "amend_study",
+    "ANCHOR", "CANNOT_SAY", "CHECKED", "CONTEXTS", "CYCLES", "DECISIONS", "EVERY", "EVIDENCE", "FIELDS", "HOST",
+    "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE", "SCORES",
+    "STUDY", "VERDICTS", "Checked", "Computing", "Draw", "Forecast", "HumanGrade", "JudgeResult", "JudgingSession",
+    "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress", "Reported", "RunFolder",
+    "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "Wanted", "Within", "adopt_rules", "amend_study",
     "amendment_lines", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text", "changed_fields",
     "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages", "claim_study", "computing_of",
     "conduct_of", "content_digest", "datasheet_report", "decide", "default_folder", "default_study", "demo",

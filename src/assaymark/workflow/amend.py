@@ -11,7 +11,7 @@ from typing import Final
 from assaymark.agents.controls import CONTROL, cell_decisions
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
-from assaymark.judging import PARSER, plan_calls
+from assaymark.judging import PARSER
 from assaymark.notebook import Note, Part, Result, Told
 from assaymark.plan import toml_text
 from assaymark.protocol import Study, parse_study
@@ -63,7 +63,7 @@ def amend(
             # Only a judge of whom no reply is usable may get another model or other arguments.
             desk = JudgingSession(folder, locked, {}, silent)
             specs = [one for one in old.model_judges if one.name in free]
-            planned = plan_calls(desk.decisions, {}, old, locked.rubric, judges=specs, shown=desk.shown)
+            planned = desk.plan(locked.rubric, specs)
             with Ledger.open(folder.ledger, create=False) as ledger:
                 pending = set(ledger.pending([one.call.key for one in planned]))
                 found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
@@ -120,7 +120,7 @@ def reparse(folder: RunFolder, now: datetime, progress: Progress = silent) -> Re
         if judgment.status == "ok"
     }
     desk = JudgingSession(folder, locked, {}, progress)
-    planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, shown=desk.shown)
+    planned = desk.plan(locked.rubric)
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger, locked.rubric)
     reason, after = f"replies are read by parser {PARSER} of this version", runs.read_text(folder.plan, "plan")

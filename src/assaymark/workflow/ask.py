@@ -314,7 +314,7 @@ def run_options(engine: EngineChoice) -> Any:
 
 
 def ask(
-    folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], *, judge: str, what: str,
+    folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], judge: str, what: str,
     progress: Progress, engine: EngineChoice | None = None, unusable: Unusable | None = None,
 ) -> dict[str, Reply]:  # fmt: skip
     """The replies to one judge's calls by key, asking only for those that the ledger does not have."""

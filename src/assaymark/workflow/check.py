@@ -40,6 +40,7 @@ from assaymark.workflow.human_labels import (
 )
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
+    CHECKED,
     PLAN_BYTES,
     RunFolder,
     file_sha256,
@@ -56,9 +57,6 @@ from assaymark.workflow.run_folder import (
 from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verdict_file import verdict_file
-
-OUT: Final = Path("assaymark-check")
-"""Where `assaymark check` writes."""
 
 MOST: Final = 400
 """Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""
@@ -118,7 +116,7 @@ class Checked(Result):
         """The contents of ``verdicts.json``, and how the table was read."""
         return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
-    def save(self, out: Path | str = OUT) -> Path:
+    def save(self, out: Path | str = CHECKED) -> Path:
         """Write a run folder with its page, and return the page."""
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from assaymark import __version__
 from assaymark.engine import CallSpec, Finish, Ledger, Message, Reply
 from assaymark.errors import AssayError, LedgerError, PlanError
-from assaymark.judging import PlannedCall, Rubric, load_rubric, plan_calls, second_call
+from assaymark.judging import PlannedCall, Rubric, load_rubric, second_call
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.lock import Locked, open_locked
@@ -74,7 +74,7 @@ def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) ->
     for kind, table, judges, rubric in kinds:
         held = {(one.judge, one.trajectory, one.trial): one for one in store.read(table)}
         for judge in judges:
-            planned = plan_calls(desk.decisions, {}, study, rubric, judges=[judge], shown=desk.shown)
+            planned = desk.plan(rubric, [judge])
             pairs = [(one, held.get((judge.name, one.trajectory, one.trial))) for one in planned]
             known = [
                 (replace(one, call=second_call(one.call)) if judgment.first_key else one, judgment)
@@ -124,7 +124,7 @@ def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
     Whichever tables a track has: the manifest of the folder names them.
     """
     store, made = Store(folder.require()), []
-    for name in filter(store.whole, store.contents):
+    for name in filter(store.digest, store.contents):
         made.append(out / f"{name}.arrow")
         with (
             pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,

@@ -15,7 +15,7 @@ from typing import Any, Final
 from assaymark.engine import CallSpec, Finish, Reply
 from assaymark.engine.providers.inspect import response_schema
 from assaymark.errors import InputError, Problem
-from assaymark.judging import Invalid, PlannedCall, find_rubric, judgment, plan_calls
+from assaymark.judging import Invalid, PlannedCall, find_rubric, judgment
 from assaymark.judging.pairs import (
     TIE_ALLOWED,
     PlannedPairCall,
@@ -43,7 +43,7 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     locked = open_locked(folder)
     wanted = find_rubric(rubric) if rubric else locked.rubric
     desk = JudgingSession(folder, locked, {}, silent)
-    planned = plan_calls(desk.decisions, {}, locked.study, wanted, judges=[_ASKED], shown=desk.shown)
+    planned = desk.plan(wanted, [_ASKED])
     names = item_names(desk.shown)
     clusters = {decision.record_id: decision.cluster for decision in desk.decisions}
     samples = [_sample(one.call, names[one.trajectory], {"cluster": clusters[one.trajectory]}) for one in planned]

@@ -139,9 +139,7 @@ def probe_dates(
     found = [probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
     if wanted.model is not None and models is not None:
         calls = probe_calls(study, cycles)
-        replies = ask(
-            folder, calls, models, judge=wanted.model, what="asking for dates", progress=progress, engine=study.engine
-        )
+        replies = ask(folder, calls, models, wanted.model, "asking for dates", progress, study.engine)
         said = [read_date(replies[call.key]) for call in calls]
         right = [
             one is not None and (one.year, one.month) == (true.year, true.month)

@@ -199,42 +199,33 @@ def gather(
     locked: Locked, store: Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
-    study, dimensions = locked.study, locked.rubric.dimensions
-    verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
-    judgments = store.read(JUDGMENTS)
+    study, judgments = locked.study, store.read(JUDGMENTS)
     selection = select(store.read(DECISIONS), study)
     invalid = dict.fromkeys(sorted({judgment.judge for judgment in judgments}), 0)
     for one in judgments:
         invalid[one.judge] += one.status != "ok"
-    judged = Judged(
-        {
-            "panel": judgments,
-            "anchors": store.read(ANCHOR) if store.rows(ANCHOR) else (),
-            "outside": store.read(PROBE) if store.rows(PROBE) else (),
-        },
-        selection.decisions,
-        people=frozenset(judge.name for judge in study.judges if judge.human),
-        decided_here=study.substrate is not None,
+    anchors = store.read(ANCHOR) if store.rows(ANCHOR) else ()
+    outside = store.read(PROBE) if store.rows(PROBE) else ()
+    people = frozenset(judge.name for judge in study.judges if judge.human)
+    titles = (
+        (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
+        for dimension in locked.rubric.dimensions
     )
-    rubric = RubricView(
-        name=study.rubric.name,
-        title=locked.rubric.title,
-        dimensions=tuple(
-            (dimension.name, dimension.title or dimension.name.replace("_", " ").capitalize())
-            for dimension in dimensions
-        ),
-        texts=() if study.rubric.text is None else tuple(locked.rubric.rows),
-    )
+    texts = () if study.rubric.text is None else tuple(locked.rubric.rows)
     return AssayRun(
-        study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at, rubric=rubric,
-        verdicts=tuple(verdicts.values()), measurements=tuple(store.read(MEASUREMENTS)),
-        decisions=selection.honest, evidence=tuple(store.read(EVIDENCE)), invalid=invalid, calls=len(judgments),
+        study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at,
+        rubric=RubricView(name=study.rubric.name, title=locked.rubric.title, dimensions=tuple(titles), texts=texts),
+        verdicts=tuple({verdict.claim.id: verdict for verdict in store.read(VERDICTS)}.values()),
+        measurements=tuple(store.read(MEASUREMENTS)), decisions=selection.honest,
+        evidence=tuple(store.read(EVIDENCE)), invalid=invalid, calls=len(judgments),
         again=sum(bool(judgment.first_key) for judgment in judgments), in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study), excluded=selection.excluded,
         datasheets=tuple(sheet.judge for sheet in sheets),
         tests=tuple(item for sheet in sheets for item in sheet.measurements),
         import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
-        substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid, judged=judged,
+        substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid,
+        judged=Judged({"panel": judgments, "anchors": anchors, "outside": outside}, selection.decisions, people,
+                      decided_here=study.substrate is not None),
     )  # fmt: skip
 
 

@@ -36,6 +36,9 @@ LOCKS_1: Final = ("assaymark lock 1", "assaymark season lock 1", "assaymark benc
 """The locks of version 1, whose rules published false orders."""
 
 
+CHECKED: Final = Path("assaymark-check")
+"""Where `assaymark check` writes."""
+
 PLAN_BYTES: Final = "plan_sha256"
 """The field of a lock that holds the sha256 of the bytes of ``plan.toml``."""
 

@@ -106,13 +106,19 @@ class JudgingSession:
         """What every judge is shown of each decision: rendered once, whoever is asked and under whichever rubric."""
         return user_messages(self.decisions, self.store.each_context(), self.locked.study)
 
+    def plan(
+        self, rubric: Rubric, judges: Sequence[JudgeSpec] | None = None, only: Collection[str] | None = None
+    ) -> list[PlannedCall]:
+        """The calls by which judges grade decisions under a rubric."""
+        return plan_calls(self.decisions, {}, self.locked.study, rubric, judges=judges, only=only, shown=self.shown)
+
     def grade(
         self, rubric: Rubric, what: str, judges: Sequence[JudgeSpec] | None = None,
         only: Collection[str] | None = None,
     ) -> tuple[list[Judgment], int]:  # fmt: skip
         """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
         study = self.locked.study
-        planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
+        planned = self.plan(rubric, judges, only)
         unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
         with Ledger.open(self.folder.ledger) as ledger:
             check_plan_hash(self.folder, ledger, self.locked)

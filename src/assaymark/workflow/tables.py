@@ -233,15 +233,9 @@ class Store:
 
     folder: RunFolder
 
-    def digest(self, table: Table[Any]) -> str | None:
-        """sha256 of a table that is whole, or None if it was never finished."""
-        return self._digest(table.name)
-
-    def whole(self, name: str) -> bool:
-        """Whether the table of this name lies there as it was last written; a `LedgerError` if it is damaged."""
-        return self._digest(name) is not None
-
-    def _digest(self, name: str) -> str | None:
+    def digest(self, table: Table[Any] | str) -> str | None:
+        """sha256 of a table that is whole, or None if it was never finished; a `LedgerError` if it is damaged."""
+        name = table if isinstance(table, str) else table.name
         entry = self._manifest().get(name)
         if entry is None:
             return None

@@ -71,7 +71,7 @@ class Selection:
     @property
     def honest(self) -> tuple[Decision, ...]:
         """Those that are ranked."""
-        return tuple(decision for decision in self.decisions if decision.derivation.kind == "honest")
+        return self.cell("honest")
 
     def cell(self, kind: DerivationKind) -> tuple[Decision, ...]:
         """Those of one control cell."""

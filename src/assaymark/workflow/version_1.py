@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -85,15 +84,8 @@ _HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
 _KEY: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
 
 
-@dataclass(frozen=True, slots=True)
-class _Renewed:
-    """A plan of version 1 and what it becomes: the fields of both, the hash that it had, and the lock that it gets."""
-
-    before: Mapping[str, Any]
-    after: Frozen
-    text: str
-    hash_before: str
-    lock: Mapping[str, Any]
+Renewed = tuple[Mapping[str, Any], Frozen, str, str, Mapping[str, Any]]
+"""A plan of version 1 and what it becomes: its fields, the plan, its text, the hash it had, and the lock it gets."""
 
 
 def open_version_1(folder: RunFolder) -> Locked:
@@ -154,17 +146,18 @@ def adopt_rules(folder: RunFolder, now: datetime) -> Amendment:
         undo_unfinished(within, panel)
         panel_text, panel_source = read_text(within.plan, "plan"), str(within.plan)
         _adopt(within, panel, _study(within, panel, panel_text, panel_source, study_text(plan)), now)
-    return _adopt(folder, stored, _Renewed(before, plan, renewed, hash_before, lock), now)
+    return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
 
 
-def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: datetime) -> Amendment:
+def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime) -> Amendment:
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
-    _require_unchanged(folder, stored, made.hash_before)
-    probes = probe_calls(made.after) if isinstance(made.after, Study) else ()
+    before, plan, text, hash_before, lock = made
+    _require_unchanged(folder, stored, hash_before)
+    probes = probe_calls(plan) if isinstance(plan, Study) else ()
     seen = asking_begun(folder, beside={probe.key for probe in probes})
     earlier, reason = read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}"
-    fields, after = changed_fields(made.before, made.after), (made.lock["plan_hash"], made.text)
-    digests = record_amendment(folder, earlier, now, reason, fields, made.hash_before, after)
+    fields, after = changed_fields(before, plan), (lock["plan_hash"], text)
+    digests = record_amendment(folder, earlier, now, reason, fields, hash_before, after)
     aside = folder.path / ASIDE
     aside.mkdir(exist_ok=True)
     for path in (folder.verdicts, folder.certificates, folder.report):
@@ -172,17 +165,17 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: da
             path.rename(aside / path.name)
     for table in (MEASUREMENTS, VERDICTS):
         Store(folder).move_out(table, aside)
-    write_atomic(folder.plan, made.text)
-    write_lock(folder, {**made.lock, "amendments": list(digests), "preregistered": not seen})
+    write_atomic(folder.plan, text)
+    write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
     return read_amendments(folder, digests)[-1]
 
 
-def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> _Renewed:
+def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:
     study = parse_study(renewed, source)
     before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source)), text, source)
     checked = check_plan(folder, study, source, None, refuse_hopeless=False)
     lock = study_lock(checked, stored["locked_at"], stored.get("date_probes", ()))
-    return _Renewed(before, study, renewed, hash_before, lock)
+    return before, study, renewed, hash_before, lock
 
 
 def _study_1(
@@ -203,7 +196,7 @@ def _study_1(
     return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
 
 
-def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> _Renewed:
+def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> Renewed:
     """Whether its market is still the one that it was locked on is asked by whoever opens it next."""
     renewed = renewed_text(text, source)
     season = season_of(renewed, stored, source)
@@ -216,7 +209,7 @@ def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str
         raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
     made = season_hash(season, texts, inputs)
     lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], found)
-    return _Renewed(before, season, renewed, hash_before, lock)
+    return before, season, renewed, hash_before, lock
 
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
