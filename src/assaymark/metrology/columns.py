@@ -423,27 +423,23 @@ def score_table_of(
     complete, rest = (np.flatnonzero(rows.first & which) for which in (whole, rows.scored.any(axis=1) & ~whole))
     kept, n, names = np.concatenate([complete, rest]), complete.size, columns.names["trajectory"]
     agents, agent = _index(columns, "agent", rows.of["agent"], np.flatnonzero(rows.first))
-    clusters, cluster = _index(columns, "cluster", rows.of["cluster"], kept)
-    cycles, cycle = clusters, cluster
+    clusters = cycles = _index(columns, "cluster", rows.of["cluster"], kept)
     if "cycle" in columns.codes:
-        cycles, cycle = _index(columns, "cycle", rows.of["cycle"], kept)
-    formats: tuple[str, ...] = ("",)
-    format_ = np.zeros(kept.size, dtype=np.int64)
+        cycles = _index(columns, "cycle", rows.of["cycle"], kept)
+    formats: tuple[tuple[str, ...], Ints] = ("",), np.zeros(rows.ids.size, dtype=np.int64)
     if "format" in columns.codes:
-        formats, every = _index(columns, "format", rows.of["format"], complete)
-        format_ = every[kept]
+        formats = _index(columns, "format", rows.of["format"], complete)
     makers = None
     if "agent_family" in columns.codes:
         where = np.unique(columns.codes["agent"], return_index=True)[1]
         families = (columns.names["agent_family"][k] for k in columns.codes["agent_family"][where])
         makers = {agent: family or agent for agent, family in zip(columns.names["agent"], families, strict=True)}
     return assembled(
-        n, tuple(names[k] for k in rows.ids[kept]), rows.mean[kept], rows.opening[kept],
-        bool((rows.usable_trials > 1).any()), rows.repeats(), agent=agent[kept], cycle=cycle[kept],
-        cluster=cluster[kept],
-        lengths=rows.of["length"][kept].astype(np.float64) if "length" in columns.numbers else None, agents=agents,
-        cycles=cycles, clusters=clusters, formats=formats, format=format_[:n], judges=rows.judges,
-        families=rows.families, dimensions=columns.dimensions, weights=share,
+        n, tuple(names[k] for k in rows.ids[kept]),
+        [(held, codes[kept]) for held, codes in ((agents, agent), cycles, clusters, formats)],
+        (rows.judges, rows.families, columns.dimensions, share), rows.mean[kept], rows.opening[kept],
+        bool((rows.usable_trials > 1).any()), rows.repeats(),
+        rows.of["length"][kept].astype(np.float64) if "length" in columns.numbers else None,
         trials={judge: rows.trial_aggregates(j) for j, judge in enumerate(rows.judges)},
         calls={judge: rows.calls(j) for j, judge in enumerate(rows.judges)},
         left_out=tuple(names[k] for k in rows.ids[rows.first & ~whole]), digest=columns.digest(share),

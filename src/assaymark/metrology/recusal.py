@@ -95,7 +95,24 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
     table, interest = _checked("recusal_contrast", M, own)
     checks.probability("recusal_contrast", "level", level)
     checks.two_agents("recusal_contrast", a, b, table.shape[2])
-    return RecusalFit.of(table, interest).contrast(a, b, level=level)
+    fit = RecusalFit.of(table, interest)
+    conflicts = fit.interest[:, a] | fit.interest[:, b]
+    free = np.flatnonzero(~conflicts)
+    linked = fit.linked[:, a, b]
+    found = undefined(NO_LINK)
+    if linked.any():
+        found = cluster_mean(fit.effects[linked, a] - fit.effects[linked, b], level=level)
+    scored = ~np.isnan(fit.table[linked])
+    judges = ((scored & ~fit.interest)[:, :, [a, b]]).any(axis=(0, 2))
+    gaps = fit.table[:, free, a] - fit.table[:, free, b]
+    both = ~np.isnan(gaps)
+    there = both.any(axis=1)
+    means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
+    return RecusalContrast(
+        **found.parts(), conflict=bool(conflicts.any()), clusters=int(linked.sum()), free=tuple(free.tolist()),
+        judges=tuple(np.flatnonzero(judges).tolist()),
+        direct=cluster_mean(means, level=level) if means.size else None,
+    )  # fmt: skip
 
 
 def recusal_p(
@@ -169,26 +186,6 @@ class RecusalFit:
         """Contrast of every pair in each cluster [G, pairs], NaN where it is not identified."""
         first, second = pairs_of(self.effects.shape[1])
         return np.where(self.linked[:, first, second], self.effects[:, first] - self.effects[:, second], np.nan)
-
-    def contrast(self, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
-        """`recusal_contrast` of two agents."""
-        conflicts = self.interest[:, a] | self.interest[:, b]
-        free = np.flatnonzero(~conflicts)
-        linked = self.linked[:, a, b]
-        found = undefined(NO_LINK)
-        if linked.any():
-            found = cluster_mean(self.effects[linked, a] - self.effects[linked, b], level=level)
-        scored = ~np.isnan(self.table[linked])
-        judges = ((scored & ~self.interest)[:, :, [a, b]]).any(axis=(0, 2))
-        gaps = self.table[:, free, a] - self.table[:, free, b]
-        both = ~np.isnan(gaps)
-        there = both.any(axis=1)
-        means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
-        return RecusalContrast(
-            **found.parts(), conflict=bool(conflicts.any()), clusters=int(linked.sum()), free=tuple(free.tolist()),
-            judges=tuple(np.flatnonzero(judges).tolist()),
-            direct=cluster_mean(means, level=level) if means.size else None,
-        )  # fmt: skip
 
 
 def gap_tests(gaps: Floats, effects: Floats, borrow: bool, consecutive: bool) -> list[RecusalTest]:

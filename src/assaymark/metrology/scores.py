@@ -205,10 +205,8 @@ def score_table(
     complete = [key for key in first if scored[key] == len(order)]
     keys = [*complete, *(key for key in first if 0 < scored[key] < len(order))]
     rows, n = [first[key] for key in keys], len(complete)
-    agents, agent = _index([d.agent.id for d in rows], {decision.agent.id for decision in first.values()})
-    cycles, cycle = _index([d.cycle for d in rows])
-    clusters, cluster = _index([d.cluster for d in rows])
-    formats, format_ = _index([d.format for d in rows[:n]])
+    agents = _index([d.agent.id for d in rows], {decision.agent.id for decision in first.values()})
+    groups = (agents, *map(_index, ([d.cycle for d in rows], [d.cluster for d in rows], [d.format for d in rows[:n]])))
     if lacks := [key for key in keys if lengths is not None and key not in lengths]:
         raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in lacks])
     # Mean over the usable trials, and the first one, [n, J, D]; NaN where a judge has none.
@@ -229,31 +227,35 @@ def score_table(
         digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
     digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
     return assembled(
-        n, tuple(keys), mean, opening, any(len(found) > 1 for found in trials.values()),
-        _repeats(known.values(), order, trials, share),
-        lengths=None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
-        agent=agent, cycle=cycle, cluster=cluster, agents=agents, cycles=cycles, clusters=clusters, formats=formats,
-        format=format_, judges=order, families=tuple(families[judge] for judge in order), dimensions=dimensions,
-        weights=share, trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
+        n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
+        any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
+        None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
+        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
         calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
         left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
-        lacking=np.array([[lost[judge, name] for name in agents] for judge in order], dtype=np.int64),
+        lacking=np.array([[lost[judge, name] for name in agents[0]] for judge in order], dtype=np.int64),
     )  # fmt: skip
 
 
 def assembled(
-    n: int, trajectories: tuple[str, ...], mean: Floats, first: Floats, many: bool,
-    repeats: Mapping[str, tuple[Floats, ...]], agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
-    **fields: Any,
+    n: int, trajectories: tuple[str, ...], groups: Sequence[tuple[tuple[str, ...], Ints]],
+    panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], mean: Floats, first: Floats, many: bool,
+    repeats: Mapping[str, tuple[Floats, ...]], lengths: Floats | None, **fields: Any,
 ) -> ScoreTable:  # fmt: skip
-    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
+    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials.
+
+    ``groups`` are names and codes of agents, cycles, clusters and (of the complete ones) formats, ``panel`` the judges,
+    their families, the dimensions and their weights.
+    """
+    (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
     known = None if lengths is None else lengths[n:]
     rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,
                   mean[n:] if many else None, first[n:] if many else None)  # fmt: skip
     return ScoreTable(
-        trajectories=trajectories[:n], agent=agent[:n], cycle=cycle[:n], cluster=cluster[:n], scores=mean[:n],
-        replicates=panel_replicates(repeats, [0] * mean.shape[1]), lengths=None if lengths is None else lengths[:n],
+        trajectories[:n], agents, agent[:n], cycles, cycle[:n], clusters, cluster[:n], formats, format_[:n], *panel,
+        mean[:n], replicates=panel_replicates(repeats, [0] * mean.shape[1]),
+        lengths=None if lengths is None else lengths[:n],
         mean=mean[:n] if many else None, first=first[:n] if many else None, repeats=repeats if many else None,
         incomplete=rest if len(trajectories) > n else None, **fields,
     ).frozen()  # fmt: skip

@@ -17,9 +17,8 @@ from assaymark.report.blocks import Figure, Group, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.board import board
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
-from assaymark.report.datasheet.reading import comparable, opened
+from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
-from assaymark.report.datasheet.wording import Missing
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel
 from assaymark.report.levels import said_levels as study_levels

@@ -133,7 +133,14 @@ def finish(folder: RunFolder, models: Mapping[str, Model], progress: Progress = 
     measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
         measure_judges(
-            folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, progress=progress
+            folder,
+            asked(study),
+            models,
+            pointwise=True,
+            rubric=tested_by(study),
+            study=True,
+            pages=False,
+            progress=progress,
         )
     release_memory()  # what was rendered for the judges
     measure(folder, progress)

@@ -13,24 +13,24 @@ from hypothesis import strategies as st
 
 from assaymark.report import text_width
 from assaymark.report.charts import Box, Request, apart, around, placed
-from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
-from assaymark.report.charts.datasheet_marks import (
+from assaymark.report.charts.datasheet import (
     PARTS,
     Curve,
-    CurvePoint,
     DotAxis,
     DotRow,
-    Foot,
+    MapPoint,
     StackRow,
     axis_of,
     curves,
     dots,
+    segment,
     series,
+    share_map,
     stacks,
 )
 from assaymark.text import clean
 
-LADDER = (CurvePoint(0.5, 0.58, (0.46, 0.7)), CurvePoint(1, 0.84, (0.75, 0.9)), CurvePoint(5, 1.0, (0.84, 1.0)))
+LADDER = ((0.5, 0.58, (0.46, 0.7)), (1, 0.84, (0.75, 0.9)), (5, 1.0, (0.84, 1.0)))
 
 
 def drawn(panel) -> str:
@@ -93,7 +93,7 @@ def test_judges_differ_by_shape_too():
 
 
 def test_a_point_lies_where_its_two_shares_are():
-    panel = share_map([MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], Heads("x", "y"), 524, 320)
+    panel = share_map([MapPoint("j", 0.2, 0.1, (0.1, 0.3), (0.0, 0.2), 0)], ("x", "y"), 524, 320)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     (point,) = elements(panel, "circle")
     assert float(point["cx"]) == pytest.approx(across["0.2"], abs=0.2)
@@ -114,7 +114,7 @@ def test_a_point_lies_where_its_two_shares_are():
 def test_no_name_on_a_map_leaves_it_and_no_two_overlap(points, width):
     rows = [MapPoint(clean(name) or "j", x, y, None, None, at) for at, (x, y, name) in enumerate(points)]
     boxes = []
-    for t in elements(share_map(rows, Heads("x", "y"), width), "text"):
+    for t in elements(share_map(rows, ("x", "y"), width), "text"):
         if not t["class"].endswith("t halo"):
             continue
         x, y, size = float(t["x"]), float(t["y"]), text_width(t["text"], 13)
@@ -135,7 +135,7 @@ def test_labels_take_the_first_free_spot():
 
 
 def test_the_foot_of_a_threshold_stands_at_its_value():
-    panel = curves([Curve("j", LADDER, 0, Foot(1.0, (0.6, 1.4), None, "detects 1.00"))], 524)
+    panel = curves([Curve("j", LADDER, 0, (1.0, (0.6, 1.4), None, "detects 1.00"))], 524)
     across, down = ticks(panel, "middle"), ticks(panel, "end")
     foot, *_ = (m for m in elements(panel, "line") if m["class"] == "k1l")
     assert float(foot["x1"]) == float(foot["x2"]) == pytest.approx(across["1"], abs=0.2)
@@ -150,7 +150,7 @@ def test_the_foot_of_a_threshold_stands_at_its_value():
 @pytest.mark.parametrize(("censored", "lines"), [("left", 4), ("right", 3)])
 def test_a_censored_threshold_has_an_arrow_and_no_false_foot(censored, lines):
     value = 0.5 if censored == "left" else 5.0
-    text = drawn(curves([Curve("j", LADDER, 0, Foot(value, None, censored, "detects"))], 524))
+    text = drawn(curves([Curve("j", LADDER, 0, (value, None, censored, "detects"))], 524))
     assert text.count('<line class="k1l"') == lines
     assert len(re.findall(r'<path class="k1l" d="M[^"]*m', text)) == 1
 
@@ -165,7 +165,7 @@ def test_peers_are_thin_dashed_and_aside():
 
 
 def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve():
-    base, strict = Operating("ties", 0.4, 0.8, (0.3, 0.5), (0.7, 0.9)), Operating("strict", 0.1, 0.6, None, None)
+    base, strict = MapPoint("ties", 0.4, 0.8, (0.3, 0.5), (0.7, 0.9)), MapPoint("strict", 0.1, 0.6, None, None)
     panel = segment(base, strict, 0, 524)
     assert [c["class"] for c in elements(panel, "circle")] == ["k1 gap", "open k1l"]
     assert [p["class"] for p in elements(panel, "path")] == ["ink"]
@@ -173,7 +173,7 @@ def test_a_segment_has_a_filled_and_an_empty_end_and_no_curve():
 
 
 def test_equal_operating_points_have_no_arrow():
-    point = Operating("p", 0.4, 0.8, None, None)
+    point = MapPoint("p", 0.4, 0.8, None, None)
     text = drawn(segment(point, point, 0, 350))
     assert 'class="ink"' not in text
     assert 'class="gs"' not in text

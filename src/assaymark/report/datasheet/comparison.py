@@ -13,10 +13,30 @@ from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import Block, Inline, Items, Linked, Page, Section, Table, Text, notes, small
 from assaymark.report.charts.canvas import label, num, rect
-from assaymark.report.charts.datasheet_axes import small_segment
-from assaymark.report.charts.datasheet_marks import DotRow, Panel, axis_of, dots, small_curve
+from assaymark.report.charts.datasheet import DotRow, Panel, axis_of, dots, small_curve, small_segment
 from assaymark.report.charts.intervals import JudgeWords, judge_marks
-from assaymark.report.datasheet.reading import SAME, DatasheetIndex, bounds, comparable, known, shown_name, title_of
+from assaymark.report.datasheet.reading import (
+    SAME,
+    DatasheetIndex,
+    Missing,
+    Plot,
+    about,
+    bounds,
+    capital,
+    comparable,
+    condition_words,
+    interval_words,
+    known,
+    measured_cells,
+    missing_words,
+    n_words,
+    plot_blocks,
+    share_words,
+    shown_name,
+    step_words,
+    title_of,
+    value_words,
+)
 from assaymark.report.datasheet.sections import (
     axes_plot,
     curve_of,
@@ -25,21 +45,6 @@ from assaymark.report.datasheet.sections import (
     parts_plot,
     scatter_plot,
     threshold_line,
-)
-from assaymark.report.datasheet.wording import (
-    Missing,
-    Plot,
-    about,
-    capital,
-    condition_words,
-    interval_words,
-    measured_cells,
-    missing_words,
-    n_words,
-    plot_blocks,
-    share_words,
-    step_words,
-    value_words,
 )
 from assaymark.report.page import JUDGES
 from assaymark.report.text import counted, interval, listing, p_value, shortened
@@ -390,8 +395,8 @@ def _curves(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
         return Missing(title, "The quality ladder was not run for any of these judges.")
 
     def one(sheet: DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
-        points = curve_of(sheet, at).points
-        return small_curve(points, at, width, _CELL[0]) if points else None
+        curve = curve_of(sheet, at)
+        return small_curve(curve, width, _CELL[0]) if curve.points else None
 
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     heads = ("Judge", *(f"{step_words(delta)} apart" for delta in steps), "75 % threshold")

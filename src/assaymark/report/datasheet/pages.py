@@ -32,7 +32,7 @@ from assaymark.report.blocks import (
     strong_link,
 )
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
-from assaymark.report.charts.datasheet_marks import Panel
+from assaymark.report.charts.datasheet import Panel
 from assaymark.report.datasheet.comparison import (
     FOOT,
     comparison_page,
@@ -41,24 +41,39 @@ from assaymark.report.datasheet.comparison import (
     pointwise_section,
     repeat_section,
 )
-from assaymark.report.datasheet.measurements import every_table, planted_answer, planted_section
-from assaymark.report.datasheet.reading import DatasheetIndex, bounds, comparable, hits, known, of_n, opened, xml_safe
+from assaymark.report.datasheet.reading import (
+    DatasheetIndex,
+    Missing,
+    Plot,
+    arm_words,
+    bounds,
+    comparable,
+    hits,
+    known,
+    missing_words,
+    of_n,
+    opened,
+    plot_blocks,
+    xml_safe,
+)
 from assaymark.report.datasheet.sections import (
     ONE,
     axes_plot,
     curve_plot,
+    every_table,
     flip_note,
     ladder_table,
     near_plot,
     pair_counts,
     parts_plot,
+    planted_answer,
+    planted_section,
     quiet_answer,
     scatter_plot,
     seeing_answer,
     segment_plot,
     slot_note,
 )
-from assaymark.report.datasheet.wording import Missing, Plot, arm_words, missing_words, plot_blocks
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import counted, fit, listing, short_hash, text_width
@@ -75,8 +90,50 @@ NO_SKETCH: Final = "No sketch: its rules are about built texts whose quality is 
 
 def sentences(sheet: DatasheetIndex) -> list[Inline]:
     """The judge in plain words, counts first; a count leads to its row."""
-    said = (_dark, _raw, _truth, _sees, _strict, _scores, _invalid)
-    return [found for sentence in said if (found := sentence(sheet))]
+    return list(filter(None, _sentences(sheet)))
+
+
+def _sentences(sheet: DatasheetIndex) -> Iterator[Inline]:
+    log = sheet.is_log
+
+    def counts(share: Measurement) -> Inline:
+        return strong_link(sheet.to(share, of_n(share)))
+
+    dark = sheet.base_one("dark_current")
+    if dark is not None and dark.value is not None:
+        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(hits(dark))
+        yield f"Given {given}, it {still}chose in ", counts(dark), " calls."
+    elif not log:
+        yield missing_words(dark, "what it does with nothing to choose between")
+    raw = sheet.part("raw")
+    if raw is None or raw.value is None:
+        yield missing_words(raw, "preference" if log else "preference between equal texts")
+    else:
+        where = "Of the pairs in the log" if log else "Between equal texts"
+        yield f"{where} it preferred one in ", counts(raw), " calls", _why(sheet), "."
+    # How often it names the better text, where a log says which that is.
+    calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
+    if calls is not None:
+        ends = bounds(calls)
+        between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
+        both: Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
+        yield "It named the better text in ", counts(calls), f" calls{between}", both, "."
+    seen = sheet.steps("sensitivity", sheet.base).get(ONE)
+    if seen is not None:
+        yield "It noticed one missing requirement in ", counts(seen), " calls."
+    strict, seen = known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(ONE)
+    if strict is not None and seen is not None and known(raw) is not None and sheet.base != STRICT:
+        told = "Told to be strict about ties, it preferred one of two equal texts in "
+        yield told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."
+    floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
+    if floors:
+        said = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
+        by = ", by dimension" if len(floors) > 1 else ""
+        yield "Scoring one text at a time, it gave an empty one ", bold(said), f" points{by}."
+    invalid = [m for m in sheet.every("pair.invalid_share") if m.value]
+    if invalid:
+        bad, every = sum(map(hits, invalid)), sum(m.n for m in invalid)
+        yield bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)})."
 
 
 def chips(sheet: DatasheetIndex) -> list[tuple[str, str]]:
@@ -129,42 +186,6 @@ def _log_facts(log: Mapping[str, Any]) -> Iterator[tuple[str, Inline]]:
     yield ("Labels", noted(clean(log["reading"], 300)))
 
 
-# --- sentences ------------------------------------------------------------------------------------------------------
-
-
-def _counted(sheet: DatasheetIndex, share: Measurement) -> Inline:
-    """A share as its counts, which lead to its row."""
-    return strong_link(sheet.to(share, of_n(share)))
-
-
-def _dark(sheet: DatasheetIndex) -> Inline:
-    found = sheet.base_one("dark_current")
-    if found is None or found.value is None:
-        return "" if sheet.is_log else missing_words(found, "what it does with nothing to choose between")
-    still = "still chose" if hits(found) else "chose"
-    given = "one text in both slots" if sheet.is_log else "nothing to choose between"
-    return f"Given {given}, it {still} in ", _counted(sheet, found), " calls."
-
-
-def _raw(sheet: DatasheetIndex) -> Inline:
-    raw = sheet.part("raw")
-    if raw is None or raw.value is None:
-        return missing_words(raw, "preference" if sheet.is_log else "preference between equal texts")
-    where = "Of the pairs in the log" if sheet.is_log else "Between equal texts"
-    return f"{where} it preferred one in ", _counted(sheet, raw), " calls", _why(sheet), "."
-
-
-def _truth(sheet: DatasheetIndex) -> Inline:
-    """How often it names the better text, where a log says which that is."""
-    calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
-    if calls is None:
-        return ""
-    ends = bounds(calls)
-    between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
-    both: Inline = "" if pairs is None else (", and in both orders of ", _counted(sheet, pairs), " pairs")
-    return "It named the better text in ", _counted(sheet, calls), f" calls{between}", both, "."
-
-
 def _why(sheet: DatasheetIndex) -> Inline:
     """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
     stable, positional, one_sided, *_ = pair_counts(sheet)
@@ -181,40 +202,6 @@ def _why(sheet: DatasheetIndex) -> Inline:
         before, strong, after = "partly for ", f"where it stood and partly for {said}", ""
     pairs = f" (pairs: {count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only)"
     return f", {before}", bold(strong), f"{after}{pairs}"
-
-
-def _sees(sheet: DatasheetIndex) -> Inline:
-    seen = sheet.steps("sensitivity", sheet.base).get(ONE)
-    return "" if seen is None else ("It noticed one missing requirement in ", _counted(sheet, seen), " calls.")
-
-
-def _strict(sheet: DatasheetIndex) -> Inline:
-    raw, before = known(sheet.part("raw", STRICT)), known(sheet.part("raw"))
-    seen = sheet.steps("sensitivity", STRICT).get(ONE)
-    if raw is None or seen is None or before is None or sheet.base == STRICT:
-        return ""
-    told, noticed = (
-        "Told to be strict about ties, it preferred one of two equal texts in ",
-        " calls and noticed the missing requirement in ",
-    )
-    return told, _counted(sheet, raw), noticed, _counted(sheet, seen), "."
-
-
-def _scores(sheet: DatasheetIndex) -> Inline:
-    floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
-    if not floors:
-        return ""
-    said = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
-    by = ", by dimension" if len(floors) > 1 else ""
-    return "Scoring one text at a time, it gave an empty one ", bold(said), f" points{by}."
-
-
-def _invalid(sheet: DatasheetIndex) -> Inline:
-    found = [m for m in sheet.every("pair.invalid_share") if m.value]
-    if not found:
-        return ""
-    bad, all_calls = sum(map(hits, found)), sum(m.n for m in found)
-    return bold(f"{count(bad)} of {count(all_calls)}"), f" replies could not be used ({percent(bad / all_calls, 1)})."
 
 
 # The summary of a datasheet as one picture that stands alone, reads at 1120 px and prints in greyscale.

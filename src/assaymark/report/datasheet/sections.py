@@ -5,45 +5,57 @@ Vacuum, equal and nearly equal texts, filler; the ladder, its threshold, and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
-from assaymark.report.blocks import Table
-from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
-from assaymark.report.charts.datasheet_marks import (
+from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
+from assaymark.report.charts.datasheet import (
     BARRED,
     PARTS,
     Curve,
-    CurvePoint,
     DotRow,
-    Foot,
+    MapPoint,
     StackRow,
     axis_of,
     curves,
     dots,
+    segment,
+    share_map,
     stacks,
 )
 from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.datasheet.reading import DatasheetIndex, bounds, hits, known, of_n
-from assaymark.report.datasheet.wording import (
+from assaymark.report.datasheet.reading import (
+    GROUPS,
+    DatasheetIndex,
     Missing,
     Plot,
+    about,
     arm_words,
+    bounds,
     capital,
+    group_of,
+    hits,
     interval_words,
+    known,
     measured_cells,
     missing_words,
+    n_words,
+    of_n,
+    rank_of,
+    row_anchor,
     share_words,
     step_words,
     threshold_words,
+    title_of,
     value_words,
     variant_words,
 )
+from assaymark.report.records.texts import Rests
 from assaymark.report.text import counted, interval, listing, sentence, state_words
-from assaymark.text import count, number, percent
+from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
@@ -60,7 +72,7 @@ def axes_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot |
         return Missing(title, missing_words(lead.base_one("dark_current"), "dark current"))
     if stable is None:
         return Missing(title, missing_words(lead.part("stable"), "stable cross-sensitivity"))
-    heads = Heads("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
+    heads = ("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
     caption = f"Lower left is quiet. Crosses are {_level(dark)} intervals."
     return _map("axes", title, caption, pairs, heads, ("dark current", "stable cross-sensitivity"), focus)
 
@@ -73,7 +85,7 @@ def scatter_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plo
     lead, positional, stable = _lead(pairs, focus)
     if positional is None or stable is None:
         return Missing(title, missing_words(lead.part("stable"), "the decomposition"))
-    heads = Heads("Same slot wins in both orders", "Same text wins in both orders")
+    heads = ("Same slot wins in both orders", "Same text wins in both orders")
     caption = f"Shares of pairs shown in both orders, with {_level(positional)} intervals."
     says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     names = ("positional", "stable", "Same slot", "Same text")
@@ -90,8 +102,8 @@ def _level(measurement: Measurement) -> str:
 
 
 def _map(
-    name: str, title: str, caption: str, pairs: Sequence[Pair], heads: Heads, names: Sequence[str], focus: bool,
-    note: str = "",
+    name: str, title: str, caption: str, pairs: Sequence[Pair], heads: tuple[str, str], names: Sequence[str],
+    focus: bool, note: str = "",
 ) -> Plot:  # fmt: skip
     """Judges on two axes, each with both intervals; ``names`` are what the axes show, in words and as heads."""
     points, judges, rows = list[MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
@@ -277,7 +289,7 @@ def curve_words(sheets: Sequence[DatasheetIndex]) -> tuple[JudgeWords, ...]:
 def curve_of(sheet: DatasheetIndex, at: int, *, foot: bool = False) -> Curve:
     """A judge's curve, with its threshold at the foot; empty where the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
-    points = tuple(CurvePoint(delta, m.value or 0.0, bounds(m)) for delta, m in steps.items())
+    points = tuple((delta, m.value or 0.0, bounds(m)) for delta, m in steps.items())
     threshold = known(sheet.base_one("threshold"))
     if not foot or threshold is None:
         return Curve(sheet.name, points, at)
@@ -285,7 +297,7 @@ def curve_of(sheet: DatasheetIndex, at: int, *, foot: bool = False) -> Curve:
     text = f"detects {threshold_words(threshold)}"
     text += f" ({interval_words(threshold)})" if ends and not censored else ""
     censored = censored if censored in ("left", "right") else None
-    return Curve(sheet.name, points, at, Foot(threshold.value or 0.0, ends, censored, text))
+    return Curve(sheet.name, points, at, (threshold.value or 0.0, ends, censored, text))
 
 
 def ladder_table(sheet: DatasheetIndex) -> Table | None:
@@ -370,9 +382,164 @@ def segment_plot(sheet: DatasheetIndex) -> Plot | Missing:
     )  # fmt: skip
 
 
-def operating(sheet: DatasheetIndex, prompt: str) -> Operating | None:
+def operating(sheet: DatasheetIndex, prompt: str) -> MapPoint | None:
     """The operating point of an arm, where both of its shares were measured."""
     raw, seen = known(sheet.part("raw", prompt)), sheet.steps("sensitivity", prompt).get(ONE)
     if raw is None or seen is None:
         return None
-    return Operating(arm_words(prompt), raw.value or 0.0, seen.value or 0.0, bounds(raw), bounds(seen))
+    return MapPoint(arm_words(prompt), raw.value or 0.0, seen.value or 0.0, bounds(raw), bounds(seen))
+
+
+# Every measurement as a row, with what was planted where the judge is a built-in one.
+
+
+_MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
+        "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
+
+
+def every_table(sheet: DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
+    """All measurements by kind, arm and step; undefined ones are named, none is left out.
+
+    ``rests`` gives the answers that a measurement was computed from.
+    """
+    planted, rows, leads = sheet.sheet.planted or {}, [], False
+    for m in sorted(sheet.rows, key=_row_order):
+        state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
+        value, found = planted.get(m.id), rests(m)
+        outside = " (outside)" if value is not None and bounds(m) and not _inside(m, value) else ""
+        leads = leads or bool(found)
+        rows.append(
+            Row(
+                (
+                    (title_of(m.name, log=sheet.is_log), small(about(m, log=sheet.is_log))),
+                    Styled(state, "un") if state else value_words(m),
+                    *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
+                    Styled(why or "no reason given", "un") if state else interval_words(m),
+                    n_words(m),
+                    (f"{_method_words(sheet, m)} ", spaced(found)) if found else _method_words(sheet, m),
+                ),
+                row_anchor(m),
+                group_of(m.name),
+            )
+        )
+    words = {**GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
+    method = "Method, and what it rests on" if leads else "Method"
+    return Table(
+        ("Quantity", "Estimate", *(("Planted",) if planted else ()), level_words(sheet), "n", method),
+        tuple(rows),
+        frozenset((1, 2)) if planted else frozenset((1,)),
+        summary="",
+        stacked=True,
+        id="every-rows",
+        style="pl" if planted else "",
+        filters=row_filters([row.key for row in rows], words),
+        what="measurements",
+    )
+
+
+def level_words(sheet: DatasheetIndex) -> str:
+    """The level of the intervals, where they share one.
+
+    >>> from assaymark.metrology.datasheet import Datasheet
+    >>> empty = Datasheet(judge="j", measurements=(), sketch=(), calls={}, tasks=0, source="run")
+    >>> level_words(DatasheetIndex.of(empty))
+    'Interval'
+    """
+    levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
+    return f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
+
+
+def planted_section(sheet: DatasheetIndex) -> Section | None:
+    """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
+    planted = sheet.sheet.planted
+    if not planted:
+        return None
+    pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
+    read = [(m, value) for m, value in pairs if bounds(m) is not None]
+    chosen = [(m, value) for m, value in pairs if _is_key(sheet, m)]
+    chosen += [(m, value) for m, value in read if not _inside(m, value) and (m, value) not in chosen]
+    rows: list[tuple[Inline, ...]] = [
+        (
+            ", ".join(filter(None, (title_of(m.name), about(m)))),
+            number(value, 3),
+            sheet.to(m, value_words(m)),
+            interval_words(m) if m.value is not None else "none",
+            _inside_words(m, value),
+        )
+        for m, value in sorted(chosen, key=lambda pair: _row_order(pair[0]))
+    ]
+    said = [
+        f"{count(len(pairs))} planted values are in the table of every measurement; here the main ones and all outside."
+    ]
+    unmatched = sorted(key for key in planted if key not in {m.id for m in sheet.sheet.measurements})
+    rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
+    if unmatched[20:]:
+        said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
+    heads = ("Quantity", "Planted", "Measured", "Interval", "Inside")
+    table = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
+    return Section("planted", "Planted and measured values", planted_answer(sheet), (table, *notes(said)))
+
+
+def planted_answer(sheet: DatasheetIndex) -> str:
+    """How many planted values are inside the intervals; empty where nothing was planted."""
+    planted = sheet.sheet.planted or {}
+    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and bounds(m) is not None]
+    if not read:
+        return "No planted value has a measured interval." if planted else ""
+    inside = sum(_inside(m, value) for m, value in read)
+    return (
+        f"{count(inside)} of {count(len(read))} planted values lie inside the measured interval; at 95 % about one of "
+        "twenty is expected outside."
+    )
+
+
+def _row_order(measurement: Measurement) -> tuple[object, ...]:
+    labels = measurement.labels
+    delta = labels.get("delta", "")
+    step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
+    strict = labels.get("prompt") == STRICT
+    return (
+        strict,
+        rank_of(measurement.name),
+        labels.get("condition", "") != "same_subset",
+        "variant" in labels,
+        step,
+        measurement.id,
+    )
+
+
+def _method_words(sheet: DatasheetIndex, measurement: Measurement) -> str:
+    text = clean(measurement.method, 220)
+    if sheet.is_log:  # nothing about a log's texts is known but that some are one text
+        text = text.replace("false preference", "preference").replace(
+            "vacuum calls", "calls with one text in both slots"
+        )
+    wilson = measurement.detail.get("wilson")
+    if not isinstance(wilson, Mapping):
+        return text
+    low, high = wilson.get("low"), wilson.get("high")
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        return text
+    return f"{text}; Wilson over calls {span(float(low), float(high), 3)}"
+
+
+def _inside(measurement: Measurement, value: float) -> bool:
+    ends = bounds(measurement)
+    return ends is not None and ends[0] - 1e-9 <= value <= ends[1] + 1e-9
+
+
+def _inside_words(measurement: Measurement, value: float) -> str:
+    if bounds(measurement) is None:
+        return "no interval" if measurement.value is not None else state_words(measurement)
+    return "yes" if _inside(measurement, value) else "no"
+
+
+def _is_key(sheet: DatasheetIndex, measurement: Measurement) -> bool:
+    labels = measurement.labels
+    if measurement.name not in _MAIN or "variant" in labels:
+        return False
+    if labels.get("condition", sheet.condition) not in (sheet.condition, "ladder"):
+        return False
+    if labels.get("prompt", sheet.base) != sheet.base:
+        return False
+    return labels.get("delta", "1") in ("0.5", "1", "5")

@@ -17,7 +17,7 @@ from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
 from assaymark.report.blocks import Figure, Group, Inline, Mark, Panels, Section, Share, Table, Text, bold, small
 from assaymark.report.charts.canvas import WIDE, paths_text
-from assaymark.report.charts.datasheet_axes import Heads, MapPoint, share_map
+from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
@@ -275,9 +275,7 @@ def signals_figure(book: BenchmarkIndex) -> Figure | None:
         return None
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
     wide, narrow = (
-        share_map(points, Heads("S2, signals", "S4, trading"), width, height).framed(
-            f"signals-{kind[0]}", title, desc, kind
-        )
+        share_map(points, ("S2, signals", "S4, trading"), width, height).framed(f"signals-{kind[0]}", title, desc, kind)
         for (kind, width), height in zip(sizes(WIDE / 2), (380.0, 340.0), strict=True)
     )
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."

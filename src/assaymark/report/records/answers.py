@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, bold, row_bytes, row_filters
-from assaymark.report.datasheet.wording import arm_words, condition_words, step_words, variant_words
+from assaymark.report.datasheet.reading import arm_words, condition_words, step_words, variant_words
 from assaymark.report.page import JUDGES, Frame, beside, file_stems, paged
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.records.judgments import PAGE, call_cell, page_paths

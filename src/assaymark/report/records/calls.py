@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text as CallText
@@ -27,13 +27,15 @@ from assaymark.report.blocks import (
     bold,
     code,
     inline,
+    joined,
+    markup_of,
     row_bytes,
     row_filters,
     spaced,
 )
 from assaymark.report.page import Frame
 from assaymark.report.records.judgments import OVERVIEW
-from assaymark.report.records.texts import BELOW, SEARCH, ShownText, shown_text, visible
+from assaymark.report.records.texts import BELOW, SEARCH, shown_text, visible
 from assaymark.report.text import counted
 from assaymark.text import clean, count, money
 
@@ -41,6 +43,7 @@ PAGE: Final = 380_000
 """Bytes of calls, or of texts, on one page; a page with one very long text may have more."""
 
 FOLDER: Final = "calls"
+_ROOT: Final = "../"
 _FACTS: Final = 600
 _ARGS: Final = 2000
 _FRAME: Final = 400
@@ -95,13 +98,12 @@ class SameAnswers:
         low, high = self.scale
         words, values = "; ".join(f"{who} {value:g}" for who, value in theirs), [mine, *(value for _, value in theirs)]
         if high - low > _LEVELS or any(value % 1 for value in (low, high, *values)):
-            return Markup(" <small>{}</small>").format(words)
+            return Markup(f" <small>{escape(words)}</small>")
         kinds = ("so" if at == mine and at in values[1:] else "s" if at == mine else "o" if at in values else ""
                  for at in range(int(low), int(high) + 1))  # fmt: skip
         dots = "".join(f'<i class="{kind}"></i>' if kind else "<i></i>" for kind in kinds)
-        return Markup(' <span class="sc" role="img" aria-label="{0}" title="{0}">{1}</span>').format(
-            words or "no other reply", Markup(dots)
-        )
+        said = escape(words or "no other reply")
+        return Markup(f' <span class="sc" role="img" aria-label="{said}" title="{said}">{dots}</span>')
 
     def aside(self, found: Sequence[Asked], links: Sequence[Inline]) -> Iterator[Block]:
         """What was read from a reply, beside the other replies on the same answer; ``links`` lead to these."""
@@ -144,17 +146,12 @@ ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 """Reads the calls with these keys from a ledger, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """How a text begins and ends, and where it stands whole."""
+class _Shown(NamedTuple):
+    """How a text begins and ends in a conversation, what that takes on a page, and where the text stands whole."""
 
-    excerpt: ShownText
+    blocks: tuple[Block, Block]
+    size: int
     whole: Linked
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The text in a conversation; one that is short stands there whole."""
-        return (Passage(self.excerpt.markup, style="said"), Text(self.whole, "whole"))
 
 
 @dataclass(slots=True)
@@ -214,9 +211,9 @@ def call_pages(
                 row = Group(words, (digest, Passage(shown.markup), *left), anchor, style="call", level=2)
                 full = texts.add(row, _FRAME + shown.size)
                 place = Linked(f"whole text, {words}", f"{folder}/{texts.here}#{anchor}")
-                found[text.sha256] = _Shown(
-                    shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT), place
-                )
+                excerpt = shown_text(text.text, 2 * _SHORT if len(text.text) <= _SHORT else _EXCERPT)
+                both = markup_of(Passage(excerpt.markup, style="said"), _ROOT), markup_of(Text(place, "whole"), _ROOT)
+                found[text.sha256] = _Shown(both, excerpt.size, place)
                 if full:
                     yield _page(texts, texts.done, full, frame, row.id)
         card, size = _card(one, uses.get(one.key, ()), found)
@@ -254,21 +251,21 @@ def _page(
         before = f"#{rows[place - 1].id}" if place else f"{pages.name(at - 1)}#{pages.end}" if at > 1 else ""
         after = f"#{rows[place + 1].id}" if place + 1 < len(rows) else "" if last else f"{pages.name(at + 1)}#{then}"
         ways = (("prev", before, "‹ Previous"), ("next", after, "Next ›"), ("up", "#calls", "All calls of this part"))
-        nav = Markup(" ").join(Markup('<a rel="{}" href="{}">{}</a>').format(*way) for way in ways if way[1])
-        turn: list[Block] = [Markup('<p class="turn">{}</p>').format(nav)]
+        nav = " ".join(f'<a rel="{rel}" href="{escape(href)}">{word}</a>' for rel, href, word in ways if href)
+        turn: list[Block] = [Markup(f'<p class="turn">{nav}</p>')]
         *talk, facts = row.blocks
         beside: list[Block] = []
         if same := answers.asked.get(row.id):
             links = [
-                Markup('<a href="#{}">{}</a>').format(other, str(one.ref)) if (other := f"c{one.key[:16]}") in ids else
-                inline(one.ref, "../") for one in same[1:]
+                Markup(f'<a href="#{other}">{escape(str(one.ref))}</a>') if (other := f"c{one.key[:16]}") in ids else
+                inline(one.ref, _ROOT) for one in same[1:]
             ]  # fmt: skip
             beside += answers.aside(same, links)
             quotes = same[0].judgment.evidence[:_QUOTES]
-            talk = [replace(one, text=marked(one.text, quotes)) if isinstance(one, Passage) and one.style == "said"
-                    else one for one in talk]  # fmt: skip
-        turn.append(Beside((tuple(talk), (*beside, facts)), "cols"))
-        title = Markup('<a href="#{}">{}</a>').format(row.id, str(row.heading))
+            talk = [marked(one, quotes) if isinstance(one, Markup) and one.startswith('<pre class="said"') else one
+                    for one in talk]  # fmt: skip
+        turn.append(Beside((joined(talk, _ROOT), joined((*beside, facts), _ROOT)), "cols"))
+        title = Markup(f'<a href="#{row.id}">{escape(str(row.heading))}</a>')
         turned.append(replace(row, heading=title, blocks=tuple(turn)))
     pages.end, rows = rows[-1].id, tuple(turned)
     listing = Listing(rows, row_filters(sorted(row.key for row in rows)), "calls", "calls")
@@ -308,7 +305,7 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
     blocks.append(Facts((*known, *schema, ("Key", code(one.key))), wide=False))
     links = [*uses, *(link for _, link in schema), *(one.whole for _, found in asked for one in found)]
     texts_of = [*links, *(link.href for link in links), *(text for fact in (*known, *parsed) for text in fact)]
-    excerpts = sum(text.excerpt.size + 60 for _, found in asked for text in found)
+    excerpts = sum(text.size + 60 for _, found in asked for text in found)
     size = row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size

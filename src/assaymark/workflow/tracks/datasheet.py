@@ -165,9 +165,9 @@ class Made(Result):
 def measure_judges(
     folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
     seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: Rubric | None = None, study: bool = False,
-    comparator: str | None = None, old: Sequence[Path] = (), progress: Progress = silent,
+    comparator: str | None = None, old: Sequence[Path] = (), pages: bool = True, progress: Progress = silent,
 ) -> Made:  # fmt: skip
-    """Put texts with known differences before each judge, and write its datasheet."""
+    """Show each judge texts with known differences, and write its datasheet, with ``pages`` unless they follow."""
     wanted = tested_by(None) if rubric is None else rubric
     unknown = [(one.name, dimension_problem(one.model, wanted.names)) for one in judges]
     if problems := [Problem(name, what) for name, what in unknown if what is not None]:
@@ -234,7 +234,7 @@ def measure_judges(
         for a, b in combinations(sorted(calls), 2)
         for content in (True, False)
     ]
-    return _written(folder, _against(sheets, earlier), agreement)
+    return _written(folder, _against(sheets, earlier), agreement, pages)
 
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
@@ -433,14 +433,16 @@ def datasheet_name(judge: str) -> str:
     return Path(datasheet_path(judge)).stem
 
 
-def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
+def _written(
+    folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement], pages: bool = True
+) -> Made:
     """Write every datasheet as JSON and as a page, and the page that holds them side by side."""
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
     if not folder.lock.is_file():  # a run has measurements of its own there
         Store(folder).write(MEASUREMENTS, agreement, {})
     write_sums(folder)
-    for name, text in _pages(folder, sheets, agreement):
+    for name, text in _pages(folder, sheets, agreement) if pages else ():
         write_atomic(folder.report / name, text)
     return _made(folder, sheets, agreement)
 

@@ -1,4 +1,4 @@
-"""How big a difference a judge notices: joined points with intervals, the 75 % line, the foot of the threshold."""
+"""The figures of judges: stacked pairs, values on one axis, curves of a ladder, maps, and two operating points."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import svg
 
 from assaymark.report.charts.canvas import Scale, apart, frame, label, line, num, path, rect
 from assaymark.report.charts.intervals import judge_marks
-from assaymark.report.charts.scatter import Box, Request, Spot, placed
+from assaymark.report.charts.scatter import Box, Request, Spot, around, placed
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import count, number, percent
 
 # Marks of judges and patterns of pair classes: shape beside hue, pattern beside grey, so that no colour is needed.
 
 
+Ends = tuple[float, float] | None
 Shape = Literal["circle", "square", "triangle", "diamond", "wedge"]
 _SHAPES: Final[tuple[Shape, ...]] = ("circle", "square", "triangle", "diamond", "wedge")
 _HUES: Final = ("k2", "k3", "k4")
@@ -92,18 +93,6 @@ def block(name: str, x: float, y: float, width: float, height: float, fill: str)
     if fill in ("lines", "cross"):
         return [rect(x, y, width, height, "pb", f"url(#{name}-{fill})")]
     return [rect(x, y, width, height, f"pb p-{fill}")]
-
-
-def cross(
-    x: float, y: float, ends_x: tuple[float, float] | None, ends_y: tuple[float, float] | None, kind: str
-) -> list[svg.Element]:
-    """The intervals of a point in both directions, without caps."""
-    found: list[svg.Element] = []
-    if ends_x:
-        found.append(line(ends_x[0], y, ends_x[1], y, kind))
-    if ends_y:
-        found.append(line(x, ends_y[0], x, ends_y[1], kind))
-    return found
 
 
 # What becomes of a pair shown in both orders: one stacked bar a judge, in greys and patterns, with pair counts.
@@ -185,7 +174,7 @@ class DotRow:
 
     title: str
     value: float | None
-    ends: tuple[float, float] | None
+    ends: Ends
     text: str
     empty: bool = False
 
@@ -272,37 +261,21 @@ _OFFSETS: Final = (0.0, -5.0, 5.0, -8.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """The share of calls that pick the better text at a step, with its interval."""
-
-    delta: float
-    share: float
-    ends: tuple[float, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Foot:
-    """The threshold on the axis: its value, interval and censoring, and its words."""
-
-    value: float
-    ends: tuple[float, float] | None
-    censored: Literal["left", "right"] | None
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Curve:
-    """A judge: its points by step, and the foot of its threshold where that is drawn."""
+    """A judge: the share of calls that pick the better text at each step, as (step, share, interval).
+
+    ``foot`` is its threshold where that is drawn: value, interval, the side on which it is censored, and its words.
+    """
 
     name: str
-    points: tuple[CurvePoint, ...]
+    points: tuple[tuple[float, float, Ends], ...]
     at: int
-    foot: Foot | None = None
+    foot: tuple[float, Ends, Literal["left", "right"] | None, str] | None = None
 
 
 def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel:
     """All judges on one pair of axes. The first is drawn strong; the others thin, dashed and a little aside."""
-    most = max((point.delta for curve in found for point in curve.points), default=5.0)
+    most = max((delta for curve in found for delta, *_ in curve.points), default=5.0)
     across, up = Scale(0, most, 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
     parts: list[svg.Element] = [label(0, 16, "↑ Calls that pick the better text (ties count as misses)", "tk")]
     for share in (0, 0.25, 0.5, 0.75, 1):
@@ -312,35 +285,34 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
             line(44, up(share), width - 10, up(share), kind),
             label(38, up(share) + 4, f"{100 * share:.0f} %", bold, "end"),
         ]
-    parts += _steps(found, across, height)
+    for step in sorted({0.0, *(delta for curve in found for delta, *_ in curve.points)}):
+        x = across(step)
+        parts += [
+            line(x, height - _FOOT, x, height - _FOOT + 5, "axis"),
+            label(x, height - _FOOT + 19, "½" if step == 0.5 else f"{step:g}", "tk", "middle"),
+        ]
     parts.append(label(width - 10, height - 8, "Requirements the better text has and the other lacks →", "tk", "end"))
     taken: list[Box] = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
     for curve in found:
         if curve.foot:
             # The line from the 75 % level to the axis, the interval on the axis, and the words above it.
-            foot = curve.foot
-            hue, x, floor = series(curve.at)[1], across(foot.value), up(0)
+            value, ends, censored, words = curve.foot
+            hue, x, floor = series(curve.at)[1], across(value), up(0)
             foot_parts: list[svg.Element] = []
-            if foot.ends:
-                low, high = across(foot.ends[0]), across(foot.ends[1])
+            if ends:
+                low, high = across(ends[0]), across(ends[1])
                 foot_parts.append(rect(low, floor - 6, high - low, 6, f"{hue}f"))
-            if foot.censored != "right":
+            if censored != "right":
                 foot_parts.append(line(x, up(TARGET), x, floor, f"{hue}l"))
-            if foot.censored:
-                turn = -1 if foot.censored == "left" else 1
+            if censored:
+                turn = -1 if censored == "left" else 1
                 start = x if turn < 0 else x - 14
-                foot_parts.append(
-                    path(
-                        f"M{start:.1f} {floor - 9:.1f}h{turn * 14}m{-turn * 5} -4l{turn * 5} 4l{-turn * 5} 4", f"{hue}l"
-                    )
-                )
-            size = text_width(foot.words, 13)
-            spot = (
-                Spot(x + 10, floor - 14, "start")
-                if x + 10 + size < across.right + 10
-                else Spot(x - 10, floor - 14, "end")
-            )
-            foot_parts.append(label(spot.x, spot.y, foot.words, f"{hue}t halo", spot.anchor))
+                arrow = f"M{start:.1f} {floor - 9:.1f}h{turn * 14}m{-turn * 5} -4l{turn * 5} 4l{-turn * 5} 4"
+                foot_parts.append(path(arrow, f"{hue}l"))
+            size = text_width(words, 13)
+            fits = x + 10 + size < across.right + 10
+            spot = Spot(x + 10, floor - 14, "start") if fits else Spot(x - 10, floor - 14, "end")
+            foot_parts.append(label(spot.x, spot.y, words, f"{hue}t halo", spot.anchor))
             left = spot.x if spot.anchor == "start" else spot.x - size
             taken.append(Box(left, spot.y - 12, left + size, spot.y + 4))
             parts += judge_marks(curve.at, foot_parts)
@@ -351,7 +323,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
     return Panel(width, height, tuple(parts))
 
 
-def small_curve(points: Sequence[CurvePoint], at: int, width: float, height: float) -> list[svg.Element]:
+def small_curve(curve: Curve, width: float, height: float) -> list[svg.Element]:
     """A judge alone, for a grid of judges: the line, its bars and marks, and the 75 % line."""
     across, up = Scale(0, 5, 30, width - 8), Scale(0, 1, height - 22, 8)
     parts: list[svg.Element] = []
@@ -359,21 +331,7 @@ def small_curve(points: Sequence[CurvePoint], at: int, width: float, height: flo
         kind = "axis" if share == 0 else "gd" if share == TARGET else "hair"
         parts += [line(30, up(share), width - 8, up(share), kind), label(26, up(share) + 4, text[:-2], "tk", "end")]
     parts += [label(across(step), height - 6, str(step), "tk", "middle") for step in range(1, 6)]
-    whole = Curve("", tuple(points), at)
-    return [*parts, *_curve(whole, across, up, strong=True, bars=True, taken=[], offset=0.0)]
-
-
-def _steps(found: Sequence[Curve], across: Scale, height: float) -> list[svg.Element]:
-    """Ticks at zero and at every step that some judge was shown."""
-    steps = sorted({0.0, *(point.delta for curve in found for point in curve.points)})
-    parts: list[svg.Element] = []
-    for step in steps:
-        x, text = across(step), "½" if step == 0.5 else f"{step:g}"
-        parts += [
-            line(x, height - _FOOT, x, height - _FOOT + 5, "axis"),
-            label(x, height - _FOOT + 19, text, "tk", "middle"),
-        ]
-    return parts
+    return [*parts, *_curve(curve, across, up, strong=True, bars=True, taken=[], offset=0.0)]
 
 
 def _curve(
@@ -381,14 +339,14 @@ def _curve(
 ) -> list[svg.Element]:
     hue = series(curve.at)[1]
     shift = (0.0 if strong else _OFFSETS[curve.at % len(_OFFSETS)]) if offset is None else offset
-    spots = [(across(p.delta) + shift, up(p.share)) for p in curve.points]
+    spots = [(across(delta) + shift, up(share)) for delta, share, _ in curve.points]
     kind = f"{hue}c" if strong else f"{hue}d"
     parts: list[svg.Element] = []
     if len(spots) > 1:
         parts.append(path("M" + "L".join(f"{num(x)} {num(y)}" for x, y in spots), kind))
-    for (x, y), point in zip(spots, curve.points, strict=True):
-        if point.ends and (strong or bars):
-            low, high = up(point.ends[0]), up(point.ends[1])
+    for (x, y), (_, _, ends) in zip(spots, curve.points, strict=True):
+        if ends and (strong or bars):
+            low, high = up(ends[0]), up(ends[1])
             parts.append(line(x, high, x, low, f"{hue}l" if strong else f"{hue}h"))
             taken.append(Box(x - 2, high, x + 2, low))
         parts += mark(x, y, curve.at, 5.5 if strong else 4.0)
@@ -418,8 +376,8 @@ def _names(curves: Sequence[Curve], across: Scale, up: Scale, taken: list[Box], 
 def _beside(curve: Curve, across: Scale, up: Scale) -> list[Spot]:
     found = []
     for distance in (0.0, 16.0, 32.0):
-        for point in curve.points[1:-1] or curve.points:
-            x, y = across(point.delta), up(point.share)
+        for delta, share, _ in curve.points[1:-1] or curve.points:
+            x, y = across(delta), up(share)
             found += [
                 Spot(x + 10, y + 17 + distance, "start"),
                 Spot(x, y - 12 - distance, "middle"),
@@ -427,3 +385,194 @@ def _beside(curve: Curve, across: Scale, up: Scale) -> list[Spot]:
                 Spot(x - 10, y - 6 - distance, "end"),
             ]
     return found
+
+
+# Two measured shares on two axes, each judge a point with a cross of intervals; and two operating points of one judge,
+# joined: what a stricter instruction gives and takes. Not an ROC curve.
+
+
+_TOP_MAP: Final = 34.0
+_CLEAR = 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """A judge, or one instruction to it: two shares in [0, 1] with their intervals, and a second line below its name.
+
+    ``at`` is the place of the judge on a map.
+    """
+
+    name: str
+    x: float
+    y: float
+    ends_x: Ends
+    ends_y: Ends
+    at: int = 0
+    note: str = ""
+
+
+def _arms(point: MapPoint, across: Scale, up: Scale) -> tuple[float, float, Ends, Ends]:
+    """Where a point lies, and the ends of its intervals in both directions."""
+    ends_x = (across(point.ends_x[0]), across(point.ends_x[1])) if point.ends_x else None
+    ends_y = (up(point.ends_y[1]), up(point.ends_y[0])) if point.ends_y else None
+    return across(point.x), up(point.y), ends_x, ends_y
+
+
+def _cross(arms: tuple[float, float, Ends, Ends], kind: str, taken: list[Box] | None = None) -> list[svg.Element]:
+    """The intervals of a point in both directions, without caps; what they cover is ``taken``."""
+    x, y, ends_x, ends_y = arms
+    found: list[svg.Element] = []
+    boxes = [] if taken is None else taken
+    if ends_x:
+        found.append(line(ends_x[0], y, ends_x[1], y, kind))
+        boxes.append(Box(ends_x[0], y - 2, ends_x[1], y + 2))
+    if ends_y:
+        found.append(line(x, ends_y[0], x, ends_y[1], kind))
+        boxes.append(Box(x - 2, ends_y[0], x + 2, ends_y[1]))
+    return found
+
+
+def share_map(points: Sequence[MapPoint], heads: tuple[str, str], width: float, height: float = 320.0) -> Panel:
+    """All judges on one pair of axes that start at 0 and have one scale in both directions; ``heads`` are their
+    titles, across and up."""
+    # The end of both axes: every interval fits.
+    ends = [end for p in points for pair in (p.ends_x, p.ends_y) if pair for end in pair]
+    most = max([0.2, *(p.x for p in points), *(p.y for p in points), *ends])
+    top = min(1.0, math.ceil(most * 10 - 1e-9) / 10) if most <= 0.5 else min(1.0, math.ceil(most * 5 - 1e-9) / 5)
+    step = 0.1 if top <= 0.5 else 0.2
+    across, up = Scale(0, top, 38, width - 14), Scale(0, top, height - _FOOT, _TOP_MAP)
+    parts: list[svg.Element] = [label(0, 16, f"↑ {fit(heads[1], width - 20, 12)}", "tk")]
+    for k in range(round(top / step) + 1):
+        x, y, text = across(k * step), up(k * step), f"{k * step:.1f}".replace("0.0", "0").replace("1.0", "1")
+        parts.append(line(38, y, width - 14, y, "hair" if k else "axis"))
+        parts += [label(32, y + 4, text, "tk", "end"), label(x, height - _FOOT + 18, text, "tk", "middle")]
+    parts.append(label(width - 14, height - 8, f"{fit(heads[0], width - 40, 12)} →", "tk", "end"))
+    crosses: list[svg.Element] = []
+    marks: list[svg.Element] = []
+    taken: list[Box] = []
+    for point in reversed(points):  # the judge of the page is drawn last, on top
+        x, y, *_ = arms = _arms(point, across, up)
+        taken.append(Box(x - 7, y - 7, x + 7, y + 7))
+        crosses += judge_marks(point.at, _cross(arms, f"{series(point.at)[1]}l", taken))
+        marks += judge_marks(point.at, mark(x, y, point.at))
+    names = shortened([point.name for point in points], width * 0.42, 13)
+    requests = []
+    for point, name in zip(points, names, strict=True):
+        # Around the mark, beyond the ends of the cross, and just above and below its arms.
+        x, y, ends_x, ends_y = _arms(point, across, up)
+        spots = [
+            *around(x, y),
+            *([Spot(ends_x[1] + 6, y + 4, "start")] if ends_x else []),
+            *([Spot(x, ends_y[0] - 6, "middle")] if ends_y else []),
+            Spot(x + 9, y - 8, "start"),
+            Spot(x + 9, y + 17, "start"),
+            Spot(x - 9, y - 8, "end"),
+        ]
+        requests.append(Request((name, point.note) if point.note else (name,), tuple(spots)))
+    found = placed(requests, taken, Box(30, _TOP_MAP - 14, width, up(0) - 2))
+    texts: list[svg.Element] = []
+    for point, name, spot in zip(points, names, found, strict=True):
+        texts += judge_marks(point.at, _label(point, name, spot, across(point.x), up(point.y)))
+    parts += [*crosses, *marks, *texts]
+    return Panel(width, height, tuple(parts))
+
+
+def _label(point: MapPoint, name: str, spot: Spot, x: float, y: float) -> list[svg.Element]:
+    kind = f"{series(point.at)[1]}t halo"
+    parts: list[svg.Element] = []
+    width = text_width(name, 13)
+    if abs(spot.y - 4 - y) > 30 or abs(spot.x - x) > max(60.0, width):
+        away = _CLEAR / math.hypot(spot.x - x, spot.y - 4 - y)  # a leader begins beside its mark, not on it
+        parts.append(line(x + away * (spot.x - x), y + away * (spot.y - 4 - y), spot.x, spot.y - 4, "hair"))
+    parts.append(label(spot.x, spot.y, name, kind, spot.anchor))
+    if point.note:
+        parts.append(label(spot.x, spot.y + 15, point.note, "tk halo", spot.anchor))
+    return parts
+
+
+def segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float = 320.0) -> Panel:
+    """From the base instruction (filled) to the strict one (empty), both with their intervals."""
+    xs = [end for p in (base, strict) for end in (p.x, *(p.ends_x or ()))]
+    ys = [end for p in (base, strict) for end in (p.y, *(p.ends_y or ()))]
+    right = min(1.0, max(0.2, math.ceil(max(xs) * 10 - 1e-9) / 10))
+    right = right if right <= 0.6 else math.ceil(right * 5 - 1e-9) / 5
+    bottom = min(0.8, max(0.0, math.floor(min(ys) * 5 + 1e-9) / 5))
+    across, up = Scale(0, right, 44, width - 24), Scale(bottom, 1, height - _FOOT, _TOP_MAP)
+    parts: list[svg.Element] = [label(0, 16, "↑ Picks the better text, one requirement apart", "tk")]
+    low, high = round(up.low * 5), 5
+    for k in range(low, high + 1):
+        y = up(k / 5)
+        parts += [
+            line(44, y, width - 14, y, "hair" if k > low else "axis"),
+            label(38, y + 4, f"{20 * k} %", "tk", "end"),
+        ]
+    step = 0.1 if across.high <= 0.6 else 0.2
+    for k in range(round(across.high / step) + 1):
+        x = across(k * step)
+        parts += [
+            line(x, height - _FOOT, x, height - _FOOT + 5, "axis"),
+            label(x, height - _FOOT + 19, f"{100 * k * step:.0f} %", "tk", "middle"),
+        ]
+    head = fit("False preference between equal texts", width - 60, 12)
+    parts.append(label(width - 14, height - 8, f"{head} →", "tk", "end"))
+    parts += _segment_points((base, strict), at, across, up, width)
+    return Panel(width, height, tuple(parts))
+
+
+def _segment_points(
+    both: tuple[MapPoint, MapPoint], at: int, across: Scale, up: Scale, width: float
+) -> list[svg.Element]:
+    hue = series(at)[1]
+    spots = [(across(p.x), up(p.y)) for p in both]
+    taken = [Box(x - 8, y - 8, x + 8, y + 8) for x, y in spots]
+    parts: list[svg.Element] = [*_arrow(spots[0], spots[1])]
+    for k in range(1, 10):
+        x, y = (spots[0][axis] + (spots[1][axis] - spots[0][axis]) * k / 10 for axis in (0, 1))
+        taken.append(Box(x - 5, y - 5, x + 5, y + 5))
+    for point in both:
+        parts += _cross(_arms(point, across, up), f"{hue}l", taken)
+    for k, (x, y) in enumerate(spots):
+        parts += mark(x, y, at, 6.5, empty=k == 1)
+    texts = [(p.name, f"{percent(p.x)} and {percent(p.y)}") for p in both]
+    requests = [
+        Request(lines, (Spot(x + 10, y - 22, "start"), Spot(x + 10, y + 18, "start"), *around(x, y)))
+        for lines, (x, y) in zip(texts, spots, strict=True)
+    ]
+    found = placed(requests, taken, Box(46, _TOP_MAP - 14, width, up(up.low) - 2))
+    for (name, numbers), spot in zip(texts, found, strict=True):
+        parts += [
+            label(spot.x, spot.y, name, "tb halo", spot.anchor),
+            label(spot.x, spot.y + 15, numbers, "tk halo", spot.anchor),
+        ]
+    return parts
+
+
+def small_segment(base: MapPoint, strict: MapPoint, at: int, width: float, height: float) -> list[svg.Element]:
+    """The same for a grid of judges: both axes from 0 to 100 %."""
+    across, up = Scale(0, 1, 30, width - 8), Scale(0, 1, height - 22, 8)
+    hue = series(at)[1]
+    spots = [(across(p.x), up(p.y)) for p in (base, strict)]
+    parts: list[svg.Element] = []
+    for share in (0, 0.5, 1):
+        parts += [
+            line(30, up(share), width - 8, up(share), "hair" if share else "axis"),
+            label(26, up(share) + 4, f"{100 * share:.0f}", "tk", "end"),
+            label(across(share), height - 6, f"{100 * share:.0f}", "tk", "end" if share == 1 else "middle"),
+        ]
+    parts += _arrow(spots[0], spots[1])
+    for k, (point, (x, y)) in enumerate(zip((base, strict), spots, strict=True)):
+        parts += [*_cross(_arms(point, across, up), f"{hue}h"), *mark(x, y, at, 5.0, empty=k == 1)]
+    return parts
+
+
+def _arrow(start: tuple[float, float], end: tuple[float, float]) -> list[svg.Element]:
+    """A line with its head in the middle, so that no mark hides it; none where the points are one."""
+    (x1, y1), (x2, y2) = start, end
+    length = math.hypot(x2 - x1, y2 - y1)
+    if length < 24:
+        return [line(x1, y1, x2, y2, "gs")] if length > 0.5 else []
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    x, y = (x1 + x2) / 2 + 5 * ux, (y1 + y2) / 2 + 5 * uy
+    left, right = (x - 9 * ux - 5 * uy, y - 9 * uy + 5 * ux), (x - 9 * ux + 5 * uy, y - 9 * uy - 5 * ux)
+    head = f"M{x:.1f} {y:.1f}L{left[0]:.1f} {left[1]:.1f}L{right[0]:.1f} {right[1]:.1f}z"
+    return [line(x1, y1, x2, y2, "gs"), path(head, "ink")]
