@@ -66,7 +66,7 @@ def test_what_the_recipes_name_is_where_they_say():
         "importers/formats.py": "IMPORTERS",
         "report/measurements.py": "_TITLES",
         "report/study/pages.py": "def each_page",
-        "claims/candidates.py": "def candidate_claims",
+        "claims/levels.py": "def candidate_claims",
     }
     source = ROOT / "src" / "assaymark"
     assert [name for name, word in named.items() if word not in (source / name).read_text(encoding="utf-8")] == []

@@ -56,6 +56,11 @@ class JudgeSpec(Frozen):
     effort: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     args: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
+    @property
+    def built_in(self) -> bool:
+        """Whether it is a rule of this package and no model."""
+        return self.model.startswith("reference/")
+
     @model_validator(mode="after")
     def _people(self) -> JudgeSpec:
         if (self.model == HUMAN_MODEL) != (self.family == HUMAN_FAMILY):
@@ -81,6 +86,11 @@ class AgentSpec(Frozen):
     temperature: float | None = Field(default=None, ge=0, le=2)
     effort: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     args: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it is a rule of this package and no model."""
+        return self.model.startswith("reference/")
 
 
 class DateProbe(Frozen):

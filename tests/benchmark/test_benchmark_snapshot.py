@@ -210,7 +210,7 @@ def test_before_a_yield_is_out_there_is_no_duration_and_before_60_days_no_return
     assert {one.duration for one in known.lines} == {None}
     assert {one.return_60 for one in known.lines} == {None}
     assert all(one.return_20 is not None for one in known.lines)
-    assert known.macro[0].value is None
+    assert known.macro[0][1].value is None
 
 
 def test_an_asset_that_does_not_move_has_no_sharpe_ratio_and_no_correlation():

@@ -235,13 +235,9 @@ def test_the_truth_in_gives_every_score_1_out(name, convention):
         assert weight_accuracy(found.weights, found.weights) == 1
         turnover = float(np.abs(found.weights - window(name).start().weights).sum())
         assert s4_score(turnover, found.turnover) == pytest.approx(1)
-        assert (risk.var, risk.drawdown, risk.drift, risk.rebalance) == (
-            found.var,
-            found.drawdown,
-            found.drift,
-            found.rebalance,
-        )
-        assert s5_score(risk.rebalance, found.rebalance, risk.var, found.var, risk.drawdown, found.drawdown) == 1
+        truth = found.risk
+        assert risk == truth
+        assert s5_score(risk.rebalance, truth.rebalance, risk.var, truth.var, risk.drawdown, truth.drawdown) == 1
 
 
 @settings(max_examples=10)
@@ -262,7 +258,7 @@ def test_the_order_of_the_store_changes_no_truth(order):
         one = year.truths(
             year.decisions[1], buys=np.ones(12, bool), held=year.start().weights, profile=BALANCED
         )  # fmt: skip
-        return dict(zip(year.tickers, one.weights, strict=True)), one.turnover, one.var, one.drift
+        return dict(zip(year.tickers, one.weights, strict=True)), one.turnover, one.risk.var, one.risk.drift
 
     straight, shuffled = found(range(12)), found(order)
     assert shuffled[0] == pytest.approx(straight[0], abs=1e-9)

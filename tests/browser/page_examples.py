@@ -148,8 +148,7 @@ def made_benchmarks(root: Path) -> None:
 def made_seasons(root: Path) -> None:
     """Claims of every level and state, and a season of one judge."""
     for name, run in {"eight": made_season(8, 4), "single": made_season(2, 3, 1)}.items():
-        alone = tuple(replace(judge, datasheet=None) for judge in run.judges)  # no datasheets are beside these
-        write_site(replace(run, judges=alone), root / name, [made_catalogue()])
+        write_site(replace(run, sheets={}), root / name, [made_catalogue()])
 
 
 def made_datasheets(root: Path) -> None:

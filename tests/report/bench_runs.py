@@ -9,8 +9,17 @@ from functools import cache
 
 import numpy as np
 
-from assaymark.benchmark import AGGRESSIVE, BALANCED, CONSERVATIVE, SEED_WINDOWS, BenchPlan, EpisodeResult, Window
-from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark import (
+    AGGRESSIVE,
+    BALANCED,
+    CONSERVATIVE,
+    SEED_WINDOWS,
+    BenchPlan,
+    EpisodeResult,
+    StageState,
+    Window,
+)
+from assaymark.benchmark.episode import BaselineResult, Heard
 from assaymark.benchmark.questions import SPLITS, TEMPLATES, Context, Number, Printed, QAScore, Question, Scored
 from assaymark.claims import BenchRules, Board, decide_benchmark
 from assaymark.metrology import OrderPlan, ScoredItems, board_measurements, level_measurements, rank_agreement
@@ -168,9 +177,9 @@ def stage_trace(stage: str, reply: str, state: str = "ok", reason: str = "") -> 
     rows = tuple((f"T{at:02d}", f"{0.01 * at:+.2f}", f"{0.02 * at - 0.3:+.2f}") for at in range(20))
     talked = stage in ("S1", "S2", "S3")
     return StageTrace(
-        stage=stage, score=0.512, state=state, reason=reason,
-        prompt="As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0" if talked else "",
-        reply=reply if talked else "", cut=talked, key="k" * 16 if talked else "",
+        stage=stage, score=0.512, state=StageState(state, reason),
+        heard=Heard("As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0", reply, True, "k" * 16)
+        if talked else Heard(),
         columns=("Instrument", "Said", "True"), rows=rows,
         arithmetic=("MAE = 0.450 over 81 instruments", "score = 1 - 0.450 / 2 = 0.775"),
     )  # fmt: skip

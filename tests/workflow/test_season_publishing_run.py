@@ -63,7 +63,8 @@ def test_what_is_shown_is_what_the_tables_hold(run, material):
     assert (run.first, run.last, run.days, run.source) == ("2024-03-11", "2024-03-15", 5, "")
     assert {name: len(steps) for name, steps in run.steps.items()} == {"one": 5, "two": 5}
     assert len(run.universe) == 6
-    assert [(one.name, one.datasheet) for one in run.judges] == [("auditor", None), ("reader", "datasheet/reader.html")]
+    assert [one.name for one in run.plan.panel] == ["auditor", "reader"]
+    assert run.sheets == {"reader": "datasheet/reader.html"}
     assert {(one.agent, one.judge, one.state) for one in run.grades} == {
         (agent, judge, "ok") for agent in ("one", "two") for judge in ("auditor", "reader")
     }
@@ -73,13 +74,13 @@ def test_what_is_shown_is_what_the_tables_hold(run, material):
     ]  # fmt: skip
     assert {one.start for one in paths.values()} == {100_000.0}
     assert paths["two"].nav == tuple(one.nav for one in material.navs["two"])
-    assert [(one.name, one.family, one.reference) for one in run.agents] == [
+    assert [(one.name, one.family, one.built_in) for one in run.plan.agents] == [
         ("one", "reference", True), ("two", "reference", True),
     ]  # fmt: skip
     assert {who: [(one.name, one.state, one.count) for one in lines] for who, lines in run.blinding.items()} == {
         "one": [("QAD", "kept", 5), ("NVX", "kept", 2)], "two": [("Acme", "replaced", 1)],
     }  # fmt: skip
-    assert run.prompt == material.season.prompt
+    assert run.plan == material.season
     assert {one.group for one in run.rules} >= {"season", "agents", "panel", "rules", "judging"}
 
 

@@ -32,6 +32,7 @@ from assaymark.benchmark.scores import (
     DateResult,
     EpisodeResult,
     Position,
+    Risk,
     Signal,
     Stage,
     StageState,
@@ -200,16 +201,6 @@ def oracle_weights(
     return found.weights, found.status
 
 
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """S5 of some weights: VaR and drawdown (negative, of the lookback), drift, and whether a limit is broken."""
-
-    var: float
-    drawdown: float
-    drift: float
-    rebalance: bool
-
-
 def risk_of(
     weights: Floats, returns: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
     convention: Convention = "paper",
@@ -272,7 +263,7 @@ def truths_of(scene: Scene, buys: Bools, held: Floats, profile: Profile, drift_l
     risk = risk_of(weights, known.returns, profile, drift_limit, scene.convention)
     target, views = known.spread(weights, size), known.spread(scene.views, size)
     moved = turnover_between(held, target)
-    return Truths(views, signals_of(views), target, status, moved, risk.var, risk.drawdown, risk.drift, risk.rebalance)
+    return Truths(views, signals_of(views), target, status, moved, risk)
 
 
 BASELINES: Mapping[str, str] = MappingProxyType(
@@ -372,6 +363,17 @@ class Asked:
     key: str
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Excerpts of one call and its reply; ``cut`` says that the ledger has more, and ``missing`` that none came."""
+
+    prompt: str = ""
+    reply: str = ""
+    cut: bool = False
+    key: str = ""
+    missing: bool = False
+
+
 class EpisodeState:
     """One episode: (model, profile, window). It makes no call itself: a run asks many episodes for their next calls.
 
@@ -462,20 +464,21 @@ class EpisodeState:
         executed = self._position.weights if target is None else target
         risk = self.world.risk(known.day, executed, self.profile, rules.drift_limit, convention)
         said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
-        own, best, by = executed[part], truths.weights[part], known.scored_by
+        own, best, best_risk, by = executed[part], truths.weights[part], truths.risk, known.scored_by
         scores: dict[Stage, float] = {
             "S1": s1_score(answers.views[part], truths.views[part]),
             "S2": s2_score(said, true),
             "S3": s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
             "S4": s4_score(done.turnover, truths.turnover),
-            "S5": s5_score(risk.rebalance, truths.rebalance, risk.var, truths.var, risk.drawdown, truths.drawdown),
+            "S5": s5_score(
+                risk.rebalance, best_risk.rebalance, risk.var, best_risk.var, risk.drawdown, best_risk.drawdown
+            ),
         }
         risky, safe = exposures(executed, cast("tuple[ClassName, ...]", self.world.classes), convention=convention)
         alignment = profile_alignment(risky, safe, risk.var, self.profile)
         whole = ceps(scores, penalty=rules.penalty)
-        held = (risk.var, risk.drawdown, risk.drift, risk.rebalance)
         self._dates.append(
-            DateResult(known.day, answers, truths, executed, done.turnover, *held, scores, whole, alignment)
+            DateResult(known.day, answers, truths, executed, done.turnover, risk, scores, whole, alignment)
         )
         self._position, nav = self.world.hold(known.day, done.after, convention=convention)
         self._nav.append(nav)

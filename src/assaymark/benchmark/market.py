@@ -19,7 +19,17 @@ import numpy as np
 
 from assaymark.benchmark.profiles import RISK_SAFE
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market import CLASS_NAMES, AsOf, History, Listing, News, class_index, simple_returns, synthetic_market
+from assaymark.market import (
+    CLASS_NAMES,
+    AsOf,
+    History,
+    Listing,
+    MacroReading,
+    News,
+    class_index,
+    simple_returns,
+    synthetic_market,
+)
 from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.macro import UNDEFINED
 from assaymark.portfolio.backtest import CLASSES
@@ -209,17 +219,6 @@ class AssetLine:
 
 
 @dataclass(frozen=True, slots=True)
-class MacroLine:
-    """One macro series as it read at the decision: ``value`` is None exactly when ``state`` is not ``ok``."""
-
-    id: str
-    title: str
-    unit: str
-    state: str
-    value: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class ClassLine:
     """The two-layer correlation interface of one class."""
 
@@ -234,7 +233,8 @@ class ClassLine:
 class Known:
     """What could be known at the close of one date about the instruments that take part, which are at ``part``.
 
-    ``returns`` has shape (lookback, n_part); ``scored_by`` are the correlations that S3 is scored by.
+    ``macro`` has each series with its title. ``returns`` has shape (lookback, n_part); ``scored_by`` are the
+    correlations that S3 is scored by.
     """
 
     row: int
@@ -251,7 +251,7 @@ class Known:
     between: Floats
     lines: tuple[AssetLine, ...]
     lines_by_class: tuple[ClassLine, ...]
-    macro: tuple[MacroLine, ...]
+    macro: tuple[tuple[str, MacroReading], ...]
     news: tuple[News, ...]
 
     def spread(self, values: Floats, size: int) -> Floats:
@@ -363,7 +363,7 @@ class BenchMarket:
         labels = own_regimes(np.stack(list(index.values()), axis=1))
         regimes = {CLASS_NAMES[name]: str(label) for name, label in zip(index, labels, strict=True)}
         titles = {one.id: one.title for one in self.history.macro}
-        macro = tuple(MacroLine(one.id, titles[one.id], one.unit, one.state, one.value) for one in view.all_macro())
+        macro = tuple((titles[one.id], one) for one in view.all_macro())
         shown = set(tickers)
         news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
         for array in (part, behind, returns, covariance, correlation, between):

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
 from types import MappingProxyType
@@ -420,7 +420,7 @@ def outside_call(
             f"{numbers.text}}}}}",
         ]
     messages = (Message("user", tuple(map(Text.of, parts))),)
-    return CallSpec(model=agent.model, messages=messages, template=template, seed=agent.seed, args=dict(agent.args))
+    return replace(model_call(agent, messages, template), temperature=None, effort=None)
 
 
 def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None) -> CallSpec:
@@ -436,7 +436,7 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
     at = datetime.combine(known.day, _OUTSIDE_CLOSE)
     places = {listing.id: listing for listing in listings}
     times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())
-    series = tuple(
+    closes_of = tuple(
         Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
@@ -450,15 +450,15 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
             )
 
     # what cannot be computed from the prices
-    for macro in known.macro:
-        add("", macro.id, macro.value, macro.unit, macro.title)
+    for title, series in known.macro:
+        add("", series.id, series.value, series.unit, title)
     for line in known.lines:
         add(line.ticker, "regime", line.regime, "text")
         add(line.ticker, "beta", line.beta, "ratio")
         add(line.ticker, "duration", line.duration, "years")
     members = {
         "instruments": [places[name].as_record() for name in known.tickers],
-        "series": series,
+        "series": closes_of,
         "returns": np.round(known.returns, 10).tolist(),
         "correlations": np.round(known.correlation, 8).tolist(),
         "facts": facts,
@@ -543,9 +543,8 @@ def layers(known: Known) -> dict[str, Layer]:
         moves = map(_percent, (line.return_20, line.return_60, line.volatility, line.max_drawdown))
         ratios = map(_fixed, (line.sharpe, line.beta, line.duration))
         assets.append((line.ticker, line.asset_class, f"{line.close:.6g}", *moves, *ratios, line.regime))
-    for series in known.macro:
-        value = ABSENT if series.value is None else f"{series.value:.6g}"
-        macro.append((series.title, value, series.unit, series.state))
+    for title, series in known.macro:
+        macro.append((title, ABSENT if series.value is None else f"{series.value:.6g}", series.unit, series.state))
     for at, one in enumerate(known.lines_by_class):
         means = [_fixed(value) for value in known.between[at].tolist()]
         if one.intra is None:

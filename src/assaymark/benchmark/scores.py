@@ -63,6 +63,16 @@ class Answers:
     states: Mapping[Stage, StageState]
 
 
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """S5 of some weights: VaR and drawdown (negative, of the lookback), drift, and whether a limit is broken."""
+
+    var: float
+    drawdown: float
+    drift: float
+    rebalance: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
     """What the answers of one date are scored against."""
@@ -72,10 +82,7 @@ class Truths:
     weights: Floats
     weights_status: str
     turnover: float
-    var: float
-    drawdown: float
-    drift: float
-    rebalance: bool
+    risk: Risk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,10 +94,7 @@ class DateResult:
     truths: Truths
     executed: Floats
     turnover: float
-    var: float
-    drawdown: float
-    drift: float
-    rebalance: bool
+    risk: Risk
     scores: Mapping[Stage, float]
     ceps: float
     pas: float

@@ -11,19 +11,21 @@ from assaymark.claims.boards import (
     Leaderboard,
     decide_benchmark,
 )
-from assaymark.claims.candidates import (
+from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
+from assaymark.claims.evidence import SILENT, Index, SeasonGates, index
+from assaymark.claims.levels import (
     ClaimKind,
+    Rules,
+    agreement_status,
     candidate_claims,
     cell_words,
     first_claim,
     kind_of,
     pair_claim,
+    publication_level,
     suppressed_phrase,
     within_claim,
 )
-from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
-from assaymark.claims.evidence import SILENT, Index, SeasonGates, index
-from assaymark.claims.levels import Rules, agreement_status, publication_level
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
 from assaymark.claims.panel import Agreement, governing_agreement
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE, Place, Season, SeasonVerdict, SeasonVerdicts

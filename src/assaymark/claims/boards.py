@@ -7,9 +7,17 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-from assaymark.claims.candidates import first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.evidence import index
-from assaymark.claims.levels import Rules, other_margins, other_tests, threshold
+from assaymark.claims.levels import (
+    Rules,
+    first_claim,
+    kind_of,
+    other_margins,
+    other_tests,
+    pair_claim,
+    threshold,
+    within_claim,
+)
 from assaymark.claims.messages import count_words, counted, interval_words, listing, number, p_words, signed
 from assaymark.claims.orders import Standing, orders_of, row_of, tiers_and_ranks
 from assaymark.claims.panel import NOT_PREREGISTERED, SMALL_GAP, Fields

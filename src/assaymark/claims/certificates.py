@@ -10,11 +10,10 @@ from itertools import combinations
 from typing import Any, Final, NamedTuple, TypeVar
 
 from assaymark import __version__
-from assaymark.claims.candidates import kind_of
 from assaymark.claims.evidence import Index
-from assaymark.claims.human_anchor import others_of
-from assaymark.claims.levels import Rules, coefficient_words
+from assaymark.claims.levels import Rules, coefficient_words, kind_of
 from assaymark.claims.orders import Row, rows_of
+from assaymark.claims.panel import others_of
 from assaymark.claims.verdicts import ask_people, rejecting
 from assaymark.protocol import Study
 from assaymark.records import (

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
 
-from assaymark.claims.candidates import direction, first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.evidence import (
     ABOVE_CHANCE,
     COMPOSITE,
@@ -25,11 +24,22 @@ from assaymark.claims.evidence import (
     equivalence_gap,
     index,
 )
-from assaymark.claims.human_anchor import lifted, put_to_people, with_people
-from assaymark.claims.levels import Instruments, Rules, agreement_status, instruments_of, other_margins, other_tests
+from assaymark.claims.levels import (
+    Instruments,
+    Rules,
+    agreement_status,
+    direction,
+    first_claim,
+    instruments_of,
+    kind_of,
+    other_margins,
+    other_tests,
+    pair_claim,
+    within_claim,
+)
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Standing, orders_of
-from assaymark.claims.panel import Adversarial, Agreement, Fields
+from assaymark.claims.panel import Adversarial, Agreement, Fields, lifted, put_to_people, with_people
 from assaymark.claims.standing import (
     Evidence,
     Finding,

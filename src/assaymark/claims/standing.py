@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from assaymark.claims.candidates import kind_of
 from assaymark.claims.evidence import Index, SignedDifference
-from assaymark.claims.levels import Rules, threshold
+from assaymark.claims.levels import Rules, kind_of, threshold
 from assaymark.claims.messages import (
     agent_words,
     counted,

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
 
-from assaymark.claims.candidates import cell_states, claims_of, kind_of
 from assaymark.claims.evidence import OUTCOME, SILENT, Index, SeasonGates, equivalence_gap, index
-from assaymark.claims.human_anchor import PUT, kept, put_to_people, with_people
 from assaymark.claims.levels import (
     Instruments,
     Rules,
     amended_for,
+    cell_states,
+    claims_of,
     coefficient_words,
     instruments_of,
+    kind_of,
     other_kappas,
     other_margins,
     other_tests,
@@ -25,13 +26,17 @@ from assaymark.claims.orders import orders_of, tiers_and_ranks
 from assaymark.claims.panel import (
     NO_CONTROLS,
     NOT_PREREGISTERED,
+    PUT,
     SMALL_GAP,
     Adversarial,
     Fields,
     adversarial_of,
     cell_fields,
     governing_agreement,
+    kept,
+    put_to_people,
     weakest,
+    with_people,
 )
 from assaymark.claims.season_claims import (
     Place,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.certificates import KEPT, SECTIONS, Findings, Verification, about, compare_verdicts, stated_in
 from assaymark.claims.evidence import (
     COMPOSITE,
@@ -24,10 +23,10 @@ from assaymark.claims.evidence import (
     SeasonGates,
     index,
 )
-from assaymark.claims.human_anchor import PUT, stated_family
+from assaymark.claims.levels import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
-from assaymark.claims.panel import cell_state
+from assaymark.claims.panel import PUT, cell_state, stated_family
 from assaymark.claims.reading import SOURCE, StatedStudy, arranged, read_certificate
 from assaymark.claims.recompute import Recomputation
 from assaymark.claims.season_claims import Season, SeasonVerdict

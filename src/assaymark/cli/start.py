@@ -174,7 +174,7 @@ def gate(
     Without "on SCORE" the claim is about the overall score. "A > B": A scores above B. "A ~ B": they score within the
     margin of each other.
     """
-    from assaymark.claims.gate import gate_claim
+    from assaymark.claims.proofread import gate_claim
     from assaymark.records import to_json
 
     with _errors():

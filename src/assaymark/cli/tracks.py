@@ -234,10 +234,10 @@ def questions(
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
     tools = tools_of(ctx)
     with tools.progress(WHOLE) as progress:
-        made = workflow.write_set(out, market, seed, progress)
+        size, digest = workflow.write_set(out, market, seed, progress)
     card = str(out / "card.md")
-    value = {"questions": made.questions, "sha256": made.sha256, "card": card}
-    say(tools, json, value, [f"{made.questions:,} questions, sha256 {made.sha256}", f"card: {card}"])
+    value = {"questions": size, "sha256": digest, "card": card}
+    say(tools, json, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
 
 # --- Seasons ----------------------------------------------------------------------------------------------------------

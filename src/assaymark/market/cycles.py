@@ -49,20 +49,13 @@ class Bars:
         return Bars(self.instrument, *(column[rows] for column in columns))
 
 
-@dataclass(frozen=True, slots=True)
-class MinuteBars(Bars):
-    """The bars of one instrument on one day, oldest first."""
-
-    day: np.datetime64
-
-
 def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
     """The generator of one instrument and day: Philox, whose key is a hash of the three."""
     key = hashlib.sha256(f"{seed}|{instrument}|{day.astype('datetime64[D]')}".encode()).digest()[:16]
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
 
 
-def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> MinuteBars:
+def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> Bars:
     """One-minute bars that open at the day's open, close at its close, and span exactly its high and low."""
     row = int(np.searchsorted(market.days, day))
     if row == market.days.size or market.days[row] != day:
@@ -105,7 +98,7 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     # Bar closes: the last n minutes up to the close of the daily bar.
     close = int(day.astype("datetime64[D]").astype(np.int64)) * 86_400 + _CLOSE
     times = close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
-    return MinuteBars(instrument, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0), day)
+    return Bars(instrument, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
 
 
 _PRICES: Final = ("open", "high", "low", "close")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims import kind_of, suppressed_phrase
-from assaymark.claims.candidates import KINDS
+from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.blocks import Quote

@@ -27,8 +27,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_titl
 from assaymark.report.portbench.levels import lede, stage_tables
 from assaymark.report.portbench.levels import said_levels as bench_levels
 from assaymark.report.season.accounts import account_figure
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import (
     account_facts,
     axis_heads,
@@ -214,7 +213,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     """
     words = Words(catalogue or english())
     book = SeasonIndex.of(run, words)
-    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
+    yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
     yield from _levels(season_levels(book), amount=words.amount)
     rows = tuple(

@@ -24,8 +24,7 @@ from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.levels import lede as bench_lede
 from assaymark.report.portbench.levels import said_levels as bench_levels
 from assaymark.report.records.texts import visible
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
 from assaymark.report.study.plan import reference_words, study_line
@@ -145,9 +144,9 @@ def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> Front
     book = SeasonIndex.of(run, Words(catalogue or english()))
     return FrontRun(
         kind="season",
-        title=clean(run.title or run.name, 120),
+        title=clean(run.plan.title or run.plan.name, 120),
         line=season_lede(book),
-        reference=bool(run.judges) and all(judge.reference for judge in run.judges),
+        reference=bool(run.plan.panel) and all(judge.built_in for judge in run.plan.panel),
         **_decided([one.verdict for one in run.decided.verdicts], season_levels(book)),
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from assaymark.claims.season_plan import period_of
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
@@ -25,7 +26,6 @@ from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_l
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 from assaymark.workflow.tracks.season_context import material_of
 from assaymark.workflow.tracks.season_lock import is_season, stored_season
-from assaymark.workflow.tracks.season_plan import period_of
 from assaymark.workflow.tracks.season_records import TIMES
 
 

@@ -16,8 +16,7 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from assaymark import __version__
-from assaymark.claims.gate import Gated
-from assaymark.claims.proofread import Decided, Finding, Mark, proofread_sentence
+from assaymark.claims.proofread import Decided, Finding, Gated, Mark, proofread_sentence
 from assaymark.claims.sentences import LONGEST, Names
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem, UnknownNameError

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
+from assaymark.claims.season_plan import Season, read_recorded, season_hash
 from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import rubric_of
@@ -35,7 +36,6 @@ from assaymark.workflow.tracks.benchmark_measure import study_text
 from assaymark.workflow.tracks.benchmark_plan import bench_lock, texts_of_stages
 from assaymark.workflow.tracks.season_lock import season_lock, season_of, synthetic_digest
 from assaymark.workflow.tracks.season_lock import texts_of as season_texts
-from assaymark.workflow.tracks.season_plan import Season, read_recorded, season_hash
 from assaymark.workflow.tracks.season_records import find_season
 
 ASIDE: Final = "version-1"

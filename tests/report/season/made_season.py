@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import TypeVar
 
 import numpy as np
 from made_season_claims import PLAN, decided, made_catalogue
@@ -13,12 +14,11 @@ from made_season_numbers import measurements
 from assaymark.claims import said
 from assaymark.judging import Contestant, NoiseFloor, ScoringPlan, SeasonTable, judge_score, load_scoring, season_table
 from assaymark.judging.season import AuditLine, SubComponent
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import EvidenceState
 from assaymark.report.season import (
-    SeasonAgent,
     SeasonClaimLine,
     SeasonGradeView,
-    SeasonJudge,
     SeasonPath,
     SeasonRefusal,
     SeasonRule,
@@ -26,7 +26,9 @@ from assaymark.report.season import (
     SeasonStep,
     SeasonTrade,
 )
+from assaymark.workflow.tracks import Season
 
+Spec = TypeVar("Spec", AgentSpec, JudgeSpec)
 HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
 FIRST_DAY = date(2026, 1, 5)
 BASELINES = (("equal weight", 0.05), ("60/40", 0.039), ("cash", 0.009))
@@ -47,7 +49,7 @@ SCORES: Mapping[str, tuple[float, ...]] = {
 SECONDS = {"Alder": 4.2, "Birch": 4.9, "Cedar": None, "Dogwood": 2.9, "Elm": 5.5, "Fir": 8.0, "Gorse": 3.0}
 UNRESOLVED = "Fir"
 
-__all__ = ["HOSTILE", "hostile_season", "made_catalogue", "made_season"]
+__all__ = ["HOSTILE", "hostile_season", "made_catalogue", "made_season", "planned", "specs"]
 STATES: tuple[tuple[EvidenceState, str, str], ...] = (
     ("supported", "up 6.2 % over five sessions", "NVX 5-day return +6.18 %"),
     ("contradicted", "analysts' mean target is 240", "target mean 214.50"),
@@ -75,21 +77,22 @@ def made_season(
     table = _table(cast, grades, scoring)
     paths = _paths(cast, dates, rng)
     return SeasonRun(
-        name="season-3",
-        title=f"Season 3, days 1 to {days}",
+        plan=Season(
+            name="season-3",
+            title=f"Season 3, days 1 to {days}",
+            prompt=f"Trade the universe.\n{HOSTILE}" if hostile else "Trade the universe.",
+            agents=tuple(cast),
+            panel=tuple(panel),
+            calendar={"first": dates[0], "last": dates[-1]},
+        ),
         plan_hash=PLAN,
         locked_at="2026-01-02T08:00:00Z",
         software="0.1",
         first=dates[0],
         last=dates[-1],
         days=days,
-        currency="USD",
-        capital=100_000.0,
         universe=UNIVERSE,
-        prompt=f"Trade the universe.\n{HOSTILE}" if hostile else "Trade the universe.",
         scoring=scoring,
-        agents=tuple(cast),
-        judges=tuple(panel),
         paths=paths,
         steps={one.name: _steps(one.name, dates, rng, hostile) for one in cast},
         ledger={one.name: _ledger(dates, panel, claims_a_day, rng, hostile) for one in cast},
@@ -106,6 +109,7 @@ def made_season(
         },
         rules=_rules(),
         notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
+        sheets={panel[0].name: "judges/north-j.html"} if panel else {},
     )
 
 
@@ -113,26 +117,36 @@ def hostile_season() -> SeasonRun:
     """A small season in which every name and text tries to break out of the page."""
     made = made_season(4, 5)
     names = {"Alder": '<script>alert("x")</script>', "Birch": "\u202eBirch & Söhne\u2066", "Cedar": "C" * 90}
-    agents = tuple(replace(one, family=HOSTILE, model=HOSTILE) if one.name == "Dogwood" else one for one in made.agents)
-    renamed = _renamed(replace(made, agents=agents, title=HOSTILE), names)
-    judges = tuple(replace(one, datasheet="../sheet.html", model=HOSTILE) for one in renamed.judges)
-    return replace(renamed, judges=judges, source=HOSTILE)
+    *agents, dogwood = made.plan.agents
+    agents += specs([dogwood], family=HOSTILE, model=HOSTILE)
+    renamed = _renamed(planned(made, agents=tuple(agents), title=HOSTILE), names)
+    sheets = dict.fromkeys((judge.name for judge in made.plan.panel), "../sheet.html")
+    return planned(replace(renamed, sheets=sheets, source=HOSTILE), panel=specs(made.plan.panel, model=HOSTILE))
+
+
+def planned(run: SeasonRun, **fields: object) -> SeasonRun:
+    """The season with other fields of its plan, which need not be valid."""
+    return replace(run, plan=run.plan.model_copy(update=fields))
+
+
+def specs(found: Sequence[Spec], **fields: object) -> tuple[Spec, ...]:
+    """Agents or judges with other fields, which need not be valid."""
+    return tuple(one.model_copy(update=fields) for one in found)
 
 
 # --- who took part ----------------------------------------------------------------------------------------------------
 
 
-def _agent(at: int) -> SeasonAgent:
+def _agent(at: int) -> AgentSpec:
     if at < len(CAST):
-        return SeasonAgent(name=CAST[at], family=FAMILIES[at], model=f"made/{FAMILIES[at].lower()}-{at}")
+        return AgentSpec(name=CAST[at], family=FAMILIES[at], model=f"made/{FAMILIES[at].lower()}-{at}")
     family = f"House {at % 9 + 1}"
-    return SeasonAgent(name=f"Agent {at + 1:02d}", family=family, model=f"made/{at + 1}")
+    return AgentSpec(name=f"Agent {at + 1:02d}", family=family, model=f"made/{at + 1}")
 
 
-def _judge(at: int) -> SeasonJudge:
+def _judge(at: int) -> JudgeSpec:
     family = (*dict.fromkeys(FAMILIES), *(f"House {n}" for n in range(1, 9)))[at]
-    sheet = "judges/north-j.html" if at == 0 else None
-    return SeasonJudge(name=f"{family}-J", family=family, model=f"made/{family.lower()}-judge", datasheet=sheet)
+    return JudgeSpec(name=f"{family}-J", family=family, model=f"made/{family.lower()}-judge")
 
 
 def _dates(days: int) -> tuple[str, ...]:
@@ -155,7 +169,7 @@ def _parts(
 
 
 def _grade(
-    agent: SeasonAgent, judge: SeasonJudge, at: int, plan: ScoringPlan, rng: np.random.Generator, hostile: bool
+    agent: AgentSpec, judge: JudgeSpec, at: int, plan: ScoringPlan, rng: np.random.Generator, hostile: bool
 ) -> SeasonGradeView:
     known = SCORES.get(agent.name)
     if known is not None and at >= len(known) and not (known and at > 2):
@@ -186,7 +200,7 @@ def _grade(
     )
 
 
-def _table(agents: Sequence[SeasonAgent], grades: Sequence[SeasonGradeView], plan: ScoringPlan) -> SeasonTable:
+def _table(agents: Sequence[AgentSpec], grades: Sequence[SeasonGradeView], plan: ScoringPlan) -> SeasonTable:
     floor = NoiseFloor(1.2, 9, 10, 1, "ok")
     return season_table(
         [
@@ -206,7 +220,7 @@ def _table(agents: Sequence[SeasonAgent], grades: Sequence[SeasonGradeView], pla
 # --- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _paths(agents: Sequence[SeasonAgent], days: tuple[str, ...], rng: np.random.Generator) -> tuple[SeasonPath, ...]:
+def _paths(agents: Sequence[AgentSpec], days: tuple[str, ...], rng: np.random.Generator) -> tuple[SeasonPath, ...]:
     found = []
     ends = [(one.name, float(rng.normal(0.03, 0.04)), False) for one in agents]
     for name, end, baseline in [*ends, *((name, end, True) for name, end in BASELINES)]:
@@ -247,7 +261,7 @@ def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile:
 
 
 def _ledger(
-    days: tuple[str, ...], panel: Sequence[SeasonJudge], a_day: int, rng: np.random.Generator, hostile: bool
+    days: tuple[str, ...], panel: Sequence[JudgeSpec], a_day: int, rng: np.random.Generator, hostile: bool
 ) -> tuple[SeasonClaimLine, ...]:
     found = []
     words = ("supported", "contradicted", "not_verifiable")
@@ -296,17 +310,16 @@ def _renamed(run: SeasonRun, names: Mapping[str, str]) -> SeasonRun:
         return {key: call(value) for key, value in given.items()}
 
     rows = tuple(replace(row, contestant=call(row.contestant)) for row in run.table.rows)
-    agents = tuple(replace(one, name=call(one.name)) for one in run.agents)
+    agents = tuple(one.model_copy(update={"name": call(one.name)}) for one in run.plan.agents)
     table = replace(run.table, rows=rows)
     return replace(
-        run,
-        agents=agents,
+        planned(run, agents=agents),
         paths=tuple(replace(path, name=call(path.name)) for path in run.paths),
         steps={call(name): steps for name, steps in run.steps.items()},
         ledger={call(name): lines for name, lines in run.ledger.items()},
         grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades),
         table=table,
-        decided=decided(agents, table, len(run.judges), run.days),
+        decided=decided(agents, table, len(run.plan.panel), run.days),
         measurements=tuple(replace(m, labels=labels(m.labels)) for m in run.measurements),
         blinding={call(name): lines for name, lines in run.blinding.items()},
     )

@@ -9,8 +9,8 @@ from itertools import combinations
 
 from assaymark.claims import ENGLISH, Catalogue, Place, Said, SeasonVerdict, SeasonVerdicts, catalogue, said
 from assaymark.judging import SeasonTable
+from assaymark.protocol import AgentSpec
 from assaymark.records import AGGREGATE, Claim, Level, Verdict, measurement_id
-from assaymark.report.season import SeasonAgent
 
 PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
 _TEXTS = {
@@ -105,7 +105,7 @@ def _verdict(
     return SeasonVerdict(kind, verdict, statement, reasons, condition, withheld)  # type: ignore[arg-type]
 
 
-def decided(agents: Sequence[SeasonAgent], table: SeasonTable, judges: int, days: int) -> SeasonVerdicts:
+def decided(agents: Sequence[AgentSpec], table: SeasonTable, judges: int, days: int) -> SeasonVerdicts:
     """The best agent ranks first and the worst is below all others; what lies between cannot be ranked."""
     graded = [row.contestant for row in table.rows if row.total is not None]
     rest = [row.contestant for row in table.rows if row.total is None]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from assaymark.judging import SeasonTable
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import Measurement
-from assaymark.report.season import SeasonAgent, SeasonGradeView, SeasonJudge, SeasonPath
+from assaymark.report.season import SeasonGradeView, SeasonPath
 
 
 def _one(
@@ -20,8 +21,8 @@ def _one(
 
 
 def measurements(
-    agents: Sequence[SeasonAgent],
-    panel: Sequence[SeasonJudge],
+    agents: Sequence[AgentSpec],
+    panel: Sequence[JudgeSpec],
     grades: Sequence[SeasonGradeView],
     table: SeasonTable,
     paths: Sequence[SeasonPath],
@@ -44,8 +45,8 @@ def measurements(
 
 
 def _of_agent(
-    one: SeasonAgent,
-    panel: Sequence[SeasonJudge],
+    one: AgentSpec,
+    panel: Sequence[JudgeSpec],
     grades: Sequence[SeasonGradeView],
     table: SeasonTable,
     rng: np.random.Generator,
@@ -111,10 +112,10 @@ def _total(row: object) -> dict[str, object]:
 
 
 def _of_judge(
-    judge: SeasonJudge,
+    judge: JudgeSpec,
     at: int,
-    agents: Sequence[SeasonAgent],
-    panel: Sequence[SeasonJudge],
+    agents: Sequence[AgentSpec],
+    panel: Sequence[JudgeSpec],
     table: SeasonTable,
 ) -> list[Measurement]:
     label = {"judge": judge.name}

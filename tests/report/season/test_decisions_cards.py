@@ -53,7 +53,7 @@ STEPS = st.builds(
 
 def book_of(*steps: SeasonStep, language: str = "en") -> AgentIndex:
     run = replace(made_season(1, 2), steps={"Alder": steps})
-    return AgentIndex(SeasonIndex.of(run, Words(made_catalogue(language))), run.agents[0])
+    return AgentIndex(SeasonIndex.of(run, Words(made_catalogue(language))), run.plan.agents[0])
 
 
 def html_of(group: Group) -> str:
@@ -163,6 +163,6 @@ def test_every_fixed_word_is_in_every_language():
 
 def test_the_section_counts_days():
     run = made_season(1, 61)
-    book = AgentIndex(SeasonIndex.of(run), run.agents[0])
+    book = AgentIndex(SeasonIndex.of(run), run.plan.agents[0])
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
     assert decisions_answer(book) == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."

@@ -43,7 +43,7 @@ LINES = st.builds(
 
 def book_of(lines: tuple[SeasonClaimLine, ...], language: str = "en") -> AgentIndex:
     run = replace(made_season(1, 2), ledger={"Alder": lines})
-    return AgentIndex(SeasonIndex.of(run, Words(made_catalogue(language))), run.agents[0])
+    return AgentIndex(SeasonIndex.of(run, Words(made_catalogue(language))), run.plan.agents[0])
 
 
 def row_of(**values):
@@ -126,7 +126,7 @@ def test_every_state_has_a_word_in_every_language():
 
 def test_the_notes_say_what_was_measured():
     run: SeasonRun = made_season(2, 20)
-    book = AgentIndex(SeasonIndex.of(run), run.agents[0])
+    book = AgentIndex(SeasonIndex.of(run), run.plan.agents[0])
     notes = " ".join(map(plain, ledger_notes(book))).replace("\xa0", " ")
     assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in notes
     differ = sum(line.disagree for line in run.ledger["Alder"])

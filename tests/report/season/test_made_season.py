@@ -11,7 +11,7 @@ from assaymark.records import measurement_id
 @pytest.mark.parametrize(("agents", "days", "judges"), [(1, 1, 3), (2, 5, 1), (8, 61, 3), (12, 20, 5)])
 def test_a_season_of_any_size_is_whole(agents, days, judges):
     run = made.made_season(agents, days, judges)
-    names = {one.name for one in run.agents}
+    names = {one.name for one in run.plan.agents}
     assert len(names) == agents
     assert {place.agent for place in run.decided.places} == names
     assert {row.contestant for row in run.table.rows} == names

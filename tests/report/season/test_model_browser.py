@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browsing import APART, write_pages
-from made_season import hostile_season, made_catalogue, made_season
+from made_season import hostile_season, made_catalogue, made_season, planned
 
 from assaymark.report.season import SeasonRun, site_pages
 
@@ -44,7 +44,7 @@ def words() -> SeasonRun:
     )
     lines = tuple(replace(one, quote=long, saw=long, judges={long: "supported"}) for one in run.ledger["Alder"])
     grades = tuple(replace(one, verdict=long, summary=long, lookahead_reason=long) for one in run.grades)
-    return replace(run, steps={"Alder": steps}, ledger={"Alder": lines}, grades=grades, title=long)
+    return planned(replace(run, steps={"Alder": steps}, ledger={"Alder": lines}, grades=grades), title=long)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from functools import cache
 from html.parser import HTMLParser
 
 import pytest
-from made_season import HOSTILE, hostile_season, made_catalogue, made_season
+from made_season import HOSTILE, hostile_season, made_catalogue, made_season, planned, specs
 from outline import html_of
 
 from assaymark.claims import catalogue
@@ -57,8 +57,9 @@ def nasty_season(text: str) -> SeasonRun:
                 state="ok" if at % 2 else text)
         for at, one in enumerate(run.grades)
     )  # fmt: skip
-    agents = tuple(replace(one, family=text, model=text, strategy=text) for one in run.agents)
-    return replace(run, agents=agents, steps=steps, ledger=ledger, grades=grades, title=text, currency=text)
+    agents, told = specs(run.plan.agents, family=text, model=text), {one.name: text for one in run.plan.agents}
+    plan = planned(run, agents=agents, strategies=told, title=text, currency=text)
+    return replace(plan, steps=steps, ledger=ledger, grades=grades)
 
 
 @cache
@@ -141,10 +142,10 @@ def test_hostile_texts_are_shown_as_they_were_written():
 def test_names_that_are_no_file_names_have_pages_that_do_not_collide():
     run = made_season(4, 3)
     names = ("a/../../b", "A/../../B", "agents", "")
-    one, *_ = run.agents
-    agents = tuple(replace(one, name=name) for name in names)
+    one, *_ = run.plan.agents
+    agents = tuple(one.model_copy(update={"name": name}) for name in names)
     places = tuple(replace(run.decided.places[0], agent=name) for name in names)
-    strange = replace(run, agents=agents, decided=replace(run.decided, places=places, tiers=()))
+    strange = replace(planned(run, agents=agents), decided=replace(run.decided, places=places, tiers=()))
     found = pages(strange)
     heads = [path for path in found if not re.search(r"/(ledger|decisions|checks)(-\d+)?\.html$", path)]
     assert len({path.lower() for path in heads}) == 2 * len(names)
@@ -274,7 +275,7 @@ def test_the_head_says_how_the_judges_stand(name, said):
 
 def test_a_page_begins_with_supported_claims_and_never_has_the_sentence_of_another():
     run, text = made_season(), made_catalogue()
-    for agent in run.agents:
+    for agent in run.plan.agents:
         page = Reader(eight()[f"agents/{agent.name}.html"]).words
         for one in run.decided.verdicts:
             if agent.name not in one.verdict.claim.subjects or one.kind == "above":

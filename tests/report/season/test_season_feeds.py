@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from dataclasses import replace
+from datetime import date
 from email.utils import parsedate_to_datetime
 from functools import cache
 from io import StringIO
@@ -137,8 +138,15 @@ def test_the_picture_that_previews_show_is_a_png_of_their_size(tmp_path):
 
 def test_a_season_that_runs_says_when_it_is_decided_next():
     run = made.made_season(2, 6)
-    ahead = {"planned": 20, "closes": "2026-01-30", "decided_at": "2026-01-12T21:30:00+00:00"}
-    live = pages(replace(run, **ahead, live=True, next_decision="2026-01-13T21:30:00+00:00"))
+    ends = run.plan.calendar.model_copy(update={"last": date(2026, 1, 30)})
+    run = made.planned(run, calendar=ends)
+    ahead = {"planned": 20, "decided_at": "2026-01-12T21:30:00+00:00"}
+    live = pages(
+        made.planned(
+            replace(run, **ahead, next_decision="2026-01-13T21:30:00+00:00"),
+            market=run.plan.market.model_copy(update={"live": True}),
+        )
+    )
     first = words(live["index.html"])
     assert "day 6 of 20" in first
     assert "Next decision 13 January 2026, 21:30 UTC" in first

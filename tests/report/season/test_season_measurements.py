@@ -63,7 +63,7 @@ def test_every_measurement_has_one_row(folder):
     assert len(rows) == len(run.measurements)
     for row in measured_pages(run.measurements)["measurements.html"]:
         item = next(one for one in run.measurements if one.id == row.id)
-        for label in set(item.labels.values()) & {one.name for one in (*run.agents, *run.judges)}:
+        for label in set(item.labels.values()) & {one.name for one in (*run.plan.agents, *run.plan.panel)}:
             assert label in rows[row.anchor]
 
 
@@ -152,7 +152,7 @@ def test_a_long_season_has_parts_that_are_the_same_in_every_language():
 
 def test_where_records_have_pages_a_measurement_leads_to_them():
     run = made.made_season(2, 3)
-    judge, agent = run.judges[0].name, run.agents[0].name
+    judge, agent = run.plan.panel[0].name, run.plan.agents[0].name
     records = {
         ("grades", judge, agent): "records/grades.html#r1",
         ("guesses", judge, ""): "records/guesses.html#r2",
@@ -224,7 +224,7 @@ def test_a_range_of_judges_leads_to_what_each_of_them_gave():
 
 def test_what_a_judge_gave_leads_to_its_record_where_records_lie_beside_the_pages():
     run = made.made_season()
-    agent, judge = run.agents[0].name, run.judges[0].name
+    agent, judge = run.plan.agents[0].name, run.plan.panel[0].name
     run = replace(run, records={("grades", judge, agent): "records/grades.html#r1"})
     found = pages(run)
     [path] = [path for path in found if path.startswith("agents/") and path.endswith(f"{agent}.html")]

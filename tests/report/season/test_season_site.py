@@ -23,7 +23,7 @@ from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_scoring, parse_scoring
 from assaymark.judging.season import AuditLine
 from assaymark.judging.season import record as horizon_blinding
-from assaymark.report.season import SeasonAgent, SeasonJudge, SeasonRule, SeasonRun, site_pages, write_site
+from assaymark.report.season import SeasonRule, SeasonRun, site_pages, write_site
 from assaymark.report.season.index import SeasonIndex, Words
 from assaymark.report.season.levels import said_levels
 from assaymark.report.season.panel import REASONS, blinding_blocks
@@ -195,12 +195,12 @@ def test_what_is_not_supported_is_listed_and_cannot_be_copied():
 
 def test_what_built_in_judges_graded_is_never_copied_without_saying_so():
     run = made.made_season(6, 3)
-    judges = tuple(replace(one, model="reference/season-reader") for one in run.judges)
-    agents = tuple(replace(one, model="reference/momentum") for one in run.agents)
+    judges = made.specs(run.plan.panel, model="reference/season-reader")
+    agents = made.specs(run.plan.agents, model="reference/momentum")
     for season, says in (
-        (replace(run, judges=judges), "Graded by rule-based stand-ins."),
-        (replace(run, judges=judges[:1] + run.judges[1:]), "Graded in part by rule-based stand-ins (North-J)."),
-        (replace(run, judges=judges, agents=agents), "Made and graded by rule-based stand-ins."),
+        (made.planned(run, panel=judges), "Graded by rule-based stand-ins."),
+        (made.planned(run, panel=judges[:1] + run.plan.panel[1:]), "Graded in part by rule-based stand-ins (North-J)."),
+        (made.planned(run, panel=judges, agents=agents), "Made and graded by rule-based stand-ins."),
     ):
         found = pages(season, ["en"])
         for path in ("index.html", "claims.html", "agents/Alder.html"):
@@ -293,7 +293,7 @@ def test_a_plan_without_efficiency_has_no_column_of_it():
 def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_agree():
     run, page = made.made_season(), site("eight")["panel.html"]
     text = words(page)
-    for judge in run.judges:
+    for judge in run.plan.panel:
         assert judge.name in text
     assert 'href="judges/north-j.html"' in page
     assert 'href="../judges/north-j.html"' in site("eight")["de/panel.html"]
@@ -308,7 +308,7 @@ def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_a
 @pytest.mark.parametrize("link", ["https://evil.example/x", "//evil.example", "javascript:alert(1)", "/etc/passwd"])
 def test_a_datasheet_is_linked_only_beside_the_site(link):
     run = made.made_season(2, 3)
-    page = pages(replace(run, judges=tuple(replace(one, datasheet=link) for one in run.judges)), ["en"])["panel.html"]
+    page = pages(replace(run, sheets={one.name: link for one in run.plan.panel}), ["en"])["panel.html"]
     assert "evil" not in page
     assert "passwd" not in page
 
@@ -466,12 +466,15 @@ def test_nothing_from_a_record_becomes_markup():
 def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text):
     run = made.made_season(2, 3, hostile=False)
     odd: Catalogue = made.made_catalogue()
-    judges = tuple(replace(one, family=text, model=text, datasheet=text) for one in run.judges)
+    plan = made.planned(
+        run, name=text, title=text, currency=text, prompt=text,
+        panel=made.specs(run.plan.panel, family=text, model=text),
+        agents=made.specs(run.plan.agents, family=text, model=text),
+    )  # fmt: skip
     changed = replace(
-        run,
-        name=text, title=text, plan_hash=text, locked_at=text, software=text, first=text, last=text, currency=text,
-        prompt=text, source=text, judges=judges,
-        agents=tuple(replace(one, family=text, model=text) for one in run.agents),
+        plan,
+        plan_hash=text, locked_at=text, software=text, first=text, last=text, source=text,
+        sheets={one.name: text for one in run.plan.panel},
         rules=(SeasonRule(group=text, name=text, value=text, meaning=said("made.meaning", field=text)),),
         notes=(said("made.meaning", field=text),),
         blinding={"Alder": tuple(replace(line, name=text, why=text) for line in run.blinding["Alder"])},
@@ -487,14 +490,12 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
 
 def test_agents_and_judges_that_are_ours_are_said_to_be():
     run = made.made_season(2, 3)
-    agents = tuple(SeasonAgent(name=one.name, family=one.family, model="reference/momentum") for one in run.agents)
-    judges = tuple(
-        SeasonJudge(name=one.name, family=one.family, model="reference/season-auditor") for one in run.judges
-    )
+    agents = made.specs(run.plan.agents, model="reference/momentum")
+    judges = made.specs(run.plan.panel, model="reference/season-auditor")
     for changed, start in (
-        (replace(run, agents=agents), "Reference agents."),
-        (replace(run, judges=judges), "Reference judges."),
-        (replace(run, agents=agents, judges=judges), "Reference season."),
+        (made.planned(run, agents=agents), "Reference agents."),
+        (made.planned(run, panel=judges), "Reference judges."),
+        (made.planned(run, agents=agents, panel=judges), "Reference season."),
     ):
         assert start in words(pages(changed, ["en"])["index.html"])
     assert "Reference" not in words(pages(run, ["en"])["index.html"])

@@ -15,11 +15,19 @@ from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
 from assaymark.report import plain
 from assaymark.report.season.index import SeasonIndex, Words, whole
-from assaymark.report.season.leaderboard import account_facts, band_words, board_notes, lowest_to_highest
+from assaymark.report.season.leaderboard import (
+    WIDTH,
+    account_facts,
+    band_head,
+    band_scale,
+    band_strip,
+    band_words,
+    board_notes,
+    lowest_to_highest,
+)
 from assaymark.report.season.levels import measured
 from assaymark.report.season.pages import differences, weight_tables
 from assaymark.report.season.panel import blinding_blocks, preference_table
-from assaymark.report.season.strip import WIDTH, band_head, band_scale, band_strip
 
 ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
 BANDS = load_scoring().bands

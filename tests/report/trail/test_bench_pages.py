@@ -34,7 +34,8 @@ def run() -> BenchRun:
     episodes = tuple(
         replace(one, dates=tuple(
             replace(date, stages=tuple(
-                replace(stage, key=key(one.model, one.profile, one.window, date.day, stage.stage) if stage.key else "")
+                replace(stage, heard=replace(stage.heard, key=key(one.model, one.profile, one.window, date.day,
+                                                                  stage.stage) if stage.heard.key else ""))
                 for stage in date.stages
             ))
             for date in one.dates
@@ -70,7 +71,7 @@ def test_every_call_of_a_stage_and_of_an_answer_stands_once():
     named = Counter(
         found for page in pages().values() for found in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page)
     )
-    stages = {stage.key for one in run().episodes for date in one.dates for stage in date.stages if stage.key}
+    stages = {stage.heard.key for one in run().episodes for date in one.dates for stage in date.stages} - {""}
     assert named == Counter(stages | {one.key for mine in run().answers.values() for one in mine})
 
 

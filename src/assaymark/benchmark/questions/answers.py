@@ -54,15 +54,24 @@ _OTHER = re.compile(rf"(?<![\w.-])([A-Z][A-Z0-9.-]{{1,11}})\s*[=:]\s*({_NUMBER})
 _ROUNDING, _NEARLY = 0.011, 0.1  # how far a sum of weights may be off: as rounding, and to be read in part
 
 
+State = Literal["ok", "partial", "invalid", "refused", "truncated"]
+
+
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """An answer or None, with what is amiss."""
+class Read:
+    """What a reply says. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` says why not."""
 
     answer: Answer | None
+    state: State
     reason: str = ""
 
 
-def number_said(said: str, marked: bool) -> Reading:
+def _said(answer: Answer | None, reason: str = "") -> Read:
+    """An answer or None, with what is amiss."""
+    return Read(answer, "invalid" if answer is None else "partial" if reason else "ok", reason)
+
+
+def number_said(said: str, marked: bool) -> Read:
     """The one number that a reply gives."""
     lines = [line for line in said.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
@@ -72,16 +81,16 @@ def number_said(said: str, marked: bool) -> Reading:
             continue
         first = values[0][1]
         if all(abs(value - first) <= _LIKE * abs(first) for _, value in values):
-            return Reading(Number(first))
+            return _said(Number(first))
         leads = [match.end() for match in _LEADS.finditer(line)]
         after = [value for at, value in values if leads and at >= leads[-1]]
         if after and all(abs(value - after[0]) <= _LIKE * abs(after[0]) for value in after):
-            return Reading(Number(after[0]))
-        return Reading(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
-    return Reading(None, "no number")
+            return _said(Number(after[0]))
+        return _said(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
+    return _said(None, "no number")
 
 
-def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
+def weights_said(said: str, marked: bool, names: Sequence[str]) -> Read:
     """The weights that a reply gives to instruments."""
     found: dict[str, float] = {}
     for name in names:
@@ -92,14 +101,14 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
             said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
         values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
-            return Reading(None, f"several weights for {name}")
+            return _said(None, f"several weights for {name}")
         if values:
             found[name] = values[-1]
     if not found and not re.search(r"[A-Za-z]{2}", said):  # a bare list of as many numbers as instruments
         bare = [value for _, value in values_in(said)]
         found = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
     if not found:
-        return Reading(None, "no weights")
+        return _said(None, "no weights")
     missing = [name for name in names if name not in found]
     others = {
         name: float(value)
@@ -114,12 +123,12 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
         found, total = {name: value / 100.0 for name, value in found.items()}, total / 100.0
     lowest = min(found.values())
     if lowest < -1e-9:
-        return Reading(None, f"a weight is below 0 ({lowest:g})")
+        return _said(None, f"a weight is below 0 ({lowest:g})")
     if abs(total - 1.0) > _NEARLY:
-        return Reading(None, f"the weights sum to {total:g}")
+        return _said(None, f"the weights sum to {total:g}")
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
-    return Reading(Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
+    return _said(Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -171,18 +180,18 @@ _SIDES: Mapping[str, Side] = {
 }  # fmt: skip
 
 
-def direction_said(said: str, marked: bool) -> Reading:
+def direction_said(said: str, marked: bool) -> Read:
     """Up, down or flat, where a reply says one of them."""
     for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
         found = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(found) == 1:
-            return Reading(Direction(found.pop()))
+            return _said(Direction(found.pop()))
         if found and part is not said:
-            return Reading(None, f"several directions: {', '.join(sorted(found))}")
-    return Reading(None, "no direction, or several")
+            return _said(None, f"several directions: {', '.join(sorted(found))}")
+    return _said(None, "no direction, or several")
 
 
-def trade_said(said: str, names: Sequence[str]) -> Reading:
+def trade_said(said: str, names: Sequence[str]) -> Read:
     """Whether to rebalance, and by which trade: the first one that is named."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", said, re.I)
     if first:
@@ -190,14 +199,14 @@ def trade_said(said: str, names: Sequence[str]) -> Reading:
     else:
         yes, no = bool(_YES.search(said)), bool(_NO.search(said))
         if yes == no:
-            return Reading(None, "both yes and no" if yes else "neither yes nor no")
+            return _said(None, "both yes and no" if yes else "neither yes nor no")
     if not yes:
-        return Reading(Trade(False))
+        return _said(Trade(False))
     rest = said[first.end() :] if first else said
     side = _SIDE.search(rest)
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
-        return Reading(Trade(True), "no trade is named")
+        return _said(Trade(True), "no trade is named")
     after = sorted(place for place in places if place[0] > side.start())
     before = sorted(place for place in places if place[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
@@ -205,10 +214,10 @@ def trade_said(said: str, names: Sequence[str]) -> Reading:
     plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
-    return Reading(trade, "" if instrument else "the trade names no instrument of the portfolio")
+    return _said(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(said: str) -> Reading:
+def regime_said(said: str) -> Read:
     """The regime and the change of each class."""
     words = "|".join(REGIME_NAMES)  # named as such, or the only one that is named
     stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
@@ -221,10 +230,10 @@ def regime_said(said: str) -> Reading:
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]
     if regime is None and not changes:
-        return Reading(None, "neither one regime nor a change of a class")
+        return _said(None, "neither one regime nor a change of a class")
     missing = [name for name in _CLASSES if name not in changes]
     reasons = ["no regime, or several"] * (regime is None) + [f"no change for {', '.join(missing)}"] * bool(missing)
-    return Reading(RegimeView(regime, changes), "; ".join(reasons))
+    return _said(RegimeView(regime, changes), "; ".join(reasons))
 
 
 def _unnegated(pattern: str, said: str) -> set[str]:
@@ -237,8 +246,6 @@ def _alone(name: str) -> str:
     return rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])"
 
 
-State = Literal["ok", "partial", "invalid", "refused", "truncated"]
-
 LONGEST: Final = 20_000
 """Characters of a reply that are read, from its end, where answers stand."""
 
@@ -250,15 +257,6 @@ _REFUSAL = re.compile(
 _DECORATION = re.compile(r"[*`$\\]|</?\w+>")
 _PLAIN = str.maketrans({"−": "-", "–": "-", "—": "-", "‑": "-", "’": "'", "\u00a0": " ", "≈": "=", "→": "="})
 _ARROW = re.compile(r"[-=]>")
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What a reply says. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` says why not."""
-
-    answer: Answer | None
-    state: State
-    reason: str = ""
 
 
 def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
@@ -275,7 +273,7 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
         return Read(None, "truncated", "the reply was cut off before its answer")
     said = plain[marks[-1].end() :].strip() if marks else plain
     names = question.instruments
-    readers: Mapping[type[Answer], Callable[[str, bool], Reading]] = {
+    readers: Mapping[type[Answer], Callable[[str, bool], Read]] = {
         Direction: direction_said,
         Number: number_said,
         Weights: lambda said, marked: weights_said(said, marked, names),
@@ -285,8 +283,7 @@ def read_answer(question: Question, text: str, finish: str = "stop") -> Read:
     found = readers[type(question.answer)](_flattened(said) or said, bool(marks))
     if found.answer is None and _REFUSAL.search(plain):
         return Read(None, "refused", "the reply declines to answer")
-    state: State = "invalid" if found.answer is None else "partial" if found.reason else "ok"
-    return Read(found.answer, state, found.reason)
+    return found
 
 
 def _flattened(said: str) -> str:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -50,6 +50,8 @@ _RULED = re.compile(
 )
 _SENTENCES = re.compile(r"[.!?;](?=\s|\Z)\s*")
 Entry = tuple[float, str, frozenset[str], str, str]
+OwnEntry = tuple[str, str, float, str]
+"""One of a decision's own numbers: instrument or nothing, name, value, unit."""
 _LONGEST_NOTE = 4000
 _LIMIT_WORDS = {
     "max_": frozenset(("cap", "limit", "ceiling", "most")),
@@ -107,8 +109,8 @@ class FreeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberBag:
-    """Numbers with words: rules of the task, or what the agent itself put forward.
+class DecisionNumbers:
+    """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops).
 
     ``needed`` is how many words a clause must share with an entry: two with a line of a prompt (or the only one it
     has that tells it from others), one with a name.
@@ -120,6 +122,12 @@ class NumberBag:
     ids: tuple[str, ...]
     needed: tuple[int, ...]
 
+    @classmethod
+    def of(cls, entries: Iterable[OwnEntry] = ()) -> DecisionNumbers:
+        """An agent's own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
+        finite = (entry for entry in entries if math.isfinite(entry[2]))
+        return _bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite])
+
 
 @dataclass(frozen=True, slots=True)
 class Material:
@@ -128,7 +136,7 @@ class Material:
     subjects: Subjects
     cells: Cells
     free: FreeFacts
-    rules: NumberBag
+    rules: DecisionNumbers
     series: Mapping[str, Series]
     benchmark: int
     completeness: Completeness
@@ -142,29 +150,16 @@ class Material:
     @classmethod
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
-        # What was held before the decision, as facts.
-        if context.portfolio is None:
-            holdings = []
-        else:
-            totals = [("portfolio cash", context.portfolio.cash), ("portfolio nav value", context.portfolio.nav)]
-            found = [
-                Fact(
-                    id=f"portfolio.{name}",
-                    instrument="",
-                    field=name,
-                    value=value,
-                    unit="usd",
-                    available_at=context.cutoff,
-                    note=name,
-                )
-                for name, value in totals
-            ]
-            found += [
-                Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
-                     available_at=context.cutoff)
-                for name, units in context.portfolio.positions.items()
-            ]  # fmt: skip
-            holdings = found
+        rows: list[tuple[str, str, str, float, str, str]] = []
+        if (held := context.portfolio) is not None:  # what was held before the decision, as facts
+            totals = (("portfolio cash", held.cash), ("portfolio nav value", held.nav))
+            rows = [(name, "", name, value, "usd", name) for name, value in totals]
+            rows += [(name, name, "units held", units, "count", "") for name, units in held.positions.items()]
+        holdings = [
+            Fact(id=f"portfolio.{id_}", instrument=of, field=field, value=value, unit=unit, note=note,
+                 available_at=context.cutoff)
+            for id_, of, field, value, unit, note in rows
+        ]  # fmt: skip
         return cls.build(
             [*context.facts, *holdings],
             context.instruments,
@@ -230,19 +225,6 @@ class Material:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionNumbers:
-    """Numbers that the agent itself put forward: weights, confidence, forecasts, stops and targets."""
-
-    bag: NumberBag = field(default_factory=lambda: _bag([]))
-
-    @classmethod
-    def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> DecisionNumbers:
-        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
-        finite = (entry for entry in entries if math.isfinite(entry[2]))
-        return cls(_bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite]))
-
-
 @lru_cache(maxsize=1 << 12)
 def _name_words(name: str) -> frozenset[str]:
     """The words of a stored name; decisions of one format share theirs."""
@@ -275,10 +257,8 @@ def _prints(text: str, number: Number) -> tuple[str, bool] | None:
         same_unit = other.unit == number.unit or "percent" not in (other.unit, number.unit) or other.unit == "none"
         if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
             hits.append((abs(abs(other.value) - size) > size * _FINEST, line))
-    if not hits:
-        return None
-    rounded, line = min(hits)
-    return f"prompt:{line}", rounded
+    rounded, line = min(hits, default=(False, 0))
+    return (f"prompt:{line}", rounded) if hits else None
 
 
 @lru_cache(maxsize=4096)
@@ -366,14 +346,10 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
             if not any(abs(size * f - known) <= 1e-9 * max(known, 1e-9) for known in sizes for f in _FACTORS):
                 sign = 0 if not number.signed else (-1 if number.value < 0 else 1)
                 entries.append((number.value, number.unit, words, members[0].id, sign, at, falling))
-    return FreeFacts(
-        values=Values.of([(entry[0], entry[1]) for entry in entries]),
-        words=tuple(entry[2] for entry in entries),
-        ids=tuple(entry[3] for entry in entries),
-        direction=np.array([entry[4] for entry in entries], dtype=np.int64),
-        note=np.array([entry[5] for entry in entries], dtype=np.int64),
-        falling=np.array([entry[6] for entry in entries], dtype=bool),
-    )
+    values, units, named_by, ids, directions, notes, decreases = zip(*entries, strict=True) if entries else ((),) * 7
+    ints = [np.array(column, dtype=np.int64) for column in (directions, notes)]
+    free = Values.of([*zip(values, units, strict=True)])
+    return FreeFacts(free, named_by, ids, ints[0], ints[1], np.array(decreases, bool))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -419,19 +395,16 @@ def _telling(text: str) -> frozenset[str]:
     )
 
 
-def _bag(entries: Sequence[Entry]) -> NumberBag:
-    return NumberBag(
-        values=Values.of([(entry[0], entry[1]) for entry in entries]),
-        words=tuple(entry[2] for entry in entries),
-        subjects=tuple(entry[3] for entry in entries),
-        ids=tuple(entry[4] for entry in entries),
-        needed=tuple(min(2, len(entry[2])) or 1 if entry[4].startswith("prompt:") else 1 for entry in entries),
-    )
+def _bag(entries: Sequence[Entry]) -> DecisionNumbers:
+    needed = tuple(min(2, len(words)) or 1 if id_.startswith("prompt:") else 1 for *_, words, _, id_ in entries)
+    values = Values.of([entry[:2] for entry in entries])
+    words, subjects = tuple(entry[2] for entry in entries), tuple(entry[3] for entry in entries)
+    return DecisionNumbers(values, words, subjects, tuple(entry[4] for entry in entries), needed)
 
 
 _ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
 _DEEPEST = 12
-_ACTION_UNITS = {
+ACTION_UNITS = {
     "weight": "ratio",
     "confidence": "ratio",
     "expected_return": "ratio",
@@ -441,8 +414,6 @@ _ACTION_UNITS = {
     "stop": "price",
     "target": "price",
 }
-
-OwnEntry = tuple[str, str, float, str]
 
 
 def own_numbers(decision: Decision, context: Context | None = None) -> DecisionNumbers:
@@ -455,7 +426,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> DecisionN
     if decision.confidence is not None:
         entries.append(("", "confidence probability", decision.confidence, "ratio"))
     for action in decision.actions:
-        for name, unit in _ACTION_UNITS.items():
+        for name, unit in ACTION_UNITS.items():
             if (value := getattr(action, name)) is not None:
                 label = "weight allocation" if name == "weight" else name
                 entries.append((action.instrument, label, float(value), unit))

@@ -120,7 +120,7 @@ def audit_texts(
     ``arena`` texts are skipped, and keep their place in the count of parts. ``own`` is what the agent itself put
     forward; ``owners`` names the instrument of texts that are known to be about one, such as the reason of one action.
     """
-    put_forward = DecisionNumbers() if own is None else own
+    put_forward = DecisionNumbers.of() if own is None else own
     ids = material.subjects.ids
     rows = {
         text.strip(): material.subjects.rows[instrument]
@@ -153,9 +153,9 @@ def audit_texts(
     return found
 
 
-def _decide(material: Material, around: NumberContext, own: DecisionNumbers) -> Ruling:
+def _decide(material: Material, around: NumberContext, bag: DecisionNumbers) -> Ruling:
     """The first rule that speaks: own figures named as such, then facts, rules, own figures, derivations."""
-    number, bag, ruling = around.number, own.bag, None
+    number, ruling = around.number, None
     named = around.words & _OWN_WORDS
     if named and (at := match_bag(bag, around, named, None)) is not None:
         ruling = Ruling("own_action", "own-labelled", (f"own:{bag.ids[at]}",))
@@ -173,11 +173,9 @@ def _decide(material: Material, around: NumberContext, own: DecisionNumbers) -> 
 
 def _fact(material: Material, around: NumberContext) -> Ruling | None:
     """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
-    hit: CellHit | None = None
-    for row in around.rows:  # the best agreeing cell among the instruments the number can be about, the nearest first
-        other = match_row(material, around, row)
-        if other is not None and (hit is None or other.tier > hit.tier):
-            hit = other
+    # the best agreeing cell among the instruments the number can be about, the nearest first
+    hits = (found for row in around.rows if (found := match_row(material, around, row)) is not None)
+    hit: CellHit | None = max(hits, key=lambda hit: hit.tier, default=None)
     from_row = None
     if hit is not None:
         from_row = Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
@@ -206,14 +204,15 @@ def _stands(material: Material, around: NumberContext) -> Ruling | None:
     free, cells = material.free, material.cells
     for reading in readings(around.number):
         size, reach = reading.size, reading.size * _EXACT
-        values = free.values
-        for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
-            if direction_fits(free, at, around):
-                return Ruling("in_context", "in-facts", (free.ids[at],))
-        values = cells.values
-        for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
-            if sign_fits(around, values.printed[at], cells.of_cell[at].signed, cells.of_cell[at].depth):
-                return Ruling("in_context", "in-facts", (cells.ids[at],))
+        for known in (free, cells):
+            values = known.values
+            for at in (values.rate_size if reading.as_rate else values.plain_size).all_near(size, reach):
+                if (
+                    direction_fits(free, at, around)
+                    if known is free
+                    else sign_fits(around, values.printed[at], cells.of_cell[at].signed, cells.of_cell[at].depth)
+                ):
+                    return Ruling("in_context", "in-facts", (known.ids[at],))
     return None
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assaymark.judging.evidence.context_index import Cells, FieldLabel, FreeFacts, Material, NumberBag
+from assaymark.judging.evidence.context_index import Cells, DecisionNumbers, FieldLabel, FreeFacts, Material
 from assaymark.judging.evidence.mention import Floats, Number, NumberContext, Values
 from assaymark.judging.evidence.words import (
     CHANGE,
@@ -333,7 +333,7 @@ def _sized_or_unmarked(values: Values, reading: UnitReading, around: NumberConte
 
 
 def match_bag(
-    bag: NumberBag, around: NumberContext, words: frozenset[str], subjects: frozenset[str] | None
+    bag: DecisionNumbers, around: NumberContext, words: frozenset[str], subjects: frozenset[str] | None
 ) -> int | None:
     """The entry of a bag that equals the number and shares enough words; with ``subjects``, about one of these."""
     if not bag.ids:

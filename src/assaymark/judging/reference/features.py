@@ -17,6 +17,7 @@ from typing import Any
 from assaymark.errors import InputError
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
 from assaymark.judging.evidence import DecisionNumbers, Finding, Material, audit_texts
+from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import Book, Shown, book_of, read_decision
 from assaymark.prompting import read_material, sections, style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
@@ -176,12 +177,11 @@ def _legality(context: Context, shown: Shown, holdings: Mapping[str, float]) -> 
     if not holdings or not any(action.weight is not None for action in shown.actions):
         return None
     weights = list(holdings.values())
-    checks = []
-    for rule in context.constraints:
-        limit = rule.limit
-        if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and limit > 0:
-            checks.append(_KEEPS[rule.kind](weights, limit))
-    return _share(checks)
+    return _share([
+        _KEEPS[rule.kind](weights, rule.limit)
+        for rule in context.constraints
+        if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and rule.limit > 0
+    ])  # fmt: skip
 
 
 _KEEPS: Mapping[str, Callable[[Sequence[float], float], bool]] = {
@@ -193,21 +193,8 @@ _KEEPS: Mapping[str, Callable[[Sequence[float], float], bool]] = {
     "weight_increment": lambda weights, limit: all(abs(w / limit - round(w / limit)) < _SLACK for w in weights),
 }
 
-Own = tuple[str, str, float, str]
-"""One of a decision's own numbers: instrument or nothing, name, value, unit."""
-
 _BORNE_OUT: tuple[EvidenceState, ...] = ("supported", "derivable", "rule")
 _WEIGHT = "weight allocation"
-_ACTION_UNITS = {
-    "weight": "ratio",
-    "confidence": "ratio",
-    "expected_return": "ratio",
-    "quantity": "count",
-    "price": "price",
-    "leverage": "multiple",
-    "stop": "price",
-    "target": "price",
-}
 _MOST_DOUBTFUL = 5
 
 
@@ -391,10 +378,10 @@ def _notice(material: str, decision: str) -> Features:
 
 def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> DecisionNumbers:
     """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also weights."""
-    entries: list[Own] = [
+    entries: list[OwnEntry] = [
         (action.instrument, _WEIGHT if name == "weight" else name, value, unit)
         for action in shown.actions
-        for name, unit in _ACTION_UNITS.items()
+        for name, unit in ACTION_UNITS.items()
         if (value := getattr(action, name)) is not None
     ]
     for path, value in shown.values.items():

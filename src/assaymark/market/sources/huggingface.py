@@ -49,19 +49,10 @@ SOURCE = Source(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """A file that was fetched: where it lies now, and the dataset, file, commit and licence that it is of."""
-
-    path: Path
-    repo: str
-    file: str
-    commit: str
-    licence: str
-
-
-def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]) -> Fetched:
-    """One file of a dataset, below ``folder``."""
+def fetch_file(
+    request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]
+) -> tuple[Path, str, str, tuple[str, str]]:
+    """One file of a dataset, below ``folder``: where it lies now, its name, its commit, and notes on it."""
     hub = library("huggingface_hub", SOURCE.extra)
     repo, token = request.options.get("repo", ""), request.secret("token")
     if not repo:
@@ -91,7 +82,8 @@ def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[s
     # What the dataset's own card says about its licence.
     stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
     licence = one_line(stated[0]) if stated else "not stated"
-    return Fetched(path=Path(path), repo=repo, file=name, commit=str(info.sha), licence=licence)
+    notes = f"commit {info.sha}", f"the dataset's card states the licence: {licence}"
+    return Path(path), name, str(info.sha), notes
 
 
 def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: RetryPolicy) -> str:
@@ -232,13 +224,12 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
 def fetch(request: Request, asking: Asking) -> Draft:
     """The one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
-        fetched = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
+        path, _, _, said = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
         read = snapshot_from_file(
-            fetched.path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
+            path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
             currency=request.options.get("currency", ""),
         )  # fmt: skip
-    said = (f"commit {fetched.commit}", f"the dataset's card states the licence: {fetched.licence}")
-    return Draft(from_source(read.tables, f"huggingface {fetched.repo}"), (*read.origin.notes, *said))
+    return Draft(from_source(read.tables, f"huggingface {request.options['repo']}"), (*read.origin.notes, *said))
 
 
 PORTBENCH_ITEMS = 6_269
@@ -262,23 +253,22 @@ class Questions:
 def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions:
     """Fetch a file of questions into ``folder``; a file that is no JSON Lines is refused and leaves nothing there."""
     with TemporaryDirectory() as place:
-        fetched = fetch_file(request, asking, Path(place), (".jsonl",))
-        data = fetched.path.read_bytes()
-    items, digest = counted(data, fetched.file), hashlib.sha256(data).hexdigest()
-    notes = [f"commit {fetched.commit}", f"the dataset's card states the licence: {fetched.licence}"]
+        fetched, name, commit, card = fetch_file(request, asking, Path(place), (".jsonl",))
+        data = fetched.read_bytes()
+    items, digest, notes = counted(data, name), hashlib.sha256(data).hexdigest(), [*card]
     if items != PORTBENCH_ITEMS:
         notes.append(f"{items:,} questions; PortBench states {PORTBENCH_ITEMS:,} for its own file")
     origin = Origin(
         source="huggingface", retrieved_at=asking.now, query=request.as_query(), licence=SOURCE.licence,
         notes=tuple(notes),
     )  # fmt: skip
-    path = folder / Path(fetched.file).name
+    path = folder / Path(name).name
     if path.exists() and path.read_bytes() != data:
         raise InputError("source huggingface", [Problem(str(path), "is another file already; choose another folder")])
     provenance = path.with_name(f"{path.name}.provenance.json")
     write_atomic(path, data)
     said = {
-        "file": path.name, "sha256": digest, "items": items, "commit": fetched.commit, "source": origin.source,
+        "file": path.name, "sha256": digest, "items": items, "commit": commit, "source": origin.source,
         "retrieved_at": origin.retrieved_at.isoformat(), "query": dict(origin.query), "licence": origin.licence,
         "notes": notes,
     }  # fmt: skip

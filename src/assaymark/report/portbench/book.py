@@ -41,14 +41,14 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.episode import BaselineResult, Heard
 from assaymark.benchmark.market import Window
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import Profile
 from assaymark.benchmark.questions.answers import Scored
 from assaymark.benchmark.questions.payloads import Split, Template
 from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.scores import EpisodeResult
+from assaymark.benchmark.scores import EpisodeResult, StageState
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
@@ -67,18 +67,13 @@ QUESTIONS: Final = "questions"
 class StageTrace:
     """One stage on one date: what was asked and said (S1 to S3), what was true, and how the score came about.
 
-    ``prompt`` and ``reply`` are excerpts; ``cut`` says that there is more of either in the ledger under ``key``.
     ``rows`` are lines of a table with a header in ``columns``; ``arithmetic`` are lines of plain text.
     """
 
     stage: str
     score: float
-    state: str
-    reason: str = ""
-    prompt: str = ""
-    reply: str = ""
-    cut: bool = False
-    key: str = ""
+    state: StageState
+    heard: Heard
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     arithmetic: tuple[str, ...] = ()
@@ -153,7 +148,7 @@ class MarketView:
     snapshots: tuple[SnapshotView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class BenchRun:
     """Everything the pages of a benchmark show.
 

@@ -139,7 +139,13 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
     yield "index.html", frame.page(first_page(book, list(_deeper(book, profiles=bool(further)))))
-    yield _SCORES, frame.page(_scores(book, views))
+    # All that the first page leaves out of the first board.
+    history = chosen_history(book)
+    brushed = history is not None and history[1].brush is not None
+    lead = "Every score, over all profiles or under the strictest, with its interval and how it was found."
+    sections = (*_pipeline_sections(book, views, history), questions_section(book), _run_section(book))
+    styles, scripts = (*_TABLES, *("brush.css",) * brushed), ("page.js", "brush.js") if brushed else SCRIPTS
+    yield _SCORES, frame.page(Page(_SCORES, "Scores", lead, sections, here="scores", styles=styles, scripts=scripts))
     cards = paged_by(claim_cards(book), weight, PAGE)
     lead = (
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
@@ -214,21 +220,6 @@ def _section(id: str, heading: str, lead: Inline, *blocks: Block | None) -> Iter
     """A section where there is something in it."""
     if kept := tuple(block for block in blocks if block is not None):
         yield Section(id, heading, lead, kept)
-
-
-def _scores(book: BenchmarkIndex, views: _Views) -> Page:
-    """All that the first page leaves out of the first board: stages, stress, profiles, performance, questions."""
-    history = chosen_history(book)
-    brushed = history is not None and history[1].brush is not None
-    return Page(
-        _SCORES,
-        "Scores",
-        "Every score, over all profiles or under the strictest, with its interval and how it was found.",
-        (*_pipeline_sections(book, views, history), questions_section(book), _run_section(book)),
-        here="scores",
-        styles=(*_TABLES, *("brush.css",) * brushed),
-        scripts=("page.js", "brush.js") if brushed else SCRIPTS,
-    )
 
 
 def _deeper(book: BenchmarkIndex, *, profiles: bool) -> Iterator[tuple[str, str, str]]:
@@ -309,13 +300,32 @@ def _pipeline_sections(book: BenchmarkIndex, views: _Views, history: History | N
 
 
 def _run_section(book: BenchmarkIndex) -> Section:
+    """What was run: the plan, its profiles and windows, and what the built-in models do."""
+    run = book.run
+    limits = [
+        f"{profile_word(p.name)}: equities and crypto at most {100 * p.equity_cap:g} %, bonds and cash at least "
+        f"{100 * p.bond_floor:g} %, fall at most {100 * p.drawdown_tolerance:g} %, value at risk "
+        f"{100 * abs(p.var_limit):g} %"
+        for p in run.profiles
+    ]
+    windows = [
+        f"{book.window(w.name)}: {w.first} to {w.last}, "
+        f"{counted(run.decisions[w.name], 'decision')}{', stress' if w.kind == 'stress' else ''}"
+        for w in run.windows
+    ]
+    facts = [
+        ("Plan", f"{clean(run.plan.name, 80)}, locked {moment(run.locked_at)}"),
+        ("Formulas", "as printed (paper)" if run.plan.convention == "paper" else "convention “reference”"),
+        *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
+        *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
+    ]
     known = [
         (bold(clean(model.name, 60)), f": {clean(words, 200)}")
-        for model in sorted(book.run.plan.models, key=lambda model: model.name)
+        for model in sorted(run.plan.models, key=lambda model: model.name)
         if (words := words_of(model.model))
     ]
     built_in = (Group("Built-in models", (Items(tuple(known)),)),) if known else ()
-    return Section("models", "What was run", blocks=(Facts(tuple(_facts(book))), *built_in))
+    return Section("models", "What was run", blocks=(Facts(tuple(facts)), *built_in))
 
 
 def _further(book: BenchmarkIndex, views: _Views) -> tuple[Section, ...]:
@@ -347,27 +357,6 @@ _SAFETY: Final = (
     "Models "
     "that share a tier are without their points. A score near its threshold does not differ significantly from it."
 )
-
-
-def _facts(book: BenchmarkIndex) -> list[tuple[str, str]]:
-    run = book.run
-    limits = [
-        f"{profile_word(p.name)}: equities and crypto at most {100 * p.equity_cap:g} %, bonds and cash at least "
-        f"{100 * p.bond_floor:g} %, fall at most {100 * p.drawdown_tolerance:g} %, value at risk "
-        f"{100 * abs(p.var_limit):g} %"
-        for p in run.profiles
-    ]
-    windows = [
-        f"{book.window(w.name)}: {w.first} to {w.last}, "
-        f"{counted(run.decisions[w.name], 'decision')}{', stress' if w.kind == 'stress' else ''}"
-        for w in run.windows
-    ]
-    return [
-        ("Plan", f"{clean(run.plan.name, 80)}, locked {moment(run.locked_at)}"),
-        ("Formulas", "as printed (paper)" if run.plan.convention == "paper" else "convention “reference”"),
-        *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
-        *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
-    ]
 
 
 def _histories(book: BenchmarkIndex, frame: Frame) -> Iterator[tuple[str, str]]:

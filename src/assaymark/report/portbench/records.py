@@ -113,9 +113,9 @@ class BenchTrail:
         for episode, dates in self.episodes:
             for date, place in zip(episode.dates, dates, strict=True):
                 for stage in date.stages:
-                    if stage.key:
+                    if stage.heard.key:
                         who = f"{episode.model}, {episode.profile}, {episode.window}"
-                        found[stage.key].append(Linked(f"{who}: {stage.stage} on {date.day}", place))
+                        found[stage.heard.key].append(Linked(f"{who}: {stage.stage} on {date.day}", place))
         for model, one in self.asked:
             words = f"{model} on {one.question.id}, {one.condition}"
             found[one.key].append(Linked(words, self.places[model, one.condition, one.question.id]))
@@ -215,7 +215,7 @@ def episode_paths(episodes: Sequence[EpisodeTrace]) -> tuple[str, ...]:
 
 def date_section(at: int, trace: DateTrace, calls: Mapping[str, str], *, opened: bool) -> Section:
     """One decision date: its scores, then every stage with prompt, reply, truth and arithmetic."""
-    words = "; ".join(f"{clean(stage.stage, 8)} {_state(stage)}" for stage in trace.stages if stage.state != "ok")
+    words = "; ".join(f"{clean(stage.stage, 8)} {_state(stage)}" for stage in trace.stages if _state(stage))
     scores = ", ".join(f"{clean(stage.stage, 8)} {number(stage.score)}" for stage in trace.stages)
     lead: list[Inline] = [f"CEPS {number(trace.ceps, 3)}, alignment {number(trace.pas, 3)}. {scores}."]
     lead += [" ", bold(words)] if words else []
@@ -225,7 +225,7 @@ def date_section(at: int, trace: DateTrace, calls: Mapping[str, str], *, opened:
 
 
 def _state(trace: StageTrace) -> str:
-    return STATES.get(trace.state, clean(trace.state, 40))
+    return STATES.get(trace.state.state, clean(trace.state.state, 40))
 
 
 def _stage(trace: StageTrace, calls: Mapping[str, str]) -> Group:
@@ -234,18 +234,19 @@ def _stage(trace: StageTrace, calls: Mapping[str, str]) -> Group:
         tuple(clean(cell, _CELL) for cell in row[:_COLUMNS]) + ("",) * (len(columns) - len(row))
         for row in trace.rows[:_ROWS]
     )
-    name, state, reason, blocks = clean(trace.stage, 8), _state(trace), clean(trace.reason, 400), list[Block]()
+    name, state, reason, blocks = clean(trace.stage, 8), _state(trace), clean(trace.state.reason, 400), list[Block]()
     if state:
         blocks.append(Text(bold(f"{state[:1].upper()}{state[1:]}{f': {reason}' if reason else ''}"), "state"))
-    if trace.prompt or trace.reply:
-        blocks.append(talk(block(trace.prompt, _TEXT), block(trace.reply, _TEXT)))
+    heard = trace.heard
+    if heard.prompt or heard.reply:
+        blocks.append(talk(block(heard.prompt, _TEXT), block(heard.reply, _TEXT)))
     else:
         blocks.append(Text("Computed from the weights; the model is not asked.", "cap"))
-    cut = trace.cut or max(len(trace.prompt), len(trace.reply)) > _TEXT
-    if calls.get(trace.key):
-        blocks.append(Text(("Excerpts. " if cut else "", Linked("Whole call", calls[trace.key]))))
+    cut = heard.cut or max(len(heard.prompt), len(heard.reply)) > _TEXT
+    if calls.get(heard.key):
+        blocks.append(Text(("Excerpts. " if cut else "", Linked("Whole call", calls[heard.key]))))
     elif cut:
-        where = f" under the key {clean(trace.key, 80)}" if trace.key else ""
+        where = f" under the key {clean(heard.key, 80)}" if heard.key else ""
         blocks.append(Text(f"Excerpts. The whole call is in the ledger{where}."))
     blocks += [Table(columns, rows, summary="", style="tall")] if rows else []
     left = len(trace.rows) - len(rows)
@@ -269,7 +270,7 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> Table:
 
     rows = []
     for one, path in sorted(zip(book.run.episodes, paths, strict=True), key=place):
-        troubled = sum(stage.state != "ok" for trace in one.dates for stage in trace.stages)
+        troubled = sum(stage.state.state != "ok" for trace in one.dates for stage in trace.stages)
         scores = [] if one.model in book.unscored else [trace.ceps for trace in one.dates]
         model = clean(one.model, 60)
         cells = (

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from assaymark.report.season.inputs import (
-    SeasonAgent,
+from assaymark.report.season.index import (
     SeasonClaimLine,
     SeasonGradeView,
-    SeasonJudge,
     SeasonPath,
     SeasonRefusal,
     SeasonRule,
@@ -17,10 +15,8 @@ from assaymark.report.season.inputs import (
 from assaymark.report.season.pages import season_frame, site_pages, write_site
 
 __all__ = [
-    "SeasonAgent",
     "SeasonClaimLine",
     "SeasonGradeView",
-    "SeasonJudge",
     "SeasonPath",
     "SeasonRefusal",
     "SeasonRule",

@@ -18,8 +18,7 @@ from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Floats, NavLine, NavWords, Role, brush_of, falls, nav_figure
 from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.decisions import decision_places, reason_words, trades_words
-from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonPath, SeasonStep
+from assaymark.report.season.index import AgentIndex, SeasonIndex, SeasonPath, SeasonStep, Words
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.text import clean
 
@@ -94,7 +93,7 @@ def account_figure(book: SeasonIndex, only: str = "") -> tuple[Figure, str] | No
     caption = words.say(
         "earned.caption_elsewhere" if book.run.source else "earned.caption",
         first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),
-        currency=clean(book.run.currency, 12),
+        currency=clean(book.run.plan.currency, 12),
     )  # fmt: skip
     heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
     table = Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))

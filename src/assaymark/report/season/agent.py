@@ -53,10 +53,9 @@ from assaymark.report.season.decisions import (
     mismatch_words,
     order_count,
 )
-from assaymark.report.season.index import AgentIndex, SeasonIndex
-from assaymark.report.season.inputs import SeasonGradeView
+from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
+from assaymark.report.season.leaderboard import PartRow, part_figure
 from assaymark.report.season.levels import agent_levels, level_blocks
-from assaymark.report.season.strip import PartRow, part_figure
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
@@ -96,8 +95,8 @@ def _main(book: AgentIndex, earned: Section, places: Mapping[int, str], up: Inli
     why = clean(words.text(place.why), 300)
     head: list[Block] = [Text((*rank, f": {why}" if why else "", ". ", *_scored(book, place)), "cap stand")]
     head.append(level_blocks(agent_levels(book)))
-    if agent.strategy:
-        head.append(Passage(clean(agent.strategy, _ROOM), book.say("head.strategy")))
+    if strategy := book.run.plan.strategies.get(agent.name):
+        head.append(Passage(clean(strategy, _ROOM), book.say("head.strategy")))
     counts = {"decisions": len(steps), "orders": sum(map(order_count, steps)),
               "refused": sum(len(step.refusals) for step in steps)}  # fmt: skip
     named = {"family": clean(agent.family, 80), "model": clean(agent.model, 120)}
@@ -107,14 +106,14 @@ def _main(book: AgentIndex, earned: Section, places: Mapping[int, str], up: Inli
     for path in account_paths(book.lookup, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
         if not account:
-            account.append((bold(f"{words.amount(path.nav[-1])} {clean(book.run.currency, 12)}"), " ", gain))
+            account.append((bold(f"{words.amount(path.nav[-1])} {clean(book.run.plan.currency, 12)}"), " ", gain))
         else:
             name = path.name if words.has(f"model.baseline.{path.name}") else "equal weight"
             account.append(book.say("head.beside", baseline=words.word("baseline", name), gain=gain))
     return Page(
         book.path, clean(agent.name, 120), facts,
         (earned, _graded(book), _decided(book, places), _checked(book, places)), tuple(head), up=up,
-        notice=book.say("head.reference") if agent.reference else "", aside=tuple(account),
+        notice=book.say("head.reference") if agent.built_in else "", aside=tuple(account),
         styles=("season-agent.css", "judges.css", "brush.css"), scripts=("page.js", "brush.js"),
     )  # fmt: skip
 

@@ -32,8 +32,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.season.index import AgentIndex, Words
-from assaymark.report.season.inputs import SeasonClaimLine, SeasonStep, SeasonTrade
+from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonStep, SeasonTrade, Words
 from assaymark.report.text import excerpt
 from assaymark.text import clean
 
@@ -356,7 +355,7 @@ def ledger_row(book: AgentIndex, one: SeasonClaimLine, places: Mapping[int, str]
     judged, states = list[Inline](), dict.fromkeys(one.judges.values())
     for name in states:
         judged.append(state(name))
-        if len(states) > 1 or len(one.judges) < len(book.run.judges):
+        if len(states) > 1 or len(one.judges) < len(book.run.plan.panel):
             judged.append(small(", ".join(clean(judge, 40) for judge, says in one.judges.items() if says == name)))
     cells: tuple[Inline, ...] = (
         Linked(words.day(one.day), places.get(one.number, "")), said,
@@ -395,7 +394,7 @@ def ledger_counts(book: AgentIndex) -> Table | None:
     """How often each state occurs in each layer, over the whole fact check; None without a claim."""
     if not book.lines:
         return None
-    judges = [judge.name for judge in book.run.judges if any(judge.name in line.judges for line in book.lines)]
+    judges = [judge.name for judge in book.run.plan.panel if any(judge.name in line.judges for line in book.lines)]
     layers = [Counter[str](line.numbers or NO_NUMBER for line in book.lines)]
     layers += (Counter(line.judges.get(name, "") for line in book.lines) for name in judges)
     others = sorted({state for seen in layers[1:] for state in seen if state} - {*STATES})

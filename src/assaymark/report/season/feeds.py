@@ -26,8 +26,7 @@ from assaymark.report.charts.canvas import Scale, csv_text, label, line, num, re
 from assaymark.report.levels import LEVELS
 from assaymark.report.page import Site
 from assaymark.report.season.decisions import order_count, trades_words
-from assaymark.report.season.index import SeasonIndex
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun
 from assaymark.report.season.leaderboard import judged_points
 from assaymark.report.season.levels import reasons_of, said_claim, said_levels, tally, withheld_text
 from assaymark.report.text import short_hash, text_width
@@ -87,7 +86,8 @@ def verdicts_of(book: SeasonIndex) -> dict[str, Any]:
         found.append({**entry, "reasons": [book.words.text(reason) for reason in reasons_of(book, verdict)]})
     found.sort(key=lambda one: (LEVELS.index(one["level"]), one["about"]))
     return {
-        "format": FORMAT, "season": run.name, "title": clean(run.title or run.name, 120), "plan_hash": run.plan_hash,
+        "format": FORMAT, "season": run.plan.name, "title": clean(run.plan.title or run.plan.name, 120),
+        "plan_hash": run.plan_hash,
         "software": f"assaymark {__version__}", "day": run.last, "days": run.days,
         "tally": {level: sum(one["level"] == level for one in found) for level in LEVELS},
         "tiers": [sorted(tier) for tier in run.decided.tiers],
@@ -217,7 +217,7 @@ def _rss(book: SeasonIndex, folder: str, entries: list[_Entry]) -> str:
     self_link = f'<atom:link href="{escape(own)}" rel="self" type="application/rss+xml"/>' if own else ""
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>'
-        f"<title>{escape(clean(run.title or run.name, 120))}</title>"
+        f"<title>{escape(clean(run.plan.title or run.plan.name, 120))}</title>"
         f"<link>{escape(_address(run, folder) or name)}</link>"
         f"<description>{escape(book.words('feeds.about'))}</description>"
         f"<language>{book.words.catalogue.language}</language>{self_link}\n{''.join(items)}</channel></rss>\n"
@@ -236,7 +236,7 @@ def _json_feed(book: SeasonIndex, folder: str, entries: list[_Entry]) -> str:
         for entry in entries
     ]  # fmt: skip
     feed = {
-        "version": "https://jsonfeed.org/version/1.1", "title": clean(run.title or run.name, 120),
+        "version": "https://jsonfeed.org/version/1.1", "title": clean(run.plan.title or run.plan.name, 120),
         "description": words("feeds.about"), "language": words.catalogue.language, **(where if run.url else {}),
         "items": items,
     }  # fmt: skip
@@ -250,11 +250,11 @@ def _calendar(book: SeasonIndex) -> str:
     def at(text: str) -> str:
         return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
-    title = book.words.say("feeds.event", season=clean(run.title or run.name, 60))
+    title = book.words.say("feeds.event", season=clean(run.plan.title or run.plan.name, 60))
     lines = (
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//assaymark//season//EN", "BEGIN:VEVENT",
         f"UID:{run.plan_hash[:32]}@assaymark", f"DTSTAMP:{at(run.decided_at)}", f"DTSTART:{at(run.next_decision)}",
-        f"RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL={at(f'{run.closes}{run.next_decision[10:]}')}",
+        f"RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;UNTIL={at(f'{run.plan.calendar.last}{run.next_decision[10:]}')}",
         "SUMMARY:" + "".join(f"\\{c}" if c in "\\;," else c for c in title), "END:VEVENT", "END:VCALENDAR",
     )  # fmt: skip
     return "\r\n".join((*lines, ""))
@@ -299,7 +299,7 @@ def share_card(book: SeasonIndex) -> str:
     """The picture, 1200 by 630, as a drawing that stands alone."""
     run, words, room, judges = book.run, book.words, _RIGHT - _LEFT, book.graders
     claim = next((claim for level in said_levels(book) for claim in (*level.shown, *level.more)), None)
-    title = clean(run.title or run.name, 80)
+    title = clean(run.plan.title or run.plan.name, 80)
     parts: list[svg.Element] = [rect(0, 0, _WIDTH, _HEIGHT, "bg", "#fff"), rect(0, 0, _WIDTH, 10, "top", "#14181d")]
     parts += _text([f"assaymark · {title}"], 19, 72, "b s")
     if claim is None:  # nothing is supported: the counts

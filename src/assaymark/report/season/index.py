@@ -7,24 +7,209 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, Said, Value, english
-from assaymark.judging.season.plans import SubComponent
-from assaymark.judging.season.table import SeasonRow
-from assaymark.records import Measurement, measurement_id
+from assaymark.claims.season_claims import SeasonVerdicts
+from assaymark.claims.season_plan import RECORDS, Season
+from assaymark.judging.season.plans import ScoringPlan, SubComponent
+from assaymark.judging.season.record import AuditLine
+from assaymark.judging.season.table import SeasonRow, SeasonTable
+from assaymark.protocol import AgentSpec
+from assaymark.records import EvidenceState, Measurement, measurement_id
 from assaymark.report.blocks import Filter, Inline, Linked, linked
 from assaymark.report.measurements import MeasuredRow, measured_links, rows_of
 from assaymark.report.page import file_stems, in_parts, paged_by
-from assaymark.report.season.inputs import (
-    SeasonAgent,
-    SeasonClaimLine,
-    SeasonGradeView,
-    SeasonPath,
-    SeasonRun,
-    SeasonStep,
-)
 from assaymark.text import NBSP, clean, prose
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonPath:
+    """Net asset value day by day, in currency; ``start`` is what it began with."""
+
+    name: str
+    baseline: bool
+    start: float
+    days: tuple[str, ...]
+    nav: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonTrade:
+    """A fill. ``price`` is None where the record has none; ``kind`` as in `SeasonFill`."""
+
+    symbol: str
+    quantity: float
+    price: float | None
+    cost: float
+    kind: str = "order"
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonRefusal:
+    """An order that was not carried out: the word for why, and the sentence that its agent was shown."""
+
+    symbol: str
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonStep:
+    """One decision and what came of it.
+
+    ``orders`` and ``texts`` (kind and text) are as the agent wrote them: hostile until escaped. ``mismatches`` are
+    statements of the record that do not follow from the others.
+    """
+
+    number: int
+    day: str
+    record_id: str
+    orders: tuple[str, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+    fills: tuple[SeasonTrade, ...] = ()
+    refusals: tuple[SeasonRefusal, ...] = ()
+    flags: tuple[str, ...] = ()
+    problem: str = ""
+    seconds: float | None = None
+    nav: float | None = None
+    cash: float | None = None
+    positions: Mapping[str, float] = field(default_factory=dict)
+    mismatches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonClaimLine:
+    """One checkable statement of a record, in both layers.
+
+    ``numbers`` is the state of the numeric ledger, None where the quotation holds no number; ``judges`` the states by
+    judge, for those that looked at it. ``saw`` names what of the agent's material decided. ``which`` is the number that
+    the state is of, and ``start`` its place in ``quote``, which is hostile.
+    """
+
+    number: int
+    day: str
+    quote: str
+    saw: str
+    numbers: EvidenceState | None
+    rule: str = ""
+    judges: Mapping[str, str] = field(default_factory=dict)
+    which: str = ""
+    start: int = 0
+
+    @property
+    def disagree(self) -> bool:
+        """Whether the layers differ: a judge says supported or contradicted where the numbers say the other, or so."""
+        layers = {*self.judges.values()}
+        if self.numbers is not None and self.numbers != "own_action":
+            good = self.numbers in ("supported", "derivable", "rule")
+            layers.add("supported" if good else "contradicted" if self.numbers == "contradicted" else "not_verifiable")
+        return len(layers) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonGradeView:
+    """What one judge gave one agent's whole record: axes and parts in points, by name.
+
+    ``state`` is ``ok`` or why there are no grades; then all numbers are absent. ``capped`` names parts that the numeric
+    ledger lowered, with what the judge had given. ``verdict`` and ``summary`` are the judge's words: hostile.
+    """
+
+    agent: str
+    judge: str
+    state: str
+    composite: float | None = None
+    axes: Mapping[str, float] = field(default_factory=dict)
+    reasoning: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    capped: Mapping[str, float] = field(default_factory=dict)
+    outcome: float | None = None
+    outcome_state: str = "none"
+    data_reliability: float | None = None
+    lookahead: str | None = None
+    lookahead_reason: str = ""
+    verdict: str = ""
+    summary: str = ""
+    reason: str = ""
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonRule:
+    """One line of the rules page: the field of the season file, its value, and what it means."""
+
+    group: str
+    name: str
+    value: str
+    meaning: Said
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonRun:
+    """A season that was judged, measured and decided, as its site shows it.
+
+    Attributes
+    ----------
+    steps, ledger : mapping of agent to lines
+        In the order of the days.
+    table : SeasonTable
+        Totals, bands and tie classes; which of it is printed is for ``decided``.
+    measurements : tuple of Measurement
+        Every number that a page prints beside facts, by id.
+    blinding : mapping of agent to lines
+        What blinding replaced and kept.
+    plan : Season
+        The locked file; ``rules`` are its lines. An agent of records has `RECORDS` before its model.
+    source : str
+        Who ran it: empty for seasons that were run here, else where the records come from.
+    partial : bool
+        Whether some of what the agents could see is not kept.
+    notes : tuple of Said
+        What a reader has to know of this season beside its claims.
+    planned : int
+        Days that the calendar has in all; 0 where it says nothing of days to come.
+    decided_at, next_decision : str
+        The moments of the last decision and of the next one, in UTC; empty where there is none.
+    sheets : mapping of judge to str
+        Where the datasheets of its judges lie, seen from the site's folder.
+    url : str
+        Where the site will lie, for feeds and previews; empty where that is not known.
+    publications : tuple of mappings
+        The verdicts of every publication in order, this one last.
+    records : mapping of (kind, who, about) to str
+        Where records begin that lie beside these pages, below the folder of the site. ``about`` is the agent of a
+        grade or of a guess, the record id of a decision, and empty for all that somebody made.
+    """
+
+    plan: Season
+    plan_hash: str
+    locked_at: str
+    software: str
+    first: str
+    last: str
+    days: int
+    universe: tuple[str, ...]
+    scoring: ScoringPlan
+    paths: tuple[SeasonPath, ...]
+    steps: Mapping[str, tuple[SeasonStep, ...]]
+    ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
+    grades: tuple[SeasonGradeView, ...]
+    table: SeasonTable
+    decided: SeasonVerdicts
+    measurements: tuple[Measurement, ...]
+    blinding: Mapping[str, tuple[AuditLine, ...]]
+    rules: tuple[SeasonRule, ...]
+    source: str = ""
+    partial: bool = False
+    notes: tuple[Said, ...] = ()
+    planned: int = 0
+    decided_at: str = ""
+    next_decision: str = ""
+    sheets: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    publications: tuple[Mapping[str, Any], ...] = ()
+    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+
 
 _SENTENCE: Final = 900
 _WORDS: Final = range(2, 13)
@@ -224,7 +409,7 @@ class SeasonIndex:
 
     Attributes
     ----------
-    agents : mapping of name to SeasonAgent
+    agents : mapping of name to AgentSpec
         In alphabetical order.
     grades : mapping of agent to grades
         In the order of the judges.
@@ -240,7 +425,7 @@ class SeasonIndex:
 
     run: SeasonRun
     words: Words
-    agents: Mapping[str, SeasonAgent]
+    agents: Mapping[str, AgentSpec]
     grades: Mapping[str, Sequence[SeasonGradeView]]
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
@@ -252,8 +437,11 @@ class SeasonIndex:
     @classmethod
     def of(cls, run: SeasonRun, words: Words | None = None) -> SeasonIndex:
         """Index a season; in English without ``words``."""
-        agents = {one.name: one for one in sorted(run.agents, key=lambda agent: (agent.name.casefold(), agent.name))}
-        order = {judge.name: at for at, judge in enumerate(run.judges)}
+        agents = {  # a model of records is called what they call it
+            one.name: one.model_copy(update={"model": one.model.removeprefix(f"{RECORDS}/")})
+            for one in sorted(run.plan.agents, key=lambda agent: (agent.name.casefold(), agent.name))
+        }
+        order = {judge.name: at for at, judge in enumerate(run.plan.panel)}
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
             grades.setdefault(grade.agent, []).append(grade)
@@ -356,7 +544,7 @@ class SeasonIndex:
 
     def judge_place(self, name: str) -> int | None:
         """The place of a judge in the panel, from 0; None where it is none of its judges."""
-        return next((at for at, judge in enumerate(self.run.judges) if judge.name == name), None)
+        return next((at for at, judge in enumerate(self.run.plan.panel) if judge.name == name), None)
 
     def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
         """The path of an agent, or of a baseline, which may be called the same; None without one."""
@@ -368,7 +556,7 @@ class AgentIndex:
     """One agent of a season. Its page is ``path``; its other pages lie in a folder of its name."""
 
     lookup: SeasonIndex
-    agent: SeasonAgent
+    agent: AgentSpec
 
     @property
     def run(self) -> SeasonRun:

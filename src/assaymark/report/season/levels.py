@@ -162,11 +162,11 @@ def withheld_text(one: SeasonVerdict, words: Words) -> str:
 def said_claim(book: SeasonIndex, one: SeasonVerdict) -> Quote:
     """A supported claim with its condition and its clipboard text; what was earned rests on no grade."""
     run, words = book.run, book.words
-    judges = {} if one.kind == "beats" else {judge.name: judge.reference for judge in run.judges}
-    agents = {agent.name: agent.reference for agent in run.agents}
+    judges = {} if one.kind == "beats" else {judge.name: judge.built_in for judge in run.plan.panel}
+    agents = {agent.name: agent.built_in for agent in book.agents.values()}
     built_in = stand_ins(words.catalogue, judges, agents, one.verdict.claim.subjects)
     quote, condition = words.text(one.statement), f"{built_in} {words.texts(one.condition)}".strip()
-    source = {"study": clean(run.title or run.name, 120), "day": words.day(run.locked_at[:10])}
+    source = {"study": clean(run.plan.title or run.plan.name, 120), "day": words.day(run.locked_at[:10])}
     plan = clean(one.verdict.plan_hash)
     copy = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=plan, **source)
     return Quote(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
@@ -337,7 +337,7 @@ def _rests(book: SeasonIndex, item: Measurement) -> Iterator[Linked]:
     if item.name in _BOOKS:
         return
     kind = "guesses" if item.name == "season.author_probe" else "grades"
-    judges = [one.name for one in book.run.judges if item.name != "season.without" or one.name != own]
+    judges = [one.name for one in book.run.plan.panel if item.name != "season.without" or one.name != own]
     found = [(judge, agent if agent in book.agents else "") for judge in judges]
     if item.name in _ONE_JUDGE:
         found = [(own, agent if agent in book.agents else "")]

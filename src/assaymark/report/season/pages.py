@@ -52,8 +52,7 @@ from assaymark.report.season.feeds import (
     preview_name,
     share_card,
 )
-from assaymark.report.season.index import SeasonIndex, Words
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
 from assaymark.report.season.panel import panel_page
@@ -129,9 +128,9 @@ def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = 
     """The frame of the pages in the language of a book; in English at the top of the site without one."""
     book = book or SeasonIndex.of(run)
     nav = [Link(name, f"{name}.html", book.words(f"nav.{name}")) for name in _NAV]
-    if any((judge.datasheet or "").startswith("datasheet/") for judge in run.judges):  # the site has their pages
+    if any(sheet.startswith("datasheet/") for sheet in run.sheets.values()):  # the site has their pages
         nav.append(Link(JUDGES, f"{book.up}datasheets.html", book.words("nav.judges")))
-    study, mark = clean(run.title or run.name, 120), short_hash(clean(run.plan_hash))
+    study, mark = clean(run.plan.title or run.plan.name, 120), short_hash(clean(run.plan_hash))
     return Frame(study, mark, tuple(nav), site, ("page.css", "season.css"), frame_words(book.words.catalogue))
 
 
@@ -203,7 +202,7 @@ def _index(book: SeasonIndex, folder: str, accounts: Section | None, data: str) 
     if run.notes:
         sections.append(Section("notes", words("index.notes"), "", (Items(tuple(map(words.text, run.notes))),)))
     # That agents or judges are built in, and no models that were made to trade or to judge.
-    agents, judges = (bool(who) and all(one.reference for one in who) for who in (run.agents, run.judges))
+    agents, judges = (bool(who) and all(one.built_in for one in who) for who in (book.agents.values(), run.plan.panel))
     built_in = "both" if agents and judges else "agents" if agents else "judges"
     reference = words(f"index.reference.{built_in}") if agents or judges else ""
     # When it was decided last, when it is next, when it ends, and how it can be followed.
@@ -212,10 +211,10 @@ def _index(book: SeasonIndex, folder: str, accounts: Section | None, data: str) 
         if moment:
             at = Markup('<time datetime="{}">{}</time>').format(clean(moment, 40), words.day(moment))
             aside.append((bold(words(f"index.{key}")), " ", at))
-    feeds = [f"{words('index.closes')} {words.day(run.closes)}"] if run.planned > run.days else []
+    feeds = [f"{words('index.closes')} {words.day(str(run.plan.calendar.last))}"] if run.planned > run.days else []
     feeds += [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
     feeds += [Linked(words("index.calendar"), CALENDAR)] if run.next_decision else []
-    title, lede = clean(run.title or run.name, 120), season_lede(book)
+    title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
     return Page(
         "index.html", title, lede, tuple(sections),
         (
@@ -236,9 +235,9 @@ def _index(book: SeasonIndex, folder: str, accounts: Section | None, data: str) 
 def _state(book: SeasonIndex) -> Inline:
     """That a season runs or was stopped, or that decisions are missing, with how far it is; empty where it is whole."""
     run, words = book.run, book.words
-    made, expected = sum(map(len, run.steps.values())), run.days * len(run.agents)
+    made, expected = sum(map(len, run.steps.values())), run.days * len(run.plan.agents)
     if run.planned > run.days:
-        key, n, of = "running" if run.live else "stopped", run.days, run.planned
+        key, n, of = "running" if run.plan.market.live else "stopped", run.days, run.planned
     elif run.steps and made < expected and not run.source:
         key, n, of = "partial", made, expected
     else:
@@ -251,14 +250,14 @@ def _state(book: SeasonIndex) -> Inline:
 def season_lede(book: SeasonIndex) -> str:
     """Who took part, with what, for how long, and who graded it."""
     run, words, judges = book.run, book.words, book.graders
-    strategies = any(agent.strategy for agent in run.agents)
+    told = "prompt" if run.plan.prompt else "strategies" if run.plan.strategies else "untold"
     capital = words("index.no_capital")
-    if run.capital is not None:
-        capital = words("index.capital", capital=words.amount(run.capital), currency=clean(run.currency, 12))
+    if run.plan.has_books:
+        capital = words("index.capital", capital=words.amount(run.plan.capital), currency=clean(run.plan.currency, 12))
     text = words(
         "index.lede",
-        agents=words("index.agents", n=len(run.agents), few=words.few(len(run.agents))),
-        prompts=words("index.prompt" if run.prompt else "index.strategies" if strategies else "index.untold"),
+        agents=words("index.agents", n=len(run.plan.agents), few=words.few(len(run.plan.agents))),
+        prompts=words(f"index.{told}"),
         universe=words("index.universe", n=len(run.universe), count=words.amount(len(run.universe))),
         capital=capital, days=words("index.days", n=run.days, count=words.amount(run.days)),
         first=words.day(run.first), last=words.day(run.last),
@@ -279,7 +278,7 @@ def _rules(book: SeasonIndex) -> Page:
         groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
     heads = words("rules.field"), words("rules.value"), words("rules.meaning")
     facts = (
-        (words("rules.season"), clean(run.name, 80)),
+        (words("rules.season"), clean(run.plan.name, 80)),
         (words("rules.locked"), words.day(run.locked_at)),
         (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
         (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
@@ -297,9 +296,10 @@ def _rules(book: SeasonIndex) -> Page:
         for name, rows in groups.items()
     )
     # What all agents were told, under an empty name; or what each was told alone.
-    told = [("", run.prompt)] if run.prompt else [(a.name, a.strategy) for a in book.agents.values() if a.strategy]
+    of = run.plan.strategies
+    told = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
     prompts = tuple(Passage(block(text, _PROMPTS // len(told)), clean(name, 60)) for name, text in told)
-    shared = words("rules.shared") if run.prompt else "" if told else words("rules.no_prompt")
+    shared = words("rules.shared") if run.plan.prompt else "" if told else words("rules.no_prompt")
     sections = (
         Section("total", words("rules.total"), blocks=(Items(tuple(_formulas(book))), bands)),
         Section("weights", words("weights.title"), words("weights.lede"), (Beside(tables, "tri"),)),

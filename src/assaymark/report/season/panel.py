@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from assaymark.metrology.measure_people import NOT_DRAWN
+from assaymark.protocol import JudgeSpec
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import (
     Block,
@@ -26,7 +27,6 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.season.index import SeasonIndex, whole
-from assaymark.report.season.inputs import SeasonJudge
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
 from assaymark.report.season.levels import measured, state_words
 from assaymark.report.season.records import OVERVIEW
@@ -46,9 +46,9 @@ REASONS: Final = {
 
 def panel_page(book: SeasonIndex) -> Page:
     """Everything that is known of the judges; agents are in alphabetical order throughout."""
-    words, judges = book.words, book.run.judges
+    words, judges = book.words, book.run.plan.panel
     families = {one.family for one in judges}
-    shared = sorted(families & {one.family for one in book.run.agents})
+    shared = sorted(families & {one.family for one in book.agents.values()})
     panel = words(
         "panel.lede", judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
         families=words("panel.families", n=len(families), few=words.few(len(families))),
@@ -56,12 +56,12 @@ def panel_page(book: SeasonIndex) -> Page:
     conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
     preference, changes, floors = preference_table(book), tuple(_changes(book)), tuple(_noise(book))
     kappa, measured_at = _kappa(book), book.link(book.one("season.kappa"))
-    heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.judges))
+    heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.plan.panel))
     without = Table(heads, changes, frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
     noise = Table(of_floors, floors, summary="", style="narrowed") if floors else None
     points = []
-    for at, judge in enumerate(book.run.judges):
+    for at, judge in enumerate(book.run.plan.panel):
         given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
         said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
         points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
@@ -88,13 +88,13 @@ def panel_page(book: SeasonIndex) -> Page:
 
 def _judges(book: SeasonIndex) -> Table:
     words, rows = book.words, list[tuple[Inline, ...]]()
-    verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.judges)
+    verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
 
     def value(item: Measurement | None, missing: str = words("state.not measured")) -> str:
         return Linked(missing if item is None else measured(item, words), book.link(item))
 
-    for judge in book.run.judges:
-        kind = "human" if judge.human else "reference" if judge.reference else "model"
+    for judge in book.run.plan.panel:
+        kind = "human" if judge.human else "reference" if judge.built_in else "model"
         invalid, alone, verbosity = (
             book.one(f"season.{name}", judge=judge.name) for name in ("invalid", "alone", "verbosity")
         )
@@ -103,7 +103,7 @@ def _judges(book: SeasonIndex) -> Table:
             wrong = words.amount(round(invalid.value * invalid.n))
             bad = words("panel.invalid", bad=wrong, n=words.amount(invalid.n))
         # Whatever names a scheme or a host is no link, because a site asks nothing of a network.
-        sheet = judge.datasheet or ""
+        sheet = book.run.sheets.get(judge.name, "")
         sheet = "" if ":" in sheet or sheet.startswith(("/", "\\")) else clean(sheet, 300)
         cells: list[Inline] = [
             (clean(judge.name, 60), small(words("panel.family", family=clean(judge.family, 60)))),
@@ -177,7 +177,7 @@ def people_sections(book: SeasonIndex) -> Iterator[Section]:
     detail = sample.detail
     said = [words("people.said", n=len(detail["graders"]), graded=detail["graded"], drawn=detail["drawn"])]
     said += [words("people.refused")] if sample.state.startswith(NOT_DRAWN) else []
-    for judge in book.run.judges:
+    for judge in book.run.plan.panel:
         if (item := book.one("human.judge", dimension=AGGREGATE, judge=judge.name)) is not None:
             points = stated(item.detail["icc"]), stated(item.detail["bias"], 1, sign=True)
             rows.append((clean(judge.name, 60), reached(item), *points, words.amount(item.n)))
@@ -201,7 +201,7 @@ def detail_number(item: Measurement, key: str) -> float | None:
 def preference_table(book: SeasonIndex) -> Table | None:
     """Each judge on its own family and on all others, in points of score minus panel median; None without a gap."""
     words = book.words
-    items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.judges]
+    items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.plan.panel]
     if not any(item is not None and item.value is not None for _, item in items):
         return None
     rows = tuple(_preference(book, judge, item) for judge, item in items if item is not None)
@@ -217,7 +217,7 @@ def preference_table(book: SeasonIndex) -> Table | None:
     return Table(heads, rows, frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
 
 
-def _preference(book: SeasonIndex, judge: SeasonJudge, item: Measurement) -> tuple[Inline, ...]:
+def _preference(book: SeasonIndex, judge: JudgeSpec, item: Measurement) -> tuple[Inline, ...]:
     words, gap, over = book.words, item.value, item.n_of == "periods"
     n = item.n if over else int(detail_number(item, "n_own") or 0)
     rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
@@ -270,7 +270,7 @@ def _changes(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
     range of the judges would give the total.
     """
     words, most = book.words, dict[str, float]()
-    none, judges = words("state.not defined"), book.run.judges if len(book.run.judges) > 1 else ()
+    none, judges = words("state.not defined"), book.run.plan.panel if len(book.run.plan.panel) > 1 else ()
     for agent in book.agents:
         changes = {judge.name: _without(book, agent, judge.name) for judge in judges}
         if not book.shown(agent):
@@ -290,7 +290,7 @@ def _changes(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
 def _noise(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
     """The floors: of the panel on one record, and of each agent on identical input."""
     words = book.words
-    judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.judges]
+    judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.plan.panel]
     agents = [(book.one("season.noise", of=name), name) for name in book.agents]
     for item, name in ((book.one("season.noise", of="panel"), ""), *judges, *agents):
         if item is None:
@@ -314,7 +314,7 @@ def blinding_blocks(book: SeasonIndex) -> tuple[Block, ...]:
             sums[line.state] += line.count
     replaced, kept = (words.amount(sums[state]) for state in ("replaced", "kept"))
     sentences = [words("blinding.audit", replaced=replaced, kept=kept) if counts else words("blinding.none")]
-    probes = [(one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.judges]
+    probes = [(one.name, book.one("season.author_probe", judge=one.name)) for one in book.run.plan.panel]
     asked = [_probe(book, name, item) for name, item in probes if item is not None]
     names = [
         (clean(name, 80), words.term("blinding", state), words.amount(n),

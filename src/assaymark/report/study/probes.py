@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from assaymark.claims.candidates import kind_of
+from assaymark.claims.levels import kind_of
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.blocks import (
     HATCHED,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         judge_measurements, kappa_measurement, probe_measurements, season_findings, season_orders, season_people,
         written,
     )  # fmt: skip
-    from assaymark.workflow.tracks.season_plan import Season, is_recorded, parse_season, period_of, read_recorded
+    from assaymark.claims.season_plan import Season, is_recorded, parse_season, period_of, read_recorded
     from assaymark.workflow.tracks.season_publish import decide_judged_season, gates_of, publish_season
     from assaymark.workflow.tracks.season_records import (
         BASELINES, CHECKS, DELISTED, FILLS, GRADES, GUESSES, NAVS, REJECTIONS, REPLACED, TIMES, SeasonCheck,

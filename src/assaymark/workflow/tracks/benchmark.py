@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
+from assaymark.benchmark.episode import EpisodeState, run_baselines
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.published import dataset_card, generate_questions, manifest, write_questions
@@ -58,6 +58,7 @@ from assaymark.workflow.tracks.benchmark_measure import (
     without_choice,
 )
 from assaymark.workflow.tracks.benchmark_plan import (
+    Answers,
     Episode,
     LockedBench,
     ask_questions,
@@ -70,20 +71,12 @@ from assaymark.workflow.tracks.benchmark_plan import (
     stored_episodes,
     true_episodes,
 )
-from assaymark.workflow.tracks.benchmark_view import BenchParts, bench_run
+from assaymark.workflow.tracks.benchmark_view import bench_run
 from assaymark.workflow.verdict_file import Panel, decided_file, tally_of
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A set that was written: how many questions, and the hash of the file that they are in."""
-
-    questions: int
-    sha256: str
-
-
-def write_set(folder: Path, market: str | None, seed: int, progress: Progress = silent) -> Written:
-    """Write a set, its card and its manifest."""
+def write_set(folder: Path, market: str | None, seed: int, progress: Progress = silent) -> tuple[int, str]:
+    """Write a set, its card and its manifest: how many questions, and the hash of the file that they are in."""
     progress("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
     made = generate_questions(history, seed)
@@ -92,7 +85,7 @@ def write_set(folder: Path, market: str | None, seed: int, progress: Progress = 
     write_atomic(folder / "card.md", dataset_card(made))
     write_json(folder / "manifest.json", manifest(made))
     progress("making questions", 1, 1)
-    return Written(len(made.questions), digest)
+    return len(made.questions), digest
 
 
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
@@ -244,7 +237,7 @@ def bench_pipeline(
     say_raised(models, progress)
     if locked.plan.judges:
         grade_rationales(folder, locked, episodes, models, now, progress)
-    return _publish(folder, locked, BenchParts(episodes, _baselines(locked), stored_answers(folder, locked)))
+    return _publish(folder, locked, episodes, stored_answers(folder, locked))
 
 
 def bench_qa(
@@ -256,25 +249,20 @@ def bench_qa(
     locked = _lock(folder, text, source, models, first, now, progress=progress)
     answers = ask_questions(folder, locked, models, progress)
     say_raised(models, progress)
-    episodes = stored_episodes(folder, locked, progress)
-    return _publish(folder, locked, BenchParts(episodes, _baselines(locked) if episodes else (), answers))
+    return _publish(folder, locked, stored_episodes(folder, locked, progress), answers)
 
 
 def bench_report(folder: RunFolder, calls: Calls = "all", progress: Progress = silent, language: str = "") -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = open_bench(folder)
-    return _publish(folder, locked, _stored(folder, locked, progress), calls, language)
+    episodes, answers = stored_episodes(folder, locked, progress), stored_answers(folder, locked)
+    return _publish(folder, locked, episodes, answers, calls, language)
 
 
 def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
     """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
     locked = open_bench(folder)
-    return _decided(folder, locked, _stored(folder, locked, progress))[0]
-
-
-def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> BenchParts:
-    episodes = stored_episodes(folder, locked, progress)
-    return BenchParts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
+    return _decided(folder, locked, stored_episodes(folder, locked, progress), stored_answers(folder, locked))[0]
 
 
 def _lock(
@@ -316,22 +304,17 @@ def _no_model(name: str) -> str | None:
 def _opening(bench: LockedBench) -> Iterator[CallSpec]:
     """The first call of the pipeline to each model, window by window."""
     plan, profile = bench.plan, profile_named(bench.plan.pipeline.profiles[0])
-    for window, agent in product(bench.data.windows, plan.models):
+    for window, agent in product(bench.windows, plan.models):
         if (call := EpisodeState(agent, profile, window, rules_of(plan)).next_call()) is not None:
             yield call
 
 
-def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
-    chosen = locked.plan.pipeline
-    return run_baselines(
-        locked.data.windows, cash=chosen.cash_baselines, cost_bps=chosen.cost_bps, convention=locked.plan.convention
-    )
-
-
 def _publish(
-    folder: RunFolder, locked: LockedBench, parts: BenchParts, calls: Calls = "all", language: str = ""
-) -> Benched:
-    run, decided = _decided(folder, locked, parts)
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None,
+    calls: Calls = "all", language: str = "",
+) -> Benched:  # fmt: skip
+    """Write tables, verdicts and pages; an `Episode` or an answer that was never asked for is None."""
+    run, decided = _decided(folder, locked, episodes, answers)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, in_language(each_benchmark_page(run, read=read), language))
     tally = tally_of(decided.verdicts)
@@ -356,9 +339,9 @@ def _publish(
         lines.append(" ".join(filter(None, words)))
     if len(said) > 12:
         lines.append(f"and {len(said) - 12} more on the page")
-    if parts.episodes is None:
+    if episodes is None:
         lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
-    if parts.answers is None:
+    if answers is None:
         lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
     return Benched(folder.report / "index.html", tuple(lines), run)
 
@@ -382,16 +365,25 @@ def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterato
                 )  # fmt: skip
 
 
-def _decided(folder: RunFolder, locked: LockedBench, parts: BenchParts) -> tuple[BenchRun, BenchVerdicts]:
-    plan, episodes, answers = locked.plan, parts.episodes, parts.answers
+def _decided(
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode] | None, answers: Answers | None
+) -> tuple[BenchRun, BenchVerdicts]:
+    plan, chosen = locked.plan, locked.plan.pipeline
+    baselines = (
+        ()
+        if episodes is None
+        else run_baselines(
+            locked.windows, cash=chosen.cash_baselines, cost_bps=chosen.cost_bps, convention=plan.convention
+        )
+    )
     measurements: list[Measurement] = []
     scores: list[Score] = []
     boards: list[Board] = []
     if episodes is not None:
-        measurements += pipeline_measurements(locked, episodes, parts.baselines)
+        measurements += pipeline_measurements(locked, episodes, baselines)
         measurements += ceiling_measurements(locked, true_episodes(locked))
         scores += pipeline_scores(locked, episodes)
-        windows = len(locked.data.windows)
+        windows = len(locked.windows)
         where = "in this window" if windows == 1 else f"in these {windows} windows"
         for name in boards_of(locked):
             of = "over all profiles" if name == ALL else f"under the {name} profile"
@@ -422,7 +414,8 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: BenchParts) -> tuple
     write_json(folder.verdicts, file)
     write_sums(folder)
     notes = _notes(plan, episodes or (), measurements)
-    return bench_run(folder, locked, parts, measurements, decided, notes, _left_out(measurements)), decided
+    found = episodes or (), baselines, answers or {}
+    return bench_run(folder, locked, *found, measurements, decided, notes, _left_out(measurements)), decided
 
 
 def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:

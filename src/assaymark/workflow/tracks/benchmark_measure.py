@@ -124,8 +124,8 @@ def _records(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode]
 ) -> tuple[list[Decision], dict[str, Context]]:
     """The decisions with a rationale, and what the model could see at S3: the prompt, its numbers, and its limits."""
-    market, tickers = locked.data.market, locked.data.universe.ids
-    known = {one.day: one for window in locked.data.windows for one in map(market.known, window.rows.tolist())}
+    market, tickers = locked.market, locked.market.universe.ids
+    known = {one.day: one for window in locked.windows for one in map(market.known, window.rows.tolist())}
     decisions: list[Decision] = []
     contexts: dict[str, Context] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
@@ -339,7 +339,7 @@ def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
     """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
-    stressed = {one.window for one in locked.data.windows if one.spec.kind == "stress"}
+    stressed = {one.window for one in locked.windows if one.spec.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
         "CEPS": lambda date: date.ceps,
@@ -372,7 +372,7 @@ def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) 
 
 def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapping[str, str]) -> Iterator[Measurement]:
     """What one history shows: adaptation, drawdown, stress, performance, and the threshold of its scenario."""
-    specs, profiles = {one.window: one.spec for one in locked.data.windows}, locked.plan.pipeline.profiles
+    specs, profiles = {one.window: one.spec for one in locked.windows}, locked.plan.pipeline.profiles
     for agent in locked.plan.models:  # how far the mean alignments of a model's profiles lie apart (eq. 8)
         seen = {profile: list[float]() for profile in profiles}
         for result in (episode.result for episode in episodes if episode.agent.name == agent.name):
@@ -431,7 +431,7 @@ def _ratios(
 
     A history that cannot be resampled has a state in words.
     """
-    level, specs = locked.plan.level, {one.window: one.spec for one in locked.data.windows}
+    level, specs = locked.plan.level, {one.window: one.spec for one in locked.windows}
 
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
         return measured(name, _labels(result), None, (result.nav.size, "days"), "Sharpe ratio", state=state)
@@ -486,7 +486,7 @@ def _ratio(
 def _baseline_figures(
     locked: LockedBench, baselines: Sequence[BaselineResult], rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    specs = {one.window: one.spec for one in locked.data.windows}
+    specs = {one.window: one.spec for one in locked.windows}
     for baseline in baselines:
         name, labels = "bench.baseline", {"baseline": baseline.name, "window": baseline.window}
         yield from _figures(name, labels, baseline.nav, baseline.weights, baseline.turnover)

@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
-from assaymark.benchmark.market import BenchMarket, Universe, choose_universe, window_named, windows_of
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState, Heard, MarketWindow
+from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.answers import EXCERPT, Scored, score_answer
@@ -27,7 +27,7 @@ from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.market import History, open_history, synthetic_history
+from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.report.portbench.book import QUESTIONS
@@ -58,24 +58,19 @@ BENCHMARK: Final = Track(
 """What the lock of a benchmark says."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BenchData:
-    """What a plan is run on: the store, the instruments, and the windows that it names."""
-
-    history: History
-    universe: Universe
-    market: BenchMarket
-    windows: tuple[MarketWindow, ...]
+BenchData = tuple[BenchMarket, tuple[MarketWindow, ...]]
+"""What a plan is run on: the store with the instruments, and the windows that it names."""
 
 
 @dataclass(frozen=True, eq=False)
 class LockedBench:
-    """A locked plan with its data."""
+    """A locked plan with its data: the market, and the windows that the plan names."""
 
     plan: BenchPlan
     plan_hash: str
     locked_at: str
-    data: BenchData
+    market: BenchMarket
+    windows: tuple[MarketWindow, ...]
     amendments: tuple[Amendment, ...] = ()
     preregistered: bool = True
 
@@ -90,12 +85,12 @@ class LockedBench:
         wanted = self.plan.questions
         if wanted.file is not None:
             return tuple(question for question in read_questions(Path(wanted.file)) if question.split == wanted.split)
-        return generate_questions(self.data.history, wanted.seed, splits=(wanted.split,)).questions
+        return generate_questions(self.market.history, wanted.seed, splits=(wanted.split,)).questions
 
     @property
     def families(self) -> int:
         """How many families of tests share the error rate of the plan, whether or not they were run yet."""
-        return 2 + any(window.spec.kind == "normal" for window in self.data.windows)
+        return 2 + any(window.spec.kind == "normal" for window in self.windows)
 
 
 def is_benchmark(folder: RunFolder) -> bool:
@@ -126,7 +121,7 @@ def lock_bench(
             )
         return locked
     if first is not None:
-        first(LockedBench(plan, made, "", data))
+        first(LockedBench(plan, made, "", *data))
     with new_folder(folder.path):
         write_atomic(folder.plan, text)
         write_lock(folder, bench_lock(made, to_json(now), inputs_of(data)))
@@ -150,7 +145,9 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
     made = fingerprint(plan, found)
     BENCHMARK.require_unedited(folder, made, stored)
     amendments = read_amendments(folder, stored.get("amendments", ()))
-    return LockedBench(plan, made, str(stored["locked_at"]), found, amendments, bool(stored.get("preregistered", True)))
+    return LockedBench(
+        plan, made, str(stored["locked_at"]), *found, amendments, bool(stored.get("preregistered", True))
+    )
 
 
 def open_data(plan: BenchPlan) -> BenchData:
@@ -163,9 +160,7 @@ def open_data(plan: BenchPlan) -> BenchData:
     market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
     wanted = [window_named(name, specs) for name in plan.pipeline.windows]
-    return BenchData(
-        history, universe, market, tuple(MarketWindow(market, one, plan.pipeline.frequency) for one in wanted)
-    )
+    return market, tuple(MarketWindow(market, one, rules.frequency) for one in wanted)
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
@@ -180,7 +175,8 @@ def texts_of_stages() -> dict[str, str]:
 
 def inputs_of(data: BenchData) -> dict[str, str]:
     """Digests of what a plan is run on."""
-    return {"market": data.history.snapshot, "instruments": content_id({"ids": list(data.universe.ids)})}
+    market, _ = data
+    return {"market": market.history.snapshot, "instruments": content_id({"ids": list(market.universe.ids)})}
 
 
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
@@ -188,7 +184,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     require_version_2(folder)
     plan = parse_plan(text, source)
     data = open_data(plan)
-    locked = LockedBench(plan, fingerprint(plan, data), "", data)
+    locked = LockedBench(plan, fingerprint(plan, data), "", *data)
     if questions:
         stage = Asking("questions", [call for *_, call in planned_questions(locked)])
         return forecast([stage], folder, None, prices)
@@ -204,7 +200,7 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
     stand_in = ReferenceBenchmarkModel("stubborn")
     reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
     own = [agent for agent in plan.models if is_outside(agent.model)]
-    for name, window in product(plan.pipeline.profiles, locked.data.windows):
+    for name, window in product(plan.pipeline.profiles, locked.windows):
         states = [EpisodeState(one, profile_named(name), window, rules_of(plan)) for one in (reader, *own[:1])]
         while (call := states[0].next_call()) is not None:
             numbers = states[-1].next_call()
@@ -225,17 +221,6 @@ ANSWER_KEY: Final = "reference/portbench-answer-key"
 
 SHOWN: Final = 900
 """Characters of a prompt or a reply of the pipeline that a page shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """Excerpts of one call and its reply; ``missing`` says that none came."""
-
-    prompt: str
-    reply: str
-    cut: bool
-    key: str
-    missing: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,7 +246,7 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
 def pipeline_calls(locked: LockedBench) -> int:
     """How many calls the pipeline makes: three a decision date."""
     plan = locked.plan
-    dates = sum(len(window.decisions) for window in locked.data.windows)
+    dates = sum(len(window.decisions) for window in locked.windows)
     return 3 * dates * len(plan.models) * len(plan.pipeline.profiles)
 
 
@@ -313,7 +298,7 @@ def _each_episode(
     """
     plan, rules = locked.plan, rules_of(locked.plan)
     turned = replace(rules, convention=locked.other)
-    played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.data.windows)
+    played = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.windows)
     episodes: list[tuple[EpisodeState, EpisodeState, dict[tuple[date, Stage], Heard]]] = [
         (EpisodeState(*one, rules), EpisodeState(*one, turned), {}) for one in played
     ]
@@ -341,7 +326,7 @@ def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
     """Episodes in which every stage is answered with what was true: nobody is asked, and nothing is written down."""
     agent = AgentSpec(name="answers", family="answers", model=ANSWER_KEY)
     found = []
-    for name, window in product(locked.plan.pipeline.profiles, locked.data.windows):
+    for name, window in product(locked.plan.pipeline.profiles, locked.windows):
         state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
         while not state.over:
             state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import product
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.episode import BaselineResult, Heard
 from assaymark.benchmark.market import TRAINING_END, Known, is_index
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
@@ -47,7 +46,7 @@ from assaymark.report.portbench import (
 )
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.benchmark_measure import boards_of, ceps_items, unscored_models
-from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, Heard, LockedBench
+from assaymark.workflow.tracks.benchmark_plan import Answers, Episode, LockedBench
 
 ROWS: Final = 8
 
@@ -63,15 +62,10 @@ def episode_trace(episode: Episode, known: Mapping[date, Known], plan: BenchPlan
         parts = _parts(one, result, known[one.day], plan)
         stages = []
         for stage in STAGES:
-            heard = episode.heard.get((one.day, stage)) or Heard("", "", False, "", False)
+            heard = episode.heard.get((one.day, stage), Heard())
             state = one.answers.states.get(stage, StageState("ok"))
             columns, rows, lines = parts[stage]
-            stages.append(
-                StageTrace(
-                    stage, one.scores[stage], state.state, state.reason, heard.prompt, heard.reply, heard.cut,
-                    heard.key, columns, tuple(rows), tuple(lines),
-                )
-            )  # fmt: skip
+            stages.append(StageTrace(stage, one.scores[stage], state, heard, columns, tuple(rows), tuple(lines)))
         dates.append(DateTrace(str(one.day), one.ceps, one.pas, tuple(stages)))
     return EpisodeTrace(result.model, result.profile, result.window, tuple(dates))
 
@@ -97,14 +91,14 @@ def _parts(one: DateResult, result: EpisodeResult, known: Known, plan: BenchPlan
     by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
     own, oracle = one.turnover, one.truths.turnover
     traded = f"1 − |{own:.3f} − {oracle:.3f}| / {max(own, oracle):.3f} = {scores['S4']:.3f}"
-    truth, limits = one.truths, profile_named(result.profile)
+    risk, truth, limits = one.risk, one.truths.risk, profile_named(result.profile)
     risks = [
-        ("value at risk, 95 %", _percent(one.var), _percent(truth.var)),
-        ("deepest fall of the lookback", _percent(one.drawdown), _percent(truth.drawdown)),
-        ("largest drift of a weight", _percent(one.drift), _percent(truth.drift)),
-        ("alarm", "yes" if one.rebalance else "no", "yes" if truth.rebalance else "no"),
+        ("value at risk, 95 %", _percent(risk.var), _percent(truth.var)),
+        ("deepest fall of the lookback", _percent(risk.drawdown), _percent(truth.drawdown)),
+        ("largest drift of a weight", _percent(risk.drift), _percent(truth.drift)),
+        ("alarm", "yes" if risk.rebalance else "no", "yes" if truth.rebalance else "no"),
     ]
-    same = int(one.rebalance == truth.rebalance)
+    same = int(risk.rebalance == truth.rebalance)
     return {
         "S1": (("instrument", "said", "true", "error"), views, [f"1 − {mean:.3f} / 2 = {scores['S1']:.3f}; {over}"]),
         "S2": (
@@ -118,7 +112,7 @@ def _parts(one: DateResult, result: EpisodeResult, known: Known, plan: BenchPlan
             [
                 f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
                 f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {scores['S3']:.3f}",
-                f"the oracle's solver: {truth.weights_status}",
+                f"the oracle's solver: {one.truths.weights_status}",
                 f"held by class: {', '.join(by_class)}",
             ],
         ),
@@ -161,7 +155,7 @@ _OVERLAP: Final = 60
 
 def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
     """The market of a run, with a snapshot from each window where ``snapshots`` are wanted."""
-    history, universe = locked.data.history, locked.data.universe
+    history, universe = locked.market.history, locked.market.universe
     prices = history.as_of(_END).prices(max(history.days.size, 1))
     column = {name: at for at, name in enumerate(prices.ids)}
     listing = {one.id: one for one in history.listings}
@@ -194,7 +188,7 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
         for name, mine in of.items()
     ]  # fmt: skip
     shots = []
-    for window in locked.data.windows if snapshots else ():  # the date on which its instruments were most volatile
+    for window in locked.windows if snapshots else ():  # the date on which its instruments were most volatile
         day = max(
             window.decisions, key=lambda decision: float(np.mean([x.volatility for x in window.known(decision).lines]))
         )
@@ -215,24 +209,16 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BenchParts:
-    """What a run folder has: the pipeline, the questions, or both."""
-
-    episodes: tuple[Episode, ...] | None
-    baselines: tuple[BaselineResult, ...]
-    answers: Answers | None
-
-
 def bench_run(
-    folder: RunFolder, locked: LockedBench, parts: BenchParts, measurements: Sequence[Measurement],
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult],
+    answers: Answers, measurements: Sequence[Measurement],
     decided: BenchVerdicts, notes: Iterable[str], gone: Collection[str],
 ) -> BenchRun:  # fmt: skip
     """What the pages of a run show; ``gone`` are the models that lack too many replies of the pipeline."""
-    plan, data, answers, episodes = locked.plan, locked.data, parts.answers or {}, parts.episodes or ()
-    days = {row: data.market.known(row) for window in data.windows for row in window.rows.tolist()} if episodes else {}
+    plan, market = locked.plan, locked.market
+    days = {row: market.known(row) for window in locked.windows for row in window.rows.tolist()} if episodes else {}
     known = {one.day: one for one in days.values()}
-    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
+    where = "the embedded synthetic market" if market.history.source == "synthetic" else market.history.source
     dates = [date for episode in episodes for date in episode.result.dates]
     turned = ceps_items(episodes, unscored_models(locked, episodes) if episodes else {}, other=True)
     others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, plan.level)
@@ -242,25 +228,25 @@ def bench_run(
         whole = () if file is None else ((one.template, one.split) for one in read_questions(Path(file)))
         splits = shared_out(COUNTS) if file is None else Counter(whole)
     return BenchRun(
-        plan=plan,
-        plan_hash=locked.plan_hash,
-        locked_at=locked.locked_at,
-        market=f"{where}, snapshot {data.history.snapshot}",
-        instruments=data.universe.size,
-        profiles=tuple(map(profile_named, plan.pipeline.profiles)),
-        windows=tuple(one.spec for one in data.windows),
-        decisions={one.window: len(one.decisions) for one in data.windows},
+        plan,
+        locked.plan_hash,
+        locked.locked_at,
+        f"{where}, snapshot {market.history.snapshot}",
+        market.universe.size,
+        tuple(map(profile_named, plan.pipeline.profiles)),
+        tuple(one.spec for one in locked.windows),
+        decisions={one.window: len(one.decisions) for one in locked.windows},
         leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
         measurements=tuple(measurements),
         results=[one.result for one in episodes if one.agent.name not in gone],
-        baselines=parts.baselines,
+        baselines=baselines,
         episodes=tuple(episode_trace(episode, known, plan) for episode in episodes),
         replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
         answers=answers,
         notes=tuple(notes),
         panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        data=market_view(locked, snapshots=parts.episodes is not None),
+        data=market_view(locked, snapshots=bool(episodes)),
         pool=locked.pool if answers else (),
         splits=splits,
         others={other.labels["model"]: other for other in others},

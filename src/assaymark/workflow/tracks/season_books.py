@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.claims.season_plan import Season
 from assaymark.importers.report import CASH, EQUAL_WEIGHT, NEXT, WHOLE
 from assaymark.market import CorporateAction
 from assaymark.market.history import Day
@@ -31,7 +32,6 @@ from assaymark.portfolio.broker import (
 )
 from assaymark.records import Decision, Outcome, canonical_json, parse
 from assaymark.workflow.tracks.season_lock import SeasonData
-from assaymark.workflow.tracks.season_plan import Season
 from assaymark.workflow.tracks.season_records import (
     DELISTED,
     DIVIDEND,

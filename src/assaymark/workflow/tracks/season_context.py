@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from assaymark.agents.llm import ABSENT, LLMAgent, Place, fenced, season_call, season_message
+from assaymark.claims.season_plan import FEWEST_BARS, Season
 from assaymark.engine import CallSpec, Ledger, Model, Reply
 from assaymark.engine.calls import Text
 from assaymark.engine.prices import Prices
@@ -49,7 +50,6 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_plan import FEWEST_BARS, Season
 from assaymark.workflow.tracks.season_records import (
     BASELINES,
     CHECKS,

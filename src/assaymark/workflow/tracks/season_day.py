@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE, season_texts
+from assaymark.claims.season_plan import Season
 from assaymark.encoding import sync_folder
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
@@ -61,7 +62,6 @@ from assaymark.workflow.tracks.season_context import (
     told,
 )
 from assaymark.workflow.tracks.season_lock import lock_season, open_season
-from assaymark.workflow.tracks.season_plan import Season
 from assaymark.workflow.tracks.season_records import (
     BASELINES,
     CHECKS,

@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from assaymark.claims.season_plan import Season, period_of
 from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
@@ -61,7 +62,6 @@ from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDG
 from assaymark.workflow.tracks.season_context import material_of
 from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
 from assaymark.workflow.tracks.season_lock import stored_season
-from assaymark.workflow.tracks.season_plan import Season, period_of
 from assaymark.workflow.tracks.season_records import (
     FILLS,
     GRADES,

@@ -14,6 +14,17 @@ from pydantic import BaseModel, ValidationError
 
 from assaymark import __version__
 from assaymark.agents.llm import season_texts
+from assaymark.claims.season_plan import (
+    Follows,
+    Season,
+    SeasonMarket,
+    is_recorded,
+    parse_season,
+    period_preflight,
+    read_recorded,
+    recorded_season,
+    season_hash,
+)
 from assaymark.encoding import write_atomic
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
@@ -35,17 +46,6 @@ from assaymark.workflow.run_folder import (
     write_lock,
 )
 from assaymark.workflow.track import absent_problems, agent_problems, season_judge_problems
-from assaymark.workflow.tracks.season_plan import (
-    Follows,
-    Season,
-    SeasonMarket,
-    is_recorded,
-    parse_season,
-    period_preflight,
-    read_recorded,
-    recorded_season,
-    season_hash,
-)
 from assaymark.workflow.tracks.season_records import find_season, records_digest, write_season
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import numpy as np
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.evidence import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
+from assaymark.claims.season_plan import period_of
 from assaymark.errors import NotMeasurableError
 from assaymark.judging import token_count
 from assaymark.judging.season.plans import ScoringPlan
@@ -57,7 +58,6 @@ from assaymark.workflow.tracks.season_measure import (
     season_totals,
     table_measurements,
 )
-from assaymark.workflow.tracks.season_plan import period_of
 from assaymark.workflow.tracks.season_records import SeasonGuess, SeasonJudgments
 
 BASELINE: Final = SeasonGates().baseline

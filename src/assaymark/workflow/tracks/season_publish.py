@@ -23,8 +23,7 @@ from assaymark.records import Decision, content_id
 from assaymark.report import ALONE, Site
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.feeds import verdicts_of
-from assaymark.report.season.index import SeasonIndex
-from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.index import SeasonIndex, SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.text import clean
 from assaymark.workflow.ask import calls_of
@@ -129,7 +128,7 @@ def publish_season(
         for name, page in records:
             write_atomic(out / name, page)
 
-    pages = replace_site(site, run.name, run.plan_hash, write)
+    pages = replace_site(site, run.plan.name, run.plan_hash, write)
     progress("writing pages", 3, 3)
     file, html = made.file, [page for page in pages if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())

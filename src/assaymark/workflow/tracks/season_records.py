@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
+from assaymark.claims.season_plan import Follows, RecordedFile, SeasonMarket
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
@@ -19,7 +20,6 @@ from assaymark.portfolio.broker import Book
 from assaymark.records import Decision, Evidence, content_id, row
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, OUTCOMES, Column, Store, Table
-from assaymark.workflow.tracks.season_plan import Follows, RecordedFile, SeasonMarket
 
 IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
 """The tables that an import writes and a season of records is locked on."""

@@ -19,6 +19,7 @@ from assaymark.agents.llm import ABSENT, NOT_USABLE, REJECTED
 from assaymark.claims.evidence import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_claims import SeasonVerdicts
+from assaymark.claims.season_plan import Season
 from assaymark.importers.report import REPLAYED
 from assaymark.judging.season.calls import quoted_spans
 from assaymark.judging.season.plans import HorizonClaim
@@ -29,11 +30,9 @@ from assaymark.plan import Frozen
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.records import IDENTICAL, Context, Evidence, Measurement, sha256_text
 from assaymark.report.datasheet import datasheet_path
-from assaymark.report.season.inputs import (
-    SeasonAgent,
+from assaymark.report.season.index import (
     SeasonClaimLine,
     SeasonGradeView,
-    SeasonJudge,
     SeasonPath,
     SeasonRefusal,
     SeasonRule,
@@ -46,7 +45,6 @@ from assaymark.workflow.tracks.season_context import SeasonMaterial
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import StoredSeason
 from assaymark.workflow.tracks.season_measure import AXES
-from assaymark.workflow.tracks.season_plan import RECORDS, Season
 from assaymark.workflow.tracks.season_records import DELISTED, DIVIDEND, SPLIT, SeasonGrade, SeasonJudgments
 
 _NUMBERS = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
@@ -65,16 +63,6 @@ def season_run(
     ahead = [day for day in left if day > days[-1]]
     next_at = f"{ahead[0]}T{season.calendar.decide_at.isoformat()}+00:00" if ahead and season.market.live else ""
     sources = {step.decision.provenance.source for step in steps if step.decision.provenance}
-    agents = tuple(  # a model of records is called what they call it
-        SeasonAgent(one.name, one.family, model, season.strategies.get(one.name, ""))
-        for one in season.agents
-        for model in [one.model.removeprefix(f"{RECORDS}/") if season.recorded else one.model]
-    )
-    judges = tuple(
-        SeasonJudge(one.name, one.family, one.model, one.human, one.trials, sheet)
-        for one in season.panel
-        for sheet in [datasheet_path(one.name) if one.name in sheets else None]
-    )
     books = [(name, False, rows) for name, rows in material.navs.items()]
     books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
     paths = tuple(
@@ -90,20 +78,17 @@ def season_run(
         line = AuditLine(one.name, "replaced" if one.state == "replaced" else "kept", one.count, one.why)
         blinding[one.agent] = (*blinding.get(one.agent, ()), line)
     return SeasonRun(
-        name=season.name, title=season.title, plan_hash=stored.plan_hash, locked_at=stored.locked_at,
-        software=__version__, first=days[0], last=days[-1], days=len(days), currency=season.currency,
-        capital=season.capital if season.has_books else None, universe=stored.universe, prompt=season.prompt,
-        scoring=material.scoring, agents=agents, judges=judges, paths=paths, steps=season_steps(material),
-        ledger={  # over the texts as the judges saw them
+        season, stored.plan_hash, stored.locked_at, __version__, days[0], days[-1], len(days), stored.universe,
+        material.scoring, paths, season_steps(material),
+        {  # over the texts as the judges saw them
             agent: ledger_view(horizon, numbers, claims_by_judge(judged.grades, agent), material.contexts)
             for agent, horizon in season_horizons(material).items()
         },
-        grades=grade_views(judged.grades, {one.name for one in season.panel if one.model.startswith("reference/")}),
-        table=table, decided=decided, measurements=tuple(measurements), blinding=blinding, rules=season_rules(season),
-        source=", ".join(sorted(sources)) if season.recorded else "", partial=material.partial,
-        notes=tuple(season_notes(material, judged.grades, measurements)), planned=len(days) + len(ahead),
-        closes=str(season.calendar.last), decided_at=decided_at.isoformat(), next_decision=next_at,
-        live=season.market.live,
+        grade_views(judged.grades, {one.name for one in season.panel if one.built_in}), table, decided,
+        tuple(measurements), blinding, season_rules(season), ", ".join(sorted(sources)) if season.recorded else "",
+        material.partial, tuple(season_notes(material, judged.grades, measurements)), len(days) + len(ahead),
+        decided_at.isoformat(), next_at,
+        {one.name: datasheet_path(one.name) for one in season.panel if one.name in sheets},
     )  # fmt: skip
 
 
