@@ -117,7 +117,7 @@ def shared(tiers: Mapping[str, tuple[tuple[str, ...], ...]]) -> set[tuple[str, s
 
 def study_turned(run: AssayRun) -> AssayRun:
     """A study in which all that may not be shown is another."""
-    from assaymark.report.lookup import RunIndex
+    from assaymark.report import RunIndex
 
     pairs = unsupported(list(run.verdicts))
     members = shared(

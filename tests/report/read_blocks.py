@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from assaymark.report.blocks import Beside, Block, Facts, Figure, Group, Items, Page, Section, Table, Text, plain
+from assaymark.report import Beside, Block, Facts, Figure, Group, Items, Page, Section, Table, Text, plain
 
 
 def blocks_of(part: Page | Section | Group | Iterable[Block]) -> Iterator[Block]:

@@ -31,11 +31,21 @@ from assaymark.records import (
     Rationale,
     Series,
 )
-from assaymark.report import AssayRun, PlantedView, render_pages
-from assaymark.report.blocks import Group, Items, Mark, Section
-from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
-from assaymark.report.lookup import RunIndex
+from assaymark.report import (
+    AssayRun,
+    CycleView,
+    DateProbeView,
+    Group,
+    Items,
+    Mark,
+    PlantedView,
+    RegimeView,
+    RunIndex,
+    Section,
+    SubstrateView,
+    render_pages,
+)
+from assaymark.report.charts import price_chart
 from assaymark.report.study import CAUTION, agents_section, example_page
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)

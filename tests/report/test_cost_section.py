@@ -8,8 +8,7 @@ import assay_runs as runs
 import pytest
 from read_blocks import rows, tables
 
-from assaymark.report import PaidView, money, render_pages
-from assaymark.report.lookup import RunIndex
+from assaymark.report import PaidView, RunIndex, money, render_pages
 from assaymark.report.study import cost_section
 
 PRICED = PaidView(

@@ -8,21 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report import text_width
 from assaymark.report.charts import (
     BarCell,
     BarRow,
     ForestRow,
     Gates,
-    ScaleRow,
+    Scale,
+    Strip,
+    TierRow,
     bar_table,
     forest,
+    label,
     scale_use,
     score_axis,
     score_head,
+    strip_axis,
+    tier_chart,
 )
-from assaymark.report.charts.canvas import Scale, label
-from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
-from assaymark.report.text import text_width
 
 GATES = Gates(0.2, 0.4)
 TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
@@ -121,14 +124,14 @@ def test_bars_are_as_long_as_their_shares():
 
 
 def test_scale_use_shows_the_commonest_mark_and_missing_judges():
-    rows = [ScaleRow("Sizing", ((0.1, 0.2, 0.4, 0.2, 0.1), None))]
+    rows = [("Sizing", ((0.1, 0.2, 0.4, 0.2, 0.1), None))]
     wide, narrow = scale_use("u", ["a", "b"], rows, "t", "d")
     assert "40\u00a0%" in wide
     assert "no marks" in narrow
 
 
 def test_a_crowded_scale_drops_percents_before_they_collide():
-    rows = [ScaleRow("Sizing", tuple((0.2,) * 5 for _ in range(12)))]
+    rows = [("Sizing", tuple((0.2,) * 5 for _ in range(12)))]
     _, narrow = scale_use("u", [f"j{at}" for at in range(12)], rows, "t", "d")
     assert "%" not in narrow
 
@@ -140,7 +143,7 @@ def test_a_scale_holds_values_at_its_ends():
 def test_long_names_stay_apart_in_every_figure():
     names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
     bars = bar_table("b", ["One", "Two"], [BarRow(n, "10", (BarCell(0.5, "50 %"),) * 2) for n in names], "t", "d")
-    marks = scale_use("u", names, [ScaleRow("Sizing", ((0.2,) * 5,) * 4)], "t", "d")
+    marks = scale_use("u", names, [("Sizing", ((0.2,) * 5,) * 4)], "t", "d")
     for figure in (*bars, *marks):
         shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
         assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}
@@ -149,7 +152,7 @@ def test_long_names_stay_apart_in_every_figure():
 @pytest.mark.parametrize("top", range(5))
 def test_no_percent_of_a_small_figure_leaves_it(top):
     shares = tuple(0.3 if at == top else 0.175 for at in range(5))
-    for figure in scale_use("u", ["a", "b", "c"], [ScaleRow("Sizing", (shares,) * 3)], "t", "d"):
+    for figure in scale_use("u", ["a", "b", "c"], [("Sizing", (shares,) * 3)], "t", "d"):
         width = float(re.search(r'viewBox="0 0 (\d+)', figure)[1])
         found = [(float(x), text) for x, _, text in TEXTS.findall(figure) if "%" in text]
         assert len(found) == 3

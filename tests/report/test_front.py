@@ -12,19 +12,22 @@ import made_season
 import pytest
 from outline import read, words
 
-from assaymark.report import judges_frame, render_comparison, render_datasheet, render_pages
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.season import site_pages
-from assaymark.report.site import (
+from assaymark.report import (
     FrontRun,
     front_of_benchmark,
     front_of_judges,
     front_of_season,
     front_of_study,
+    judges_frame,
     menu,
+    render_comparison,
+    render_datasheet,
     render_front,
+    render_pages,
     site_of,
 )
+from assaymark.report.portbench import render_benchmark
+from assaymark.report.season import site_pages
 
 CATALOGUES = [made_season.made_catalogue(code) for code in ("en", "de")]
 

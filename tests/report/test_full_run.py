@@ -15,13 +15,22 @@ from read_blocks import words as said_by
 
 from assaymark.claims import certificate_name, kind_of
 from assaymark.records import AGGREGATE, StabilityFinding
-from assaymark.report import render_pages
-from assaymark.report.blocks import Figure, Items, Linked, Quote, Table, plain
+from assaymark.report import (
+    Figure,
+    Items,
+    Linked,
+    Quote,
+    RunIndex,
+    Table,
+    measured_links,
+    measured_rows,
+    plain,
+    render_pages,
+    said_levels,
+    withheld_groups,
+)
 from assaymark.report.board import board
 from assaymark.report.cards import cards
-from assaymark.report.levels import claim_view, level_views, withheld_groups
-from assaymark.report.lookup import RunIndex
-from assaymark.report.measurements import measured_links, measured_rows
 from assaymark.report.study import (
     anchor_section,
     checked,
@@ -29,6 +38,7 @@ from assaymark.report.study import (
     controls_section,
     explanations_section,
     gaps_section,
+    map_page,
     outside_group,
     plan_section,
     ranks_section,
@@ -37,7 +47,6 @@ from assaymark.report.study import (
     style_section,
     supported_words,
 )
-from assaymark.report.study.claim_map import claim_map
 
 
 def section(name: str, page: str, anchor: str) -> str:
@@ -56,7 +65,7 @@ SECTIONS = (
 def views(run) -> str:
     """The claim map and what the sections answer."""
     book = RunIndex.of(run)
-    return " ".join([said_by(claim_map(book, {})), *(said_by(make(book)) for make in SECTIONS)])
+    return " ".join([said_by(map_page(book, {})), *(said_by(make(book)) for make in SECTIONS)])
 
 
 # --- claim map ------------------------------------------------------------------------------------------------------
@@ -64,7 +73,7 @@ def views(run) -> str:
 
 def rows_of(book):
     """What each experiment tests, what was found, and what follows; its name is that of the row."""
-    (table,) = (one for one in claim_map(book, {}).blocks if isinstance(one, Table))
+    (table,) = (one for one in map_page(book, {}).blocks if isinstance(one, Table))
     return {plain(line.cells[0][0]): (line, *map(plain, line.cells[1:])) for line in table.lines}
 
 
@@ -108,7 +117,7 @@ def test_the_map_says_what_was_found_and_what_that_supports(experiment, result, 
 
 
 def test_what_was_not_run_says_why_it_matters():
-    view, found = claim_map(RunIndex.of(runs.minimal()), {}), list(rows_of(RunIndex.of(runs.minimal())).values())
+    view, found = map_page(RunIndex.of(runs.minimal()), {}), list(rows_of(RunIndex.of(runs.minimal())).values())
     assert len(found) == 21
     assert {result for line, _, result, _ in found if line.style} >= {"Not run"}
     assert sum(not line.style for line, *_ in found) == 1
@@ -271,7 +280,7 @@ def test_two_agents_within_the_margin_are_no_order_and_a_cell_is_no_agent():
     assert "cell_a" not in book.agents
     assert book.status(AGGREGATE) == "publish"
     assert [(row.ranks, row.note) for row in board(book)] == [("1 to 5", "cannot be ranked")]
-    assert [view.total for view in level_views(book)] == [1, 1, 0]
+    assert [len(view.shown) for view in said_levels(book)] == [1, 1, 0]
     kept = RunIndex.of(replace(run, verdicts=tuple(replace(v, publication_level="no-claim") for v in claims)))
     assert [group.text for group in withheld_groups(kept)] == [
         "That Badger and Otter score alike on the overall score.",
@@ -350,10 +359,9 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
     }  # fmt: skip
     conditions = next(one for one in card.blocks if isinstance(one, Items))
     assert conditions.items == ("Graded by rule-based stand-ins.", runs.WEAK)
-    view = claim_view(RunIndex.of(full_runs.full()), verdict)
-    assert view.amended == "Made under a plan amended after its lock: gates.publish."
-    assert view.amended in card.blocks[0].copy
-    assert view.amended in said_by(card.blocks)
+    amended = "Made under a plan amended after its lock: gates.publish."
+    assert amended in card.blocks[0].copy
+    assert amended in said_by(card.blocks)
     about = {term: plain(value) for term, value in card.facts}
     assert re.match(r"Holds: .*\. Not supported: lower bound of kappa$", about["Other rules"])
     assert about["Certificate"] == f"certificates/{certificate_name(verdict)}"

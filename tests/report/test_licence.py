@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.records import AGGREGATE
+from assaymark.report import RunIndex
 from assaymark.report.board import board
-from assaymark.report.lookup import RunIndex
 from assaymark.report.study import ranked_alone, tiers
 
 

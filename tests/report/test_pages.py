@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_words import every, pages, section, words
 
-from assaymark.report import content_security_policy, render_pages
-from assaymark.report.page import SCRIPTS
+from assaymark.report import SCRIPTS, content_security_policy, render_pages
 
 RUNS = ("realistic", "large", "withheld", "hostile", "minimal", "full", "halted", "long")
 KB = 1000

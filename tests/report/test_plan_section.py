@@ -10,8 +10,7 @@ from read_blocks import blocks_of, facts, rows, tables, words
 
 from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
 from assaymark.records import Rationale
-from assaymark.report.blocks import Items
-from assaymark.report.lookup import RunIndex
+from assaymark.report import Items, RunIndex
 from assaymark.report.study import noise_section, panel_section, plan_section, records_section, reference_words
 
 

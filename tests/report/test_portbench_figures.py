@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.charts import score_axis
-from assaymark.report.charts.grids import class_panel, correlation_map, tint_of
-from assaymark.report.charts.intervals import interval_strip
-from assaymark.report.charts.paths import History, HistorySet, falls, history_panels
-from assaymark.report.charts.scatter import StressPoint, stress_scatter
-from assaymark.report.text import text_width
+from assaymark.report import text_width
+from assaymark.report.charts import (
+    StressPoint,
+    class_panel,
+    correlation_map,
+    falls,
+    history_panels,
+    interval_strip,
+    score_axis,
+    stress_scatter,
+    tint_of,
+)
 
 
 def drawn(svg: str, kind: str) -> list[tuple[float, float]]:
@@ -32,7 +38,7 @@ def drawn(svg: str, kind: str) -> list[tuple[float, float]]:
 
 
 def one(nav, baseline=None, tolerance=0.1) -> str:
-    _, (svg,) = history_panels(HistorySet("h", (History("m", np.asarray(nav)),), baseline, tolerance))
+    _, (svg,) = history_panels("h", [("m", np.asarray(nav))], baseline, tolerance)
     return svg
 
 
@@ -58,7 +64,7 @@ def test_the_fall_is_that_of_its_definition(values):
 
 def test_the_line_of_equal_weight_is_written_once_for_all_panels():
     nav = np.linspace(1, 0.9, 130)
-    shared, panels = history_panels(HistorySet("h", tuple(History(n, nav) for n in "abc"), nav[::-1] / nav[-1], 0.1))
+    shared, panels = history_panels("h", [(n, nav) for n in "abc"], nav[::-1] / nav[-1], 0.1)
     assert shared.count('id="h-b"') == 1
     assert all('href="#h-b"' in panel for panel in panels)
     assert all(len(panel) < 6_000 for panel in panels)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from outline import html_of, read, words
 
 from assaymark.claims import BenchRules, Board, Leaderboard, decide_benchmark
-from assaymark.report.blocks import Group, plain
+from assaymark.report import Group, plain
 from assaymark.report.portbench import BenchmarkIndex, EpisodeTrace, render_benchmark
 from assaymark.report.portbench.first import sentences, tier_cuts
 from assaymark.report.portbench.levels import (

@@ -11,15 +11,29 @@ from read_blocks import blocks_of, notes, rows, tables, words
 from assaymark.claims import Rules, governing_agreement, index
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, Rationale, StabilityFinding
-from assaymark.report.blocks import Table, plain
+from assaymark.report import (
+    RunIndex,
+    Table,
+    evidence_section,
+    interval,
+    ledger_pages,
+    ledger_rows,
+    paged,
+    plain,
+    said_levels,
+    withheld_groups,
+    written_number,
+)
 from assaymark.report.board import board, board_section
 from assaymark.report.cards import cards, rules_section
-from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
-from assaymark.report.levels import claim_view, level_views, withheld_groups
-from assaymark.report.lookup import RunIndex
-from assaymark.report.page import paged
-from assaymark.report.study import agreement_section, agreement_table, agreement_words, outside_group, stability_section
-from assaymark.report.text import interval
+from assaymark.report.study import (
+    agreement_section,
+    agreement_table,
+    agreement_words,
+    checked,
+    outside_group,
+    stability_section,
+)
 
 
 def with_values(values, **more):
@@ -164,7 +178,7 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
         assert "enough (0.31 in v1)</desc>" in figure
     assert "it decides" in forest.caption
     claim = next(v for v in book.run.verdicts if v.claim.dimension == "sizing")
-    assert claim_view(book, claim).checked.checks[0].text == "κ 0.31 in v1; 0.40 needed"
+    assert checked(book, claim).checks[0].text == "κ 0.31 in v1; 0.40 needed"
 
 
 def test_too_little_agreement_names_the_format_that_decides():
@@ -226,9 +240,9 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
 
 
 def test_the_first_rank_of_the_overall_score_opens_the_page():
-    headline = level_views(RunIndex.of(runs.realistic()))[0]
-    assert headline.shown[0].quote == "Marten ranks first of the 5 agents on the overall score."
-    assert headline.shown[1].quote == "Marten scores above Badger on the overall score."
+    headline = said_levels(RunIndex.of(runs.realistic()))[0]
+    assert headline.shown[0].sentence == "Marten ranks first of the 5 agents on the overall score."
+    assert headline.shown[1].sentence == "Marten scores above Badger on the overall score."
 
 
 def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
@@ -237,7 +251,7 @@ def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
         replace(m, value=5 - m.value, low=None, high=None) if m.name == "score.effect" else m for m in run.measurements
     )
     plain, turned = (
-        [[claim.quote for claim in (*view.shown, *view.more)] for view in level_views(RunIndex.of(version))]
+        [[claim.sentence for claim in (*view.shown, *view.more)] for view in said_levels(RunIndex.of(version))]
         for version in (run, replace(run, measurements=other))
     )
     assert plain == turned
@@ -301,7 +315,7 @@ def test_one_judge_family_cannot_be_left_out():
         runs.above("Otter", "Badger", AGGREGATE), "no-claim", "publish", "judge-dependent", "passed", stability=alone
     )
     book = RunIndex.of(replace(run, verdicts=(pair,), measurements=()))
-    check = claim_view(book, pair).checked.checks[-1]
+    check = checked(book, pair).checks[-1]
     assert (check.name, check.text) == ("Without any one judge family", "not measurable: one judge family")
     (group,) = withheld_groups(book)
     assert ("not measurable: one judge family", True) in group.why
@@ -311,7 +325,7 @@ def test_the_leader_of_a_score_without_claims_is_not_marked_by_its_checks():
     book = RunIndex.of(runs.withheld())
     firsts = [v for v in book.on(AGGREGATE) if len(v.claim.subjects) == 1]
     assert len({v.stability_status for v in firsts}) == 2
-    assert len({claim_view(book, v).checked for v in firsts}) == 1
+    assert len({checked(book, v) for v in firsts}) == 1
 
 
 def test_failing_control_texts_are_named():
@@ -452,10 +466,10 @@ def test_numbers_are_shown_as_written(value, unit, text):
 def test_the_ledger_is_in_order_of_time_and_knows_its_agents():
     book = RunIndex.of(runs.realistic())
     rows = ledger_rows(book)
-    assert [row.record for row in rows[:3]] == ["rec-00000", "rec-00000", "rec-00001"]
-    assert rows[0].agent == "Badger"
+    assert [str(row.cells[1]) for row in rows[:3]] == ["rec-00000", "rec-00000", "rec-00001"]
+    assert rows[0].cells[0] == "Badger"
     orphan = ledger_rows(RunIndex.of(replace(book.run, decisions=())))
-    assert {row.agent for row in orphan} == {"unknown"}
+    assert {row.cells[0] for row in orphan} == {"unknown"}
 
 
 def test_a_row_shows_its_number_in_its_sentence():
@@ -465,19 +479,18 @@ def test_a_row_shows_its_number_in_its_sentence():
     item = replace(run.evidence[0], decision=first.record_id, start=text.index("20"), quote="20", state="in_context")
     book = RunIndex.of(replace(run, decisions=(first,), evidence=(item,)))
     (row,) = ledger_rows(book)
-    assert (row.before, row.quote, row.after, row.word) == (
-        "Cash is 500, so ", "20", " units fit in it.", "in the context"
-    )  # fmt: skip
+    assert row.cells[2] == ("“Cash is 500, so ", "20", " units fit in it.”")
+    assert plain(row.cells[5]) == "in the context"
     (page,) = ledger_pages([row])
     assert "Cash is 500, so " in str(page.blocks)
-    lead = evidence_section(book, (row,)).lead
+    lead = evidence_section(book).lead
     assert "100\u00a0% are printed there without an established subject" in lead
 
 
 def test_states_of_older_tables_are_shown_where_they_are():
     run = runs.realistic()
     old = replace(run, evidence=tuple(replace(one, state="not_verifiable") for one in run.evidence))
-    before, now = (evidence_section(book, ledger_rows(book)) for book in (RunIndex.of(old), RunIndex.of(run)))
+    before, now = (evidence_section(book) for book in (RunIndex.of(old), RunIndex.of(run)))
     assert "100\u00a0% were not found" in before.lead
     assert "not verifiable" in str(before.blocks)
     assert "not verifiable" not in str(now.blocks)
@@ -487,7 +500,7 @@ def test_measured_shares_win_over_counted_rows():
     run = runs.realistic()
     share = runs.measured("evidence.share", {"state": "contradicted"}, 0.33, n=2400)
     book = RunIndex.of(replace(run, measurements=(*run.measurements, share)))
-    answer = evidence_section(book, ledger_rows(book)).lead
+    answer = evidence_section(book).lead
     assert "33\u00a0% contradict it" in answer
 
 
@@ -496,10 +509,10 @@ def test_undefined_side_measures_are_said_in_words():
     names = ("evidence.chance_corrected", "evidence.no_number_share", "forecast.mismatch")
     found = tuple(runs.measured(name, {}, None, n=0, state=state) for name in names)
     book = RunIndex.of(replace(runs.realistic(), measurements=found))
-    said = " ".join(notes(evidence_section(book, ())))
+    said = " ".join(notes(evidence_section(book)))
     assert said.count("not defined: no numbers") == 3
     bare = tuple(runs.measured("evidence.chance_corrected", {}, 0.4) for _ in range(1))
-    said = notes(evidence_section(RunIndex.of(replace(runs.realistic(), measurements=bare)), ()))
+    said = notes(evidence_section(RunIndex.of(replace(runs.realistic(), measurements=bare))))
     assert "every number." in said[0]
 
 
@@ -509,7 +522,7 @@ def test_nothing_wrong_is_said_without_a_percent():
     run = runs.realistic()
     kept = tuple(item for item in run.evidence if item.state != "contradicted")
     book = RunIndex.of(replace(run, measurements=found, evidence=kept))
-    view = evidence_section(book, ledger_rows(book))
+    view = evidence_section(book)
     assert view.lead.endswith("none contradicts it.")
     assert "Each of 48 records holds at least one number." in notes(view)
     assert "None of 48 stated portfolio forecasts differs from the weighted sum of its own parts." in notes(view)
@@ -517,7 +530,7 @@ def test_nothing_wrong_is_said_without_a_percent():
 
 def test_forecasts_that_do_not_add_up_are_many():
     found = (runs.measured("forecast.mismatch", {}, 0.19, n=270),)
-    said = notes(evidence_section(RunIndex.of(replace(runs.realistic(), measurements=found)), ()))
+    said = notes(evidence_section(RunIndex.of(replace(runs.realistic(), measurements=found))))
     wanted = "19\u00a0% of 270 stated portfolio forecasts differ from the weighted sum of their own parts."
     assert wanted in said
 
@@ -526,7 +539,7 @@ def test_many_facts_are_counted():
     run = runs.realistic()
     item = replace(run.evidence[0], facts=("a", "b", "c", "d"), rule="")
     (row,) = ledger_rows(RunIndex.of(replace(run, evidence=(item,))))
-    assert row.against == ": a, b and 2 more"
+    assert str(row.cells[4]).endswith(": a, b and 2 more")
 
 
 def test_pages_are_full_but_never_over_their_limit():

@@ -13,8 +13,8 @@ import full_runs
 import pytest
 
 from assaymark.errors import UnknownNameError
-from assaymark.report import render_pages
-from assaymark.report.translation import in_language, translation
+from assaymark.report import in_language, render_pages
+from assaymark.report.translation import translation
 
 GERMAN = translation("de")
 TELLING = sorted(

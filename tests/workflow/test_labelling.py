@@ -18,7 +18,7 @@ from labelled import NAMES, checked, data_of, graded, ids_of
 
 from assaymark.cli import main
 from assaymark.errors import InputError, PlanError
-from assaymark.report.label import label_files, label_page
+from assaymark.report import label_files, label_page
 from assaymark.workflow import (
     HOST,
     LabelDesk,

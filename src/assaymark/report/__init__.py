@@ -3,6 +3,8 @@
 same verdicts for a terminal; `render_datasheet` and `render_comparison` give the pages of judges measured as
 instruments. Whoever calls them writes the files."""
 
+# ruff: noqa: F401  # what is not in __all__ is for tests and for other packages of the project; it is not promised
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -10,31 +12,71 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
+    from assaymark.report.blocks import (
+        Beside,
+        Block,
+        Facts,
+        Figure,
+        Group,
+        Items,
+        Linked,
+        Mark,
+        Page,
+        Quote,
+        Section,
+        Table,
+        Text,
+        inline,
+        plain,
+    )
     from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
-    from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
-    from assaymark.report.page import ALONE, Frame, Link, Site, content_security_policy
+    from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
+    from assaymark.report.inputs import (
+        AssayRun,
+        CycleView,
+        DateProbeView,
+        PaidView,
+        PlantedView,
+        RegimeView,
+        RubricView,
+        RunIndex,
+        SubstrateView,
+    )
+    from assaymark.report.label import label_files, label_page
+    from assaymark.report.levels import said_levels, withheld_groups
+    from assaymark.report.measurements import measured_links, measured_rows
+    from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
+    from assaymark.report.page import (
+        ALONE,
+        SCRIPTS,
+        Frame,
+        Link,
+        Site,
+        asset,
+        content_security_policy,
+        environment,
+        paged,
+    )
+    from assaymark.report.site import (
+        FrontRun,
+        front_of_benchmark,
+        front_of_judges,
+        front_of_season,
+        front_of_study,
+        menu,
+        render_front,
+        site_of,
+    )
     from assaymark.report.study.pages import each_page, render_pages, study_frame
     from assaymark.report.terminal import terminal_summary
+    from assaymark.report.text import interval, text_width
+    from assaymark.report.translation import in_language
     from assaymark.text import money
 
 __all__ = [
-    "ALONE",
-    "AssayRun",
-    "Frame",
-    "Link",
-    "PaidView",
-    "PlantedView",
-    "RubricView",
-    "Site",
-    "content_security_policy",
-    "each_page",
-    "judges_frame",
-    "money",
-    "render_comparison",
-    "render_datasheet",
-    "render_pages",
-    "study_frame",
+    "ALONE", "AssayRun", "Frame", "Link", "PaidView", "PlantedView", "RubricView", "Site", "content_security_policy",
+    "each_page", "judges_frame", "money", "render_comparison", "render_datasheet", "render_pages", "study_frame",
     "terminal_summary",
-]
+]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -105,6 +105,11 @@ def small(text: str) -> Styled:
     return Styled(text, "sub")
 
 
+def noted(value: Inline, note: str = "") -> Inline:
+    """A value with a small note below."""
+    return (value, small(note)) if note else value
+
+
 def linked(item: Measurement | None, text: str, links: Mapping[str, str]) -> str:
     """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
     href = None if item is None or item.value is None else links.get(item.id)
@@ -187,13 +192,15 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None, ev
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row that can be linked to (``id``) and filtered (``key``, and further keys in ``also``)."""
+    """A row that can be linked to (``id``) and filtered (``key``, and further keys in ``also``). ``size`` are about its
+    bytes, where pages are cut by it."""
 
     cells: tuple[Inline, ...]
     id: str = ""
     key: str = ""
     also: str = ""
     style: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +250,13 @@ class Figure:
     caption: str
     wide: str
     narrow: str
+    table: Table | None = None
+    values: Table | None = None
     judges: tuple[JudgeWords, ...] = ()
     note: str = ""
-    table: Table | None = None
     brush: Brush | None = None
     data: str = ""
     scales: tuple[str, str] | None = None
-    values: Table | None = None
 
     @property
     def rows(self) -> Table | None:
@@ -424,11 +431,11 @@ class Page:
     lead: Inline = ""
     sections: tuple[Section, ...] = ()
     blocks: tuple[Block, ...] = ()
+    parts: str = ""
     heading: Inline = ""
     tallies: tuple[Tally, ...] = ()
     up: Inline = ""
     contents: tuple[tuple[str, str], ...] = ()
-    parts: str = ""
     foot: Inline = ""
     of: str = ""
     under: Inline = ""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.blocks import Inline, Linked, Mark, Section, Styled, Table, bold, notes, small, spaced
+from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import TAGS
-from assaymark.report.lookup import RunIndex
 from assaymark.report.study.claim_checks import agreement_words, cap_words, stopping
 from assaymark.report.study.controls import Tier, judged_range, supported_orders, tiers
 from assaymark.report.text import counted, interval, listing, ordinal_span, shown

@@ -4,9 +4,10 @@ claim that is not supported holds no sentence, no direction and nothing that set
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from assaymark.claims import ClaimKind, certificate_name, kind_of
+from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_phrase
 from assaymark.records import Level, Measurement, Verdict, sha256_text
 from assaymark.report.blocks import (
     Block,
@@ -17,7 +18,6 @@ from assaymark.report.blocks import (
     Listing,
     Mark,
     Page,
-    Quote,
     Section,
     Table,
     Text,
@@ -28,20 +28,22 @@ from assaymark.report.blocks import (
     small,
     spaced,
 )
+from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import (
     LEVELS,
     RANK,
     TAGS,
+    amended_words,
     built_in_words,
-    claim_view,
     ordered_verdicts,
     rule_words,
+    said_claim,
     supported_verdicts,
 )
-from assaymark.report.lookup import RunIndex
 from assaymark.report.measurements import measured_title
 from assaymark.report.page import beside
 from assaymark.report.study.bench import FLIP, flip_words
+from assaymark.report.study.claim_checks import checked
 from assaymark.report.text import listing, plural, words
 from assaymark.text import clean, count, prose
 
@@ -119,44 +121,38 @@ def cards(book: RunIndex, links: Mapping[str, str]) -> tuple[tuple[str, Card], .
     """A card for every verdict, with the id of its claim; ``links`` are those of `measured_links`."""
     made: list[tuple[str, Card]] = []
     for verdict in ordered_verdicts(book):
-        said, claim, kind = verdict.publication_level != "no-claim", claim_view(book, verdict), kind_of(verdict.claim)
+        level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
+        said, found_checks = level != "no-claim", checked(book, verdict)
         # The place of a card; one made of the id could be tried against both directions of a pair.
-        place = "|".join((kind, verdict.claim.dimension, *sorted(verdict.claim.subjects)))
+        place = "|".join((kind, claim.dimension, *sorted(claim.subjects)))
         anchor = f"k{sha256_text(place)[:10]}"
         blocks: list[Block] = []
-        if claim.quote is None:
-            blocks.append(Text(claim.text, "up"))
+        if not said:
+            blocks.append(Text(prose(suppressed_phrase(claim), 400), "up"))
         else:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
-            blocks.append(
-                Quote(
-                    claim.level,
-                    claim.quote,
-                    "" if conditions else claim.condition or "",
-                    claim.copy or "",
-                    f"q{anchor}",
-                )
-            )
+            quote = said_claim(book, verdict, f"q{anchor}")
+            blocks.append(replace(quote, condition="") if conditions else quote)
             if conditions:
                 blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")]
         effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
         checks: list[Inline] = [
             (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ()))
-            for check in claim.checked.checks
+            for check in found_checks.checks
         ]
-        if claim.checked.unreached:
-            checks.append(f"Not reached: {', '.join(claim.checked.unreached).lower()}")
+        if found_checks.unreached:
+            checks.append(f"Not reached: {', '.join(found_checks.unreached).lower()}")
         blocks += [Text(bold("Checks"), "also"), Items(tuple(checks), "whys")]
-        if claim.amended:
-            blocks.append(Text(bold(claim.amended), "why"))
+        if amended := amended_words(verdict.amended):
+            blocks.append(Text(bold(amended), "why"))
         facts: list[tuple[str, Inline]] = [("Other rules", _fragility(verdict))]
         # The measurements that a claim rests on, kind by kind, each leading to its row.
         groups: dict[str, list[tuple[str, str]]] = {}
-        for name in _listed(verdict):
+        for name in dict.fromkeys(verdict.measurements):
             item = book.by_id.get(name)
-            if item is not None and name in links:
-                groups.setdefault(item.name, []).append((_about(book, item, verdict.claim.dimension), links[name]))
+            if item is not None and name in links and (said or name.startswith(_SHOWN_UNSUPPORTED[kind])):
+                groups.setdefault(item.name, []).append((_about(book, item, claim.dimension), links[name]))
         kinds: list[Inline] = []
         for name, found in groups.items():
             ways = spaced(Linked(words, link) for words, link in sorted(found)[:_LINKS])
@@ -164,15 +160,17 @@ def cards(book: RunIndex, links: Mapping[str, str]) -> tuple[tuple[str, Card], .
             kinds.append((f"{measured_title(name, book.sign)}: ", ways, more))
         rests = spaced(kinds, ". ")
         if rests:
-            total = _total(verdict, said)
+            total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
+            if said:
+                total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
             facts.append(("Rests on", (rests, small(f" {total}")) if total else rests))
         # The file of the certificate; the name of one about a pair has the order in it.
         file: Inline = code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not said):
             file = ("in ", code("certificates/"), "; its name has the direction in it")
         facts.append(("Certificate", file))
-        about = f"{_KINDS[kind]}, {claim.dimension}"
-        made.append((verdict.claim.id, Card(claim.level, claim.tag, about, tuple(blocks), tuple(facts), anchor)))
+        about = f"{_KINDS[kind]}, {book.title(claim.dimension)}"
+        made.append((claim.id, Card(level, TAGS[level], about, tuple(blocks), tuple(facts), anchor)))
     return tuple(made)
 
 
@@ -194,7 +192,7 @@ def claims_pages(pages: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
     for path, rows, parts in beside(pages.items()):
         filters = row_filters([row.level for row in rows], TAGS)
         shown = Listing(tuple(rows), filters, "claims", "claim-rows")
-        yield Page(path, "All sentences", lead, blocks=(shown,), parts=parts, here="claims", foot=note)
+        yield Page(path, "All sentences", lead, (), (shown,), parts, here="claims", foot=note)
 
 
 def claim_links(pages: Mapping[str, Sequence[tuple[str, Card]]]) -> dict[str, str]:
@@ -222,14 +220,6 @@ def _fragility(verdict: Verdict) -> Inline:
     return spaced(found, ". ")
 
 
-def _listed(verdict: Verdict) -> Iterator[str]:
-    """The ids that may be listed, without repeats, in the order of the verdict."""
-    for name in dict.fromkeys(verdict.measurements):
-        shown = _SHOWN_UNSUPPORTED[kind_of(verdict.claim)]
-        if verdict.publication_level != "no-claim" or name.startswith(shown):
-            yield name
-
-
 def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
     """What distinguishes a measurement from its neighbours; two agents in alphabetical order."""
     labels = item.labels
@@ -241,12 +231,3 @@ def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
     if about != dimension or not words:
         words.append(book.title(about))
     return ", ".join(words)
-
-
-def _total(verdict: Verdict, said: bool) -> str:
-    if said:
-        total = len(set(verdict.measurements))
-        return f"{count(total)} in all." if total > 1 else ""
-    if kind_of(verdict.claim) == "first":
-        return "What differs from agent to agent is left out: it would show who leads."
-    return ""

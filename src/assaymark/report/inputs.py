@@ -1,14 +1,30 @@
-"""What the report is made from: one frozen record of an assay, and nothing else."""
+"""What the report is made from: one frozen record of an assay and nothing else, and its look-ups for the sections."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Final, TypeVar
 
+from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
+from assaymark.claims.messages import measure_words
+from assaymark.claims.verdicts import Summary
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, Context, Decision, Evidence, Measurement, Verdict
+from assaymark.records import (
+    AGGREGATE,
+    AgreementStatus,
+    Context,
+    Decision,
+    Evidence,
+    Measurement,
+    Verdict,
+    measurement_id,
+)
+from assaymark.report.blocks import linked
 from assaymark.report.records.judgments import Judged
+from assaymark.report.text import counted, shown
+from assaymark.text import clean, number
 
 # What a study that makes its own records shows its agents: views of its cycles, its date probes and one whole cycle.
 #
@@ -184,3 +200,232 @@ class AssayRun:
     paid: tuple[PaidView, ...] | None = ()
     judged: Judged = field(default_factory=Judged)
     table: TableView | None = None
+
+
+# The look-ups of a run: measurements by name and labels, agents, families, titles.
+
+
+T = TypeVar("T")
+
+KAPPA: Final = "kappa.mean_pairwise"
+
+
+@dataclass(frozen=True, slots=True)
+class RunIndex:
+    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`. ``summary`` has tiers and
+    possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links`` leads from the id of a
+    measurement to its row, ``claims`` from that of a claim to its card; both are empty until rows and cards are placed.
+    ``made`` keeps what is asked for of every claim."""
+
+    run: AssayRun
+    by_id: Mapping[str, Measurement]
+    by_name: Mapping[str, tuple[Measurement, ...]]
+    families: Mapping[str, str]
+    statuses: Mapping[str, AgreementStatus]
+    kappas: Index
+    summary: Summary
+    tests: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, str] = field(default_factory=dict)
+    made: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, run: AssayRun) -> RunIndex:
+        """Index a run once."""
+        by_name: dict[str, list[Measurement]] = {}
+        for item in run.measurements:
+            by_name.setdefault(item.name, []).append(item)
+        tests: dict[str, list[Measurement]] = {}
+        for item in run.tests:
+            tests.setdefault(item.name, []).append(item)
+        agents = {item.labels["agent"] for item in by_name.get("score.effect", ())}
+        about = (verdict.claim for verdict in run.verdicts if kind_of(verdict.claim) != "cell")
+        families = {agent: "" for claim in about for agent in claim.subjects} | dict.fromkeys(agents, "")
+        families |= {decision.agent.id: decision.agent.family for decision in run.decisions}
+        families = dict(sorted(families.items()))
+        agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
+        return cls(
+            run=run,
+            by_id={item.id: item for item in run.measurements},
+            by_name={name: tuple(sorted(items, key=lambda m: m.id)) for name, items in by_name.items()},
+            families=families,
+            # A cell has an agreement of its own, among the texts of the cell.
+            statuses={v.claim.dimension: v.agreement_status for v in run.verdicts if kind_of(v.claim) != "cell"},
+            kappas=index(agreement),
+            summary=summary_of(run.verdicts, sorted(agents or families)),
+            tests={name: tuple(items) for name, items in tests.items()},
+        )
+
+    @property
+    def study(self) -> Study:
+        """The plan."""
+        return self.run.study
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Every agent, alphabetical: no page is ordered by a score."""
+        return tuple(sorted(self.families))
+
+    @property
+    def answers(self) -> int:
+        """How many answers of agents were graded: decisions, or the records of a table."""
+        return len(self.run.decisions) if self.run.table is None else self.run.table.answers
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters they lie in."""
+        return (
+            len({decision.cluster for decision in self.run.decisions})
+            if self.run.table is None
+            else self.run.table.clusters
+        )
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The aggregate, then the rubric's dimensions in rubric order."""
+        return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement with exactly these labels."""
+        return self.by_id.get(measurement_id(name, labels))
+
+    def every(self, name: str, **labels: str) -> Sequence[Measurement]:
+        """All measurements of a name that carry these labels, by id."""
+        wanted, items = labels.items(), self.by_name.get(name, ())
+        key = ("every", name, *wanted)
+        if key not in self.made:
+            self.made[key] = [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)]
+        found: Sequence[Measurement] = self.made[key]
+        return found
+
+    def known(self, name: str, **labels: str) -> list[Measurement]:
+        """Those of `every` that have a value."""
+        return [item for item in self.every(name, **labels) if item.value is not None]
+
+    def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for this book."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The value of a measurement; None where it is undefined or was not made."""
+        found = self.one(name, **labels)
+        return None if found is None else found.value
+
+    def shown(self, name: str, digits: int = 2, **labels: str) -> str:
+        """A value, leading to its row, or in words why there is none."""
+        item = self.one(name, **labels)
+        return self.to(item, shown(item, digits))
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+        return linked(item, text, self.links)
+
+    def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
+        """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""
+        direct = self.one(name, dimension=dimension, high=one, low=other)
+        return direct or self.one(name, dimension=dimension, high=other, low=one)
+
+    def pair(self, name: str, verdict: Verdict) -> Measurement | None:
+        """The measurement of a kind about the two agents of a claim."""
+        one, other = verdict.claim.subjects
+        return self.contrast(verdict.claim.dimension, one, other, name)
+
+    def family(self, agent: str) -> str:
+        """The family of an agent; empty when no record names it."""
+        return clean(self.families.get(agent, ""), 60)
+
+    def title(self, dimension: str) -> str:
+        """A dimension's title."""
+        return clean(self.run.rubric.dimension_title(dimension), 60)
+
+    def status(self, dimension: str) -> AgreementStatus | None:
+        """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""
+        if dimension in self.statuses:
+            return self.statuses[dimension]
+        kappa = self.gating(dimension)
+        if kappa is None:
+            return None
+        gates = self.run.study.gates
+        return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
+
+    def gating(self, dimension: str) -> Measurement | None:
+        """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""
+        governing = governing_agreement(dimension, self.kappas, Rules.of(self.run.study)).governing
+        return None if governing is None else self.by_id[governing]
+
+    def gating_note(self, dimension: str) -> str:
+        """The gating kappa and the format it was found in; empty where the pooled kappa gates. A value that two
+        decimals would lift over the cut-off that it misses has three."""
+        item = self.gating(dimension)
+        if item is None or "format" not in item.labels:
+            return ""
+        return f"{self.kappa_words(item)} in {clean(item.labels['format'], 60)}"
+
+    def gating_words(self, dimension: str) -> str:
+        """The gating kappa with its sign, its format where it has one, or in words why there is none."""
+        item = self.gating(dimension)
+        said = self.gating_note(dimension) or self.kappa_words(item)
+        return said if item is None or item.value is None else f"{self.sign} {said}"
+
+    @property
+    def sign(self) -> str:
+        """What agreement is measured by, in short: κ, ICC (intraclass correlation) or α (Krippendorff's)."""
+        return {"kappa": "κ", "icc": "ICC", "alpha": "α"}[self.run.study.rubric.coefficient]
+
+    def kappa_words(self, item: Measurement | None) -> str:
+        """A kappa beside the gates, or in words why there is none."""
+        if item is None or item.value is None:
+            return shown(item)
+        gates = self.run.study.gates
+        lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
+        return number(item.value, 3 if lifted else 2)
+
+    def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
+        """The verdicts of some kinds on one dimension, by claim id; without kinds all those about agents."""
+        wanted = kinds or ("first", "pair", "within")
+        found = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
+        return tuple(sorted(found, key=lambda v: v.claim.id))
+
+    def needed(self, dimension: str) -> float:
+        """The level that adjusted p-values of orders on a score are compared with. Where dimensions are claimed beside
+        the aggregate they share alpha, and have all of it once every pair on the aggregate has passed."""
+        inference = self.run.study.inference
+        scales = {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order}
+        shared = AGGREGATE in scales and len(scales) > 2
+        first = inference.alpha * (inference.aggregate_share if shared else 1.0)
+        if dimension == AGGREGATE or not shared:
+            return first
+        pairs = [1.0 if v.p_adjusted is None else v.p_adjusted for v in self.on(AGGREGATE, "pair")]
+        return inference.alpha if pairs and max(pairs) <= first else inference.alpha - first
+
+    @property
+    def untestable(self) -> str:
+        """That this study cannot order agents, where no pair of them can be tested; else empty."""
+        pairs = self.on(AGGREGATE, "pair")
+        if not pairs or any(v.pair_state != "cannot-be-tested" for v in pairs):
+            return ""
+        found = (self.pair("contrast", v) for v in pairs)
+        clusters = max((int(m.detail.get("clusters", 0)) for m in found if m is not None), default=0)
+        return f"This study cannot order agents: {counted(clusters, 'cluster')}."
+
+    @property
+    def preregistered(self) -> bool:
+        """Whether the plan was locked before its scores were seen."""
+        return all(v.preregistered for v in self.run.verdicts)
+
+    @property
+    def cells(self) -> tuple[Verdict, ...]:
+        """The verdicts about control cells, by claim id."""
+        return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
+
+
+def score_words(dimension: str) -> str:
+    """How a sentence calls the score of a dimension.
+
+    >>> score_words("aggregate"), score_words("position_sizing")
+    ('the overall score', 'position sizing')
+    """
+    return clean(measure_words(dimension), 60)

@@ -11,11 +11,12 @@ from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Verdict
-from assaymark.report.lookup import RunIndex, score_words
-from assaymark.report.study.claim_checks import ONE_FAMILY, Checked, agreement_words, checked, is_significant, stopping
+from assaymark.report.blocks import Quote
+from assaymark.report.inputs import RunIndex, score_words
+from assaymark.report.study.claim_checks import ONE_FAMILY, agreement_words, checked, is_significant, stopping
 from assaymark.report.study.probes import finds, found_words
-from assaymark.report.text import alpha, counted, listing, moment, p_value, plural, state_words, words
-from assaymark.text import clean, count, prose
+from assaymark.report.text import alpha, listing, moment, p_value, plural, state_words, words
+from assaymark.text import clean, prose
 
 # What is not supported, in words that do not say it: claims in groups, with the numbers that stop them.
 
@@ -211,65 +212,37 @@ _MORE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimView:
-    """One claim as a page shows it. ``quote`` is the supported sentence and ``copy`` its clipboard text, else None.
-    ``amended`` says which fields of the plan were changed after the lock; empty where none was."""
-
-    level: Level
-    tag: str
-    dimension: str
-    quote: str | None
-    text: str
-    condition: str | None
-    checked: Checked
-    copy: str | None
-    amended: str
-
-
-@dataclass(frozen=True, slots=True)
-class LevelView:
-    """One level: how many claims reach it, those shown at once, those one click away, and how many remain."""
+class SaidLevel:
+    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported. Only the
+    page of all claims has the ``rest``."""
 
     level: Level
     title: str
-    tag: str
-    total: int
-    of: str
-    shown: tuple[ClaimView, ...]
-    more: tuple[ClaimView, ...]
+    shown: tuple[Quote, ...]
+    more: tuple[Quote, ...]
     groups: tuple[WithheldGroup, ...]
-    more_groups: tuple[WithheldGroup, ...]
-    rest: int
+    rest: int = 0
 
 
-def level_views(book: RunIndex) -> tuple[LevelView, ...]:
-    """The three levels in order, each with its first claims."""
+def said_levels(book: RunIndex) -> tuple[SaidLevel, ...]:
+    """The three levels in order, each with its first claims, score by score and by name: a page must not be sorted by
+    an order that it does not support."""
     found = []
     for level in LEVELS:
-        verdicts = _sorted(book, level)
-        said = level != "no-claim"
-        views = tuple(claim_view(book, verdict) for verdict in verdicts[: _SHOWN + _MORE] if said)
-        below = () if said else withheld_groups(book)
-        rest = max(len(verdicts) - _SHOWN - _MORE, 0) if said else 0
-        of = f"{count(len(verdicts))} of {counted(len(book.run.verdicts), 'claim')}"
-        found.append(LevelView(level, TITLES[level], TAGS[level], len(verdicts), of, views[:_SHOWN], views[_SHOWN:],
-                               below[:3], below[3:], rest))  # fmt: skip
+        mine = [v for v in ordered_verdicts(book) if v.publication_level == level != "no-claim"]
+        quotes = tuple(said_claim(book, verdict) for verdict in mine[: _SHOWN + _MORE])
+        groups = withheld_groups(book) if level == "no-claim" else ()
+        found.append(SaidLevel(level, TITLES[level], quotes[:_SHOWN], quotes[_SHOWN:], groups, len(mine) - len(quotes)))
     return tuple(found)
 
 
-def claim_view(book: RunIndex, verdict: Verdict) -> ClaimView:
-    """How one verdict is shown. Of a claim that is not supported neither the sentence nor its condition is."""
-    level = verdict.publication_level
-    said = level != "no-claim"
-    statement, amended = prose(verdict.claim.statement, 400), amended_words(verdict.amended)
+def said_claim(book: RunIndex, verdict: Verdict, id_: str = "") -> Quote:
+    """A supported claim with its condition and its clipboard text."""
+    statement, study = prose(verdict.claim.statement, 400), book.study
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
-    study, source = book.study, (book.run.locked_at, verdict.plan_hash)
-    copy = copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source)
-    return ClaimView(
-        level, TAGS[level], book.title(verdict.claim.dimension), statement if said else None,
-        "" if said else prose(suppressed_phrase(verdict.claim), 400), condition or None if said else None,
-        checked(book, verdict), copy if said else None, amended,
-    )  # fmt: skip
+    said = f"{condition} {amended_words(verdict.amended)}".strip()
+    copy = copied(statement, said, study.title or study.name, book.run.locked_at, verdict.plan_hash)
+    return Quote(verdict.publication_level, statement, condition, copy, id_)
 
 
 def built_in_words(book: RunIndex, verdict: Verdict) -> str:
@@ -314,14 +287,9 @@ def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
     return tuple(sorted(book.run.verdicts, key=place))
 
 
-def _sorted(book: RunIndex, level: Level) -> list[Verdict]:
-    """Score by score and by name: a page must not be sorted by an order that it does not support."""
-    return [v for v in ordered_verdicts(book) if v.publication_level == level]
-
-
 def supported_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
     """The supported claims, in the order of the page."""
-    return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
+    return tuple(v for level in LEVELS[:2] for v in ordered_verdicts(book) if v.publication_level == level)
 
 
 def rule_words(rule: str) -> str:

@@ -6,19 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.page import Frame, beside
+from assaymark.report.records.texts import Rests
 from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
 from assaymark.report.text import cell_title, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span
-
-if TYPE_CHECKING:
-    from assaymark.report.records.calls import Lineage
-
 
 # Every measurement as a row: value, interval, denominator and method.
 
@@ -147,7 +144,7 @@ class MeasuredRow:
         return row_bytes(_ROW_BYTES + _REF_BYTES * len(self.rests), texts)
 
 
-def measured_rows(book: RunIndex, rests: Lineage | None = None) -> tuple[MeasuredRow, ...]:
+def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
     """All measurements of a study; ``rests`` gives what each was computed from, where that has pages. A difference
     whose order is not supported is without its numbers. A score of an agent that shares its tier has the range of its
     judges in its place."""
@@ -174,16 +171,15 @@ def measured_rows(book: RunIndex, rests: Lineage | None = None) -> tuple[Measure
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
-    found = (lambda _: ()) if rests is None else rests.on
     ours = {name: measured_title(name, book.sign) for name in _AGREED}
-    return rows_of(book.run.measurements, _TITLES | ours, shown, found, groups, hidden)
+    return rows_of(book.run.measurements, _TITLES | ours, shown, rests, groups, hidden)
 
 
 def rows_of(
     measurements: Iterable[Measurement],
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
-    rests: Callable[[Measurement], tuple[Linked, ...]] = lambda _: (),
+    rests: Rests = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[MeasuredRow, ...]:
@@ -266,9 +262,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
         )  # fmt: skip
         yield (
             path,
-            frame.page(
-                Page(path, "Every measurement", lead, blocks=(table,), parts=parts, here="measurements", styles=STYLES)
-            ),
+            frame.page(Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)),
         )
 
 

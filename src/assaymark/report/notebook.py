@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,12 +19,13 @@ from assaymark.report.board import board
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
-from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TAGS, TALLY, WithheldGroup, level_views
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import AssayRun, RunIndex
+from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel
+from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
-from assaymark.report.portbench.levels import lede, said_levels, stage_tables
+from assaymark.report.portbench.levels import lede, stage_tables
+from assaymark.report.portbench.levels import said_levels as bench_levels
 from assaymark.report.season.accounts import account_figure
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import (
@@ -39,12 +40,12 @@ from assaymark.report.season.leaderboard import (
     total_words,
     unranked_words,
 )
-from assaymark.report.season.levels import said_levels as levels_said_levels
+from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.levels import tally as levels_tally
 from assaymark.report.study.agreement import agreement_section, agreement_words
 from assaymark.report.study.overview import finding
 from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
-from assaymark.report.text import NOT_SHOWN
+from assaymark.report.text import NOT_SHOWN, counted
 from assaymark.text import NBSP, clean, count
 
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
@@ -91,17 +92,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     if not book.preregistered:
         yield Note(NOT_PREREGISTERED)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels.count(level))} {TALLY[level]}" for level in LEVELS))
-    for view in level_views(book):
-        # The claims of one level, or what is not supported; most of it folded.
-        said = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.shown)
-        more = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.more)
-        yield from said
-        if more:
-            yield Folded(f"{count(len(more))} more", more)
-        if view.groups:
-            yield Folded(f"{view.title} ({view.of})", (withheld_grid((*view.groups, *view.more_groups)),))
-        if view.rest:
-            yield Note(f"{count(view.rest)} more on the page.")
+    yield from _levels(study_levels(book), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
     rows = board(book)
     cells = (
@@ -123,10 +114,24 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
         yield drawing(figure)
 
 
-def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
-    """What is not supported, with its reasons."""
-    rows = ((group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups)
-    return Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2}))
+def _levels(views: Iterable[SaidLevel], of: str = "", amount: Callable[[int], str] = count) -> Iterator[Part]:
+    """The claims of each level, or what is not supported; most of it folded. ``of`` is of how many claims that is."""
+    for view in views:
+        shown, more = (
+            tuple(Said(view.level, one.sentence, one.condition) for one in part) for part in (view.shown, view.more)
+        )
+        yield from shown
+        if more:
+            yield Folded(f"{amount(len(more))} more", more)
+        if view.groups:
+            title = f"{view.title} ({count(sum(group.covers for group in view.groups))}{of})" if of else view.title
+            rows = (
+                (group.text, "".join(text for text, _ in group.why).strip(), count(group.covers))
+                for group in view.groups
+            )
+            yield Folded(title, (Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2})),))
+        if of and view.rest:
+            yield Note(f"{count(view.rest)} more on the page.")
 
 
 # A benchmark in a notebook: supported claims, and its leaderboards tier by tier.
@@ -139,13 +144,7 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     yield Note(lede(book))
     levels = Counter(verdict.publication_level for verdict in run.verdicts)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
-    for view in said_levels(book):
-        yield from (Said(view.level, one.sentence, one.condition) for one in view.shown)
-        if view.more:
-            more = tuple(Said(view.level, one.sentence, one.condition) for one in view.more)
-            yield Folded(f"{count(len(more))} more", more)
-        if view.groups:
-            yield Folded(view.title, (withheld_grid(view.groups),))
+    yield from _levels(bench_levels(book))
     first, *others = [grid for group in stage_tables(book) for grid in _grids(group)] or (None,)
     if first is not None:
         yield Heading(board_title(pipeline_boards(run)[0].board.name))
@@ -216,13 +215,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book)))
-    for view in levels_said_levels(book):
-        yield from (Said(view.level, one.sentence, one.condition) for one in view.shown)
-        if view.more:
-            more = tuple(Said(view.level, one.sentence, one.condition) for one in view.more)
-            yield Folded(f"{words.amount(len(more))} more", more)
-        if view.groups:
-            yield Folded(view.title, (withheld_grid(view.groups),))
+    yield from _levels(season_levels(book), amount=words.amount)
     rows = tuple(
         (
             clean(place.agent, 60), ranks_words(place, words) or NOT_SHOWN, total_words(book, place) or NOT_SHOWN,

@@ -13,13 +13,12 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Section, Table, bold, code
+from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.comparison import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
-from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TALLY, TITLES, level_views
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import AssayRun, RunIndex
+from assaymark.report.levels import LEVELS, TALLY, TITLES, SaidLevel, said_levels
 from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.levels import lede as bench_lede
@@ -88,7 +87,7 @@ class FrontRun:
     line: str
     verdicts: int = 0
     tally: tuple[tuple[Level, str, str], ...] = ()
-    said: tuple[tuple[Level, tuple[Any, ...]], ...] = ()
+    said: tuple[tuple[Level, tuple[Quote, ...]], ...] = ()
     judges: tuple[Inline, ...] = ()
     reference: bool = False
 
@@ -124,7 +123,7 @@ def front_of_study(run: AssayRun) -> FrontRun:
         title=clean(run.study.title or run.study.name, 120),
         line=study_line(book),
         reference=bool(reference_words(book)),
-        **_decided(run.verdicts, level_views(book)),
+        **_decided(run.verdicts, said_levels(book)),
     )
 
 
@@ -136,7 +135,7 @@ def front_of_benchmark(run: BenchRun) -> FrontRun:
         title=clean(run.title, 120),
         line=bench_lede(book),
         reference=bool(run.built_in) and all(run.built_in.values()),
-        **_decided(run.verdicts, list(bench_levels(book))),
+        **_decided(run.verdicts, tuple(bench_levels(book))),
     )
 
 
@@ -159,10 +158,10 @@ def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
     return FrontRun(kind="judges", title=clean(title, 120), line=comparison_lead(found), judges=lines)
 
 
-def _decided(verdicts: Sequence[Verdict], levels: Sequence[Any]) -> dict[str, Any]:
+def _decided(verdicts: Sequence[Verdict], levels: Sequence[SaidLevel]) -> dict[str, Any]:
     """What was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    said = ((one.level, tuple(one.shown[:_AT_ONCE])) for one in levels if one.level != "no-claim")
+    said = ((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim")
     return {
         "verdicts": len(reached),
         "tally": tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS),

@@ -13,10 +13,9 @@ from rich.text import Text
 from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
-from assaymark.report.inputs import AssayRun, TableView
+from assaymark.report.inputs import AssayRun, RunIndex, TableView
 from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
-from assaymark.report.lookup import RunIndex
-from assaymark.report.study.limits import limits
+from assaymark.report.study.limits import limits_of
 from assaymark.report.study.overview import (
     axis_of,
     conditions_of,
@@ -68,7 +67,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
         ("How good are the judges?", judges_words(book), ()),
     ):
         parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
-    if worst := limits(book)[:_LIMITS]:
+    if worst := limits_of(book)[:_LIMITS]:
         parts += [Text(), Text("What limits the result?", style="bold")]
         for at, one in enumerate(worst, 1):
             parts.append(Text(f"{at}  {one.title}. {one.effect}."))
@@ -114,7 +113,7 @@ def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
     yield from _lines(people_words(book))
     yield from (Text(f"  {line}") for line in order_lines(table))
     yield from _lines(pairs_words(book))
-    if worst := limits(book)[:_LIMITS]:
+    if worst := limits_of(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))
         yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
     if steps := next_steps(book):

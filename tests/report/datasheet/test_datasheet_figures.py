@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.charts.canvas import apart
+from assaymark.report import text_width
+from assaymark.report.charts import Box, Request, apart, around, placed
 from assaymark.report.charts.datasheet import (
     PARTS,
     Curve,
@@ -27,8 +28,6 @@ from assaymark.report.charts.datasheet import (
     share_map,
     stacks,
 )
-from assaymark.report.charts.scatter import Box, Request, around, placed
-from assaymark.report.text import text_width
 from assaymark.text import clean
 
 LADDER = ((0.5, 0.58, (0.46, 0.7)), (1, 0.84, (0.75, 0.9)), (5, 1.0, (0.84, 1.0)))

@@ -21,9 +21,8 @@ from judged_sheets import prose, words
 
 from assaymark.errors import InputError
 from assaymark.metrology.datasheet import NON_CLAIMS
-from assaymark.report import content_security_policy, render_comparison, render_datasheet
+from assaymark.report import SCRIPTS, content_security_policy, render_comparison, render_datasheet
 from assaymark.report.datasheet import COMPARISON, datasheet_path
-from assaymark.report.page import SCRIPTS
 
 ALL = ("quay", "north", "strand", "clean", "log", "one_order_log", "empty", "hostile")
 KB = 1000

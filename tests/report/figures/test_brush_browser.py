@@ -10,7 +10,7 @@ import pytest
 from browsing import write_pages
 from made_season import made_catalogue, made_season
 
-from assaymark.report.charts.paths import falls
+from assaymark.report.charts import falls
 from assaymark.report.portbench import BenchmarkIndex, render_benchmark
 from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season import site_pages

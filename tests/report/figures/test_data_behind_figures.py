@@ -14,10 +14,8 @@ import pytest
 from made_season import made_catalogue, made_season
 from outline import html_of
 
-from assaymark.report import render_comparison, render_datasheet, render_pages
-from assaymark.report.charts.canvas import csv_text, label
-from assaymark.report.charts.intervals import POINTED, JudgeWords, judge_marks
-from assaymark.report.page import asset
+from assaymark.report import asset, render_comparison, render_datasheet, render_pages
+from assaymark.report.charts import POINTED, JudgeWords, csv_text, judge_marks, label
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.season import site_pages
 

@@ -12,7 +12,7 @@ from browsing import APART
 from looking import RULES, axe_source
 
 from assaymark.notebook import Rows, html
-from assaymark.report.notebook import bench_parts, judges_parts, season_parts, study_parts
+from assaymark.report import bench_parts, judges_parts, season_parts, study_parts
 
 pytestmark = pytest.mark.browser
 

@@ -16,9 +16,7 @@ import made_season
 import pytest
 
 from assaymark.notebook import Drawing, Folded, Grid, Said, html, text
-from assaymark.report import render_pages
-from assaymark.report.blocks import Figure
-from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
+from assaymark.report import Figure, bench_parts, drawing, judges_parts, render_pages, season_parts, study_parts
 
 CATALOGUE = made_season.made_catalogue()
 RUNS = {

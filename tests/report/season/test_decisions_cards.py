@@ -14,8 +14,7 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims import languages
 from assaymark.portfolio.broker import Reason
 from assaymark.records import RationaleKind
-from assaymark.report.blocks import Group
-from assaymark.report.page import environment
+from assaymark.report import Group, environment
 from assaymark.report.season import SeasonRefusal, SeasonStep, SeasonTrade
 from assaymark.report.season.decisions import (
     FILTERS,

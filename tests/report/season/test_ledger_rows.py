@@ -12,7 +12,7 @@ from made_season import made_catalogue, made_season
 
 from assaymark.claims import languages
 from assaymark.records import EvidenceState
-from assaymark.report.blocks import inline, plain
+from assaymark.report import inline, plain
 from assaymark.report.season import SeasonClaimLine, SeasonRun
 from assaymark.report.season.decisions import (
     DIFFER,

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.judging import load_scoring
-from assaymark.report.charts.paths import NavChart, NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
+from assaymark.report import text_width
+from assaymark.report.charts import NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
 from assaymark.report.season import SeasonPath
 from assaymark.report.season.accounts import on_days
 from assaymark.report.season.leaderboard import part_figure
-from assaymark.report.text import text_width
 
 WORDS = NavWords(start="start", fall="Fall from the peak", deepest="deepest", ticks=lambda value: f"{value:g}")
 AXIS = load_scoring().bands, ("weak", "mixed", "strong")
 
 
-def chart(*navs: list[float], names: str = "abcdefgh") -> NavChart:
+def chart(*navs: list[float], names: str = "abcdefgh") -> tuple[str, list[NavLine], NavWords]:
     roles = ("own", "first", *["other"] * len(navs))
     lines = [NavLine(name, np.array(nav), "+1 %", role) for name, nav, role in zip(names, navs, roles, strict=False)]  # type: ignore[arg-type]
-    return NavChart("n", tuple(lines), WORDS)
+    return "n", lines, WORDS
 
 
 def path_points(moves: str) -> list[tuple[float, float]]:
@@ -51,7 +51,7 @@ def height(value: float, low: float, high: float, bottom: float) -> float:
 
 @given(st.lists(st.floats(0.2, 5.0), min_size=2, max_size=700))
 def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
-    for svg in nav_figure(chart(nav, [1.0] * len(nav)), "t", "d"):
+    for svg in nav_figure(*chart(nav, [1.0] * len(nav)), "t", "d"):
         points = own_path(svg)
         values = 100 * np.array(nav) / nav[0]
         marks = steps(min(100.0, values.min()), max(100.0, values.max()), most=6)
@@ -67,7 +67,7 @@ def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=1, max_size=8))
 def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
-    for svg in nav_figure(chart(*[[1.0, end] for end in ends]), "t", "d"):
+    for svg in nav_figure(*chart(*[[1.0, end] for end in ends]), "t", "d"):
         found = re.findall(r'<text class="[^"]*" x="[\d.]+" y="([\d.]+)">[a-h] \+1 %', svg)
         heights = sorted(map(float, found))
         assert len(heights) == len(ends)
@@ -76,24 +76,20 @@ def test_names_at_the_line_ends_never_touch_and_stay_within_the_panel(ends):
 
 
 def test_a_name_that_does_not_fit_stands_above_its_return():
-    long = NavChart(
-        "n",
-        (
-            NavLine("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first"),
-            NavLine("Birch", np.array([1.0, 1.0]), "0,0 %", "own"),
-        ),
-        WORDS,
-    )
-    wide, narrow = nav_figure(long, "t", "d")
+    long = [
+        NavLine("Gleichgewichtung", np.array([1.0, 1.1]), "+10,0 %", "first"),
+        NavLine("Birch", np.array([1.0, 1.0]), "0,0 %", "own"),
+    ]
+    wide, narrow = nav_figure("n", long, WORDS, "t", "d")
     assert "Gleichgewichtung +10,0 %" in wide
     assert "Gleichgewichtung<" in narrow
     assert ">+10,0 %<" in narrow
 
 
 def test_what_is_written_into_a_figure_is_escaped():
-    hostile = NavChart("n", (NavLine("<b>&", np.array([1.0, 1.0]), "<i>", "own"),), WORDS)
+    hostile = "n", [NavLine("<b>&", np.array([1.0, 1.0]), "<i>", "own")], WORDS
     row = "<b>", "<i>", [(50.0, None)], ()
-    for svg in (*nav_figure(hostile, "<t>", "<d>"), *part_figure("p", [row], *AXIS, "<t>", "<d>")):
+    for svg in (*nav_figure(*hostile, "<t>", "<d>"), *part_figure("p", [row], *AXIS, "<t>", "<d>")):
         assert not re.search(r"<[bidt]>", svg)
 
 
@@ -116,8 +112,8 @@ def test_ticks_begin_at_the_start_end_on_the_last_day_and_rise(days):
 @given(st.integers(1, 400))
 def test_the_word_for_the_start_stands_clear_of_the_next_day(days):
     words = NavWords(start="Beginn", fall="f", deepest="d", ticks=lambda value: f"{value:g}")
-    made = NavChart("n", (NavLine("a", np.linspace(1, 2, days + 1), "+1 %", "own"),), words)
-    for svg in nav_figure(made, "t", "d"):
+    made = NavLine("a", np.linspace(1, 2, days + 1), "+1 %", "own")
+    for svg in nav_figure("n", [made], words, "t", "d"):
         found = re.findall(r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg)
         (start, _), (second, text), *_ = found
         assert float(second) - text_width(text, 12) / 2 >= float(start) + text_width("Beginn", 12) + 7

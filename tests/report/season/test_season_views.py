@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from assaymark.judging import band, load_scoring
 from assaymark.records import Measurement
-from assaymark.report.blocks import plain
+from assaymark.report import plain
 from assaymark.report.season.index import SeasonIndex, Words, whole
 from assaymark.report.season.leaderboard import (
     WIDTH,

@@ -11,10 +11,8 @@ from raw_pages import raw_texts
 
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Judgment
-from assaymark.report import Frame
-from assaymark.report.blocks import Linked
-from assaymark.report.records import PAGE, Asked, AskedCall, call_pages
-from assaymark.report.records import CallAnswers as Answers
+from assaymark.report import Frame, Linked
+from assaymark.report.records import PAGE, Asked, AskedCall, SameAnswers, call_pages
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"
@@ -134,14 +132,16 @@ def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():
              judged("outsider", 1.0, far, rubric="s")]  # fmt: skip
     places: dict[str, str] = {}
     asked_of = {f"c{own.key[:16]}": found}
-    (_, _), (_, page) = call_pages(texts, {}, FRAME, places, answers=Answers(asked_of, [("care", "Care")], (1.0, 5.0)))
+    (_, _), (_, page) = call_pages(
+        texts, {}, FRAME, places, answers=SameAnswers(asked_of, [("care", "Care")], (1.0, 5.0))
+    )
     part = page.partition(f'id="c{own.key[:16]}"')[2].partition("</section>")[0]
     assert 'aria-label="reader 5"' in part  # what another rubric gave is no ring
     assert '<i></i><i></i><i></i><i class="s"></i><i class="o"></i>' in part
     assert "Revenue is <mark>&lt; 2</mark>, and <mark>lt</mark> &amp; <mark>amp</mark>." in part
     assert f'<a href="#c{other.key[:16]}">reader</a>' in part
     assert read(page).tags.count("script") == 1
-    half = Answers({}, [], (0.0, 100.0)).strip("care", found[1:2], 40.0)
+    half = SameAnswers({}, [], (0.0, 100.0)).strip("care", found[1:2], 40.0)
     assert "<small>reader 5</small>" in half
 
 

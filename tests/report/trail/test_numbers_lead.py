@@ -13,9 +13,7 @@ from numbers_of_pages import first_number
 from page_words import pages
 
 from assaymark.records import AGGREGATE
-from assaymark.report import render_pages
-from assaymark.report.blocks import Linked
-from assaymark.report.lookup import RunIndex
+from assaymark.report import Linked, RunIndex, render_pages
 
 LINK = re.compile(r'<a href="((?:\.\./)?(measurements[^"#]*)#(m[0-9a-f-]+))">([^<]+)</a>')
 FIRST = (

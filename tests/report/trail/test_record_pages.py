@@ -37,7 +37,7 @@ def labelled(name: str, **labels: str):
 
 
 def rests(name: str, **labels: str) -> list[tuple[str, str]]:
-    return [(str(ref), ref.href) for ref in trail().rests(run().evidence).on(labelled(name, **labels))]
+    return [(str(ref), ref.href) for ref in trail().rests(run().evidence)(labelled(name, **labels))]
 
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():

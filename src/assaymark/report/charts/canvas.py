@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Final, Literal
 
 import svg
 
+from assaymark.report.text import text_width
 from assaymark.text import clean
 
 if TYPE_CHECKING:
@@ -99,6 +100,31 @@ def frame(
     ).as_str()
 
 
+def both(
+    name: str,
+    title: str,
+    desc: str,
+    draw: Callable[[str, float], tuple[Sequence[svg.Element], float]],
+    wide: float = WIDE,
+) -> tuple[str, str]:
+    """A figure for a screen, or half of one, and for a phone; ``draw`` gives its marks and how high it is."""
+    made = []
+    for kind, width in (("wide", wide), ("narrow", NARROW)):
+        parts, height = draw(f"{name}-{kind[0]}", float(width))
+        made.append(frame(f"{name}-{kind[0]}", title, desc, (width, height), parts, kind))
+    return made[0], made[1]
+
+
+def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
+    """An axis with its ticks and their words below, which stay between 0 and an ``edge``."""
+    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
+    for value, text in ticks:
+        x, half = scale(value), text_width(text, 12) / 2
+        at = x if edge is None else min(max(x, half), edge - half)
+        parts += [line(x, y, x, y + 5, "axis"), label(at, y + 19, text, "tk", "middle")]
+    return parts
+
+
 def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
     """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
     return svg.SVG(
@@ -178,7 +204,9 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (heads, *rows):
-        writer.writerow([_inert(cell) if isinstance(cell, str) else repr(float(cell)) for cell in row])
+        plain = (clean(cell, _LONGEST) if isinstance(cell, str) else repr(float(cell)) for cell in row)
+        writer.writerow([f"'{said}" if isinstance(one, str) and said[:1] in ("=", "+", "-", "@") else said
+                         for one, said in zip(row, plain, strict=True)])  # fmt: skip
     return out.getvalue()
 
 
@@ -193,8 +221,3 @@ def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats
     """
     heads = (head, *(name for name, _ in lines))
     return csv_text(heads, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))
-
-
-def _inert(text: str) -> str:
-    plain = clean(text, _LONGEST)
-    return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain

@@ -12,7 +12,7 @@ import numpy as np
 import svg
 
 from assaymark.records import Level
-from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, frame, hatch, label, line, num, path, rect
+from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, both, frame, hatch, label, line, num, path, rect
 from assaymark.report.charts.intervals import judge_marks
 from assaymark.report.charts.paths import Floats, drawn
 from assaymark.report.text import fit, shortened, text_width
@@ -86,45 +86,45 @@ class BarRow:
 def bar_table(
     name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str = "numbers"
 ) -> tuple[str, str]:
-    """The figure for a screen and for a phone. All bars share one scale, a full column is 100 %; rows count ``of``."""
-    wide_name = f"{name}-w"
-    left, gap = 250.0, 14.0
+    """The figure for a screen, and for a phone with two panels side by side, one a state. All bars share one scale, a
+    full column is 100 %; rows count ``of``."""
+
+    def draw(_: str, screen: float) -> tuple[list[svg.Element], float]:
+        return _wide_bars(columns, rows, of) if screen == WIDE else _narrow_bars(columns, rows)
+
+    return both(name, title, desc, draw)
+
+
+def _wide_bars(columns: Sequence[str], rows: Sequence[BarRow], of: str) -> tuple[list[svg.Element], float]:
+    left, y = 250.0, 24.0
     width = (WIDE - left) / max(len(columns), 1)
-    reach = width - gap - 48
     parts: list[svg.Element] = [label(left - 24, 14, of, "tk", "end")]
     parts += [label(left + at * width, 14, fit(text, width - 4, 13), "tb") for at, text in enumerate(columns)]
-    y = 24.0
-    titles = shortened([row.title for row in rows], 180, 13)
-    for words, row in zip(titles, rows, strict=True):
-        kind = "tb" if row.total else ""
-        parts += [label(0, y + 18, words, kind), label(left - 24, y + 18, row.n, "t2", "end")]
+    for words, row in zip(shortened([row.title for row in rows], 180, 13), rows, strict=True):
+        parts += [label(0, y + 18, words, "tb" if row.total else ""), label(left - 24, y + 18, row.n, "t2", "end")]
         for at, cell in enumerate(row.cells):
-            parts += _bar(left + at * width, y + 6, reach, cell, row.total)
+            parts += _bar(left + at * width, y + 6, width - 14.0 - 48, cell, row.total)
         y += _ROW
         parts.append(line(0, y, WIDE, y, "rule" if row.total else "hair"))
         y += 4 if row.total else 0
     parts += [line(left + at * width, 24, left + at * width, y, "hair") for at in range(len(columns))]
-    return frame(wide_name, title, desc, (WIDE, y + 4), parts, "wide"), _narrow(f"{name}-n", columns, rows, title, desc)
+    return parts, y + 4
 
 
-def _narrow(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str) -> str:
-    """Two panels side by side, one a state, each with all rows."""
-    panel, room, reach = 167.0, 92.0, 32.0
+def _narrow_bars(columns: Sequence[str], rows: Sequence[BarRow]) -> tuple[list[svg.Element], float]:
+    panel, room, height, parts = 167.0, 92.0, 0.0, list[svg.Element]()
     titles = shortened([row.title for row in rows], room, 13)
-    parts: list[svg.Element] = []
-    height = 0.0
     for at, column in enumerate(columns):
         x, y = (at % 2) * (panel + 16), (at // 2) * (len(rows) * 20 + 40.0)
-        parts.append(label(x, y + 16, fit(column, panel, 13), "tb"))
-        parts.append(line(x, y + 24, x + panel, y + 24, "hair"))
+        parts += [label(x, y + 16, fit(column, panel, 13), "tb"), line(x, y + 24, x + panel, y + 24, "hair")]
         for place, row in enumerate(rows):
             top = y + 28 + 20 * place
             parts.append(label(x, top + 14, titles[place], "tb" if row.total else "t2"))
-            parts += _bar(x + room + 4, top + 2, reach, row.cells[at], row.total)
+            parts += _bar(x + room + 4, top + 2, 32.0, row.cells[at], row.total)
         bottom = y + 28 + 20 * len(rows)
         parts.append(line(x + room + 4, y + 28, x + room + 4, bottom, "hair"))
         height = max(height, bottom)
-    return frame(name, title, desc, (NARROW, height + 8), parts, "narrow")
+    return parts, height + 8
 
 
 def _bar(x: float, y: float, reach: float, cell: BarCell, total: bool) -> list[svg.Element]:
@@ -153,9 +153,35 @@ class RankRow:
 
 def rank_bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str) -> tuple[str, str]:
     """The figure for a screen and for a phone. All bars share one scale; a full bar is 100 %."""
-    return _bars(f"{name}-w", rows, places, title, desc, wide=True), _bars(
-        f"{name}-n", rows, places, title, desc, wide=False
-    )
+    heads = place_heads(places)
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        wide = width == HALF
+        left, step, y = 124.0 if wide else 0.0, 56.0 if wide else 74.0, 22.0
+        slot = (width - left) / len(heads)
+        parts: list[svg.Element] = [hatch(f"{called}-h")]
+        parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(heads)]
+        titles = shortened([row.title for row in rows], 112 if wide else NARROW, 13)
+        for row, text in zip(rows, titles, strict=True):
+            base = y + step - 8
+            parts.append(label(0, base - 6 if wide else y + 16, text, "tb" if row.place else ""))
+            y += step
+            if row.shares is None:
+                parts.append(rect(left + 1, base - 24, width - left - 2, 22, "void", f"url(#{called}-h)"))
+                continue
+            bar = min(slot - 6, 46.0)
+            parts.append(line(left, base, width, base, "hair"))
+            for place, share in enumerate(binned(row.shares, places), 1):
+                if share <= 0:
+                    continue
+                middle, height, own = left + (place - 0.5) * slot, max(_BAR * share, 1.5), place == row.place
+                kind = ("mh" if row.level == "headline" else "mq") if own else "bar2"
+                box = f"M{middle - bar / 2:.1f} {base:.1f}v{-height:.1f}h{bar:.1f}V{base:.1f}z"
+                words = label(middle, base - height - 4, percent(share), "tb" if own else "tk", "middle")
+                parts += [path(box, kind), words]
+        return parts, y + 4
+
+    return both(name, title, desc, draw, HALF)
 
 
 def place_heads(places: int) -> tuple[str, ...]:
@@ -181,97 +207,51 @@ def binned(shares: Sequence[float], places: int) -> tuple[float, ...]:
     return (*given[: PLACES - 1], sum(given[PLACES - 1 :]))
 
 
-def _bars(name: str, rows: Sequence[RankRow], places: int, title: str, desc: str, *, wide: bool) -> str:
-    width, left = (float(HALF), 124.0) if wide else (float(NARROW), 0.0)
-    heads = place_heads(places)
-    slot = (width - left) / len(heads)
-    step = 56.0 if wide else 74.0
-    parts: list[svg.Element] = [hatch(f"{name}-h")]
-    parts += [label(left + (at + 0.5) * slot, 14, head, "tk", "middle") for at, head in enumerate(heads)]
-    titles = shortened([row.title for row in rows], 112 if wide else NARROW, 13)
-    y = 22.0
-    for row, text in zip(rows, titles, strict=True):
-        base = y + step - 8
-        parts.append(label(0, base - 6 if wide else y + 16, text, "tb" if row.place else ""))
-        parts += _row(name, row, places, (left, width, slot, base))
-        y += step
-    return frame(name, title, desc, (width, y + 4), parts, "wide" if wide else "narrow")
-
-
-def _row(name: str, row: RankRow, places: int, at: tuple[float, float, float, float]) -> list[svg.Element]:
-    left, width, slot, base = at
-    if row.shares is None:
-        return [rect(left + 1, base - 24, width - left - 2, 22, "void", f"url(#{name}-h)")]
-    bar = min(slot - 6, 46.0)
-    parts: list[svg.Element] = [line(left, base, width, base, "hair")]
-    for place, share in enumerate(binned(row.shares, places), 1):
-        if share <= 0:
-            continue
-        middle = left + (place - 0.5) * slot
-        height = max(_BAR * share, 1.5)
-        kind = ("mh" if row.level == "headline" else "mq") if place == row.place else "bar2"
-        box = f"M{middle - bar / 2:.1f} {base:.1f}v{-height:.1f}h{bar:.1f}V{base:.1f}z"
-        strong = "tb" if place == row.place else "tk"
-        parts += [path(box, kind), label(middle, base - height - 4, percent(share), strong, "middle")]
-    return parts
-
-
 # How each judge used the marks of the scale: five small bars a judge and dimension.
 
 
 _HEIGHT = 28.0
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleRow:
-    """One dimension: for each judge the share of each mark, lowest mark first, or None where it is not known."""
-
-    title: str
-    shares: tuple[tuple[float, ...] | None, ...]
+Shares = tuple[float, ...] | None
+"""The share of each mark of a judge, the lowest mark first; None where it is not known."""
 
 
 def scale_use(
-    name: str,
-    judges: Sequence[str],
-    rows: Sequence[ScaleRow],
-    title: str,
-    desc: str,
+    name: str, judges: Sequence[str], rows: Sequence[tuple[str, Sequence[Shares]]], title: str, desc: str,
     marks: Sequence[str] = ("1", "2", "3", "4", "5"),
-) -> tuple[str, str]:
-    """The figure for a screen and for a phone. One height scale for all; each cell’s tallest bar has its percent."""
-    wide = _grid(f"{name}-w", judges, rows, marks, (title, desc), wide=True)
-    return wide, _grid(f"{name}-n", judges, rows, marks, (title, desc), wide=False)
+) -> tuple[str, str]:  # fmt: skip
+    """The figure for a screen and for a phone; ``rows`` are dimensions with the shares of every judge. One height scale
+    for all; each cell’s tallest bar has its percent."""
+    tallest = max(share for _, found in rows for shares in found if shares for share in shares)
+
+    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+        wide = width == WIDE
+        left, step = 196.0 if wide else 0.0, 50.0 if wide else 70.0
+        cell = (width - left) / max(len(judges), 1)
+        inner = cell - (28 if wide else 12)
+        tops = [22.0 + step * at for at in range(len(rows) + 1)]
+        parts: list[svg.Element] = [
+            label(0, y + (38 if wide else 18), fit(words, 186 if wide else NARROW, 13))
+            for (words, _), y in zip(rows, tops, strict=False)
+        ]
+        for at, judge in enumerate(shortened(judges, inner, 13)):
+            x = left + at * cell
+            column: list[svg.Element] = [label(x, 14, judge, "tb")]
+            for (_, found), y in zip(rows, tops, strict=False):
+                column += _cell(x, y + step - 8, inner, found[at], tallest)
+            foot, slot = tops[-1] + 8, inner / len(marks)
+            if slot < 9 * max(map(len, marks)):
+                column += [label(x, foot, marks[0], "tk"), label(x + inner, foot, marks[-1], "tk", "end")]
+            else:
+                column += [label(x + (k + 0.5) * slot, foot, mark, "tk", "middle") for k, mark in enumerate(marks)]
+            parts += judge_marks(at, column)
+        return parts, tops[-1] + 16
+
+    return both(name, title, desc, draw)
 
 
-def _grid(
-    name: str,
-    judges: Sequence[str],
-    rows: Sequence[ScaleRow],
-    marks: Sequence[str],
-    words: tuple[str, str],
-    *,
-    wide: bool,
-) -> str:
-    width, left = (WIDE, 196.0) if wide else (NARROW, 0.0)
-    cell = (width - left) / max(len(judges), 1)
-    inner = cell - (28 if wide else 12)
-    step = 50.0 if wide else 70.0
-    tallest = max(share for row in rows for shares in row.shares if shares for share in shares)
-    tops = [22.0 + step * at for at in range(len(rows) + 1)]
-    parts: list[svg.Element] = [
-        label(0, y + 38 if wide else y + 18, fit(row.title, 186 if wide else NARROW, 13))
-        for row, y in zip(rows, tops, strict=False)
-    ]
-    for at, judge in enumerate(shortened(judges, inner, 13)):
-        x = left + at * cell
-        column: list[svg.Element] = [label(x, 14, judge, "tb")]
-        for row, y in zip(rows, tops, strict=False):
-            column += _cell(x, y + step - 8, inner, row.shares[at], tallest)
-        parts += judge_marks(at, [*column, *_marks(x, tops[-1] + 8, inner, marks)])
-    return frame(name, *words, (width, tops[-1] + 16), parts, "wide" if wide else "narrow")
-
-
-def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None, tallest: float) -> list[svg.Element]:
+def _cell(x: float, base: float, width: float, shares: Shares, tallest: float) -> list[svg.Element]:
     if shares is None:
         return [label(x, base - 4, "no marks", "tk")]
     slot = width / len(shares)
@@ -292,13 +272,6 @@ def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None,
     return parts
 
 
-def _marks(x: float, y: float, width: float, marks: Sequence[str]) -> list[svg.Element]:
-    slot = width / len(marks)
-    if slot < 9 * max(map(len, marks)):
-        return [label(x, y, marks[0], "tk"), label(x + width, y, marks[-1], "tk", "end")]
-    return [label(x + (at + 0.5) * slot, y, mark, "tk", "middle") for at, mark in enumerate(marks)]
-
-
 # The stylometric scan: how far apart scores are on the two sides of each length, and where they part most.
 
 
@@ -310,60 +283,40 @@ def scan_line(
 ) -> tuple[str, str]:
     """The figure for half a screen and for a phone. ``points`` are (words, difference), by words. A solid line marks
     the chosen split, a dashed one the length below which the plan calls a text terse."""
-    wide = _scan(f"{name}-w", points, chosen, terse, (title, desc), float(HALF), "wide")
-    return wide, _scan(f"{name}-n", points, chosen, terse, (title, desc), float(NARROW), "narrow")
+    lengths, gaps = [terse, chosen, *(x for x, _ in points)], [0.0, *(y for _, y in points)]
+    reach = max(max(gaps) - min(gaps), 0.1)
+    step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 5), reach)
+    first, last = math.floor(min(gaps) / step), math.ceil(max(gaps) / step)
+    up = Scale(first * step, last * step, _BOTTOM, _TOP)
 
+    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+        across = Scale(min(lengths) - 1, max(lengths) + 1, 44, width - 12)
+        parts: list[svg.Element] = []
+        for at in range(first, last + 1):
+            y = up(at * step)
+            parts.append(line(44, y, width - 12, y, "axis" if at == 0 else "hair"))
+            parts.append(label(38, y + 4, number(at * step, 2 if step < 0.1 else 1), "tk", "end"))
+        parts += [
+            line(across(terse), _TOP - 4, across(terse), _BOTTOM, "gd"),
+            line(across(chosen), _TOP - 4, across(chosen), _BOTTOM, "gs"),
+            path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"),
+        ]
+        # The two lines' names on two heights, so that they stay apart however close the lines are.
+        for value, y, text, kind in (
+            (chosen, 12, f"split at {count(round(chosen))}", "tb"),
+            (terse, 27, f"terse below {count(round(terse))}", "tk"),
+        ):
+            half = text_width(text, 13) / 2
+            parts.append(label(min(max(across(value), half), width - half), y, text, kind, "middle"))
+        for share in (0.0, 0.5, 1.0):
+            x = across.left + share * (across.right - across.left)
+            text = count(round(across.low + share * (across.high - across.low)))
+            middle = min(x, width - text_width(text, 12) / 2)
+            parts += [line(x, _BOTTOM, x, _BOTTOM + 5, "axis"), label(middle, _BOTTOM + 19, text, "tk", "middle")]
+        parts.append(label(width - 12, _BOTTOM + 37, "words", "tk", "end"))
+        return parts, _BOTTOM + 42
 
-def _scan(
-    name: str,
-    points: Sequence[tuple[float, float]],
-    chosen: float,
-    terse: float,
-    words: tuple[str, str],
-    width: float,
-    kind: str,
-) -> str:
-    lengths, gaps = [x for x, _ in points], [y for _, y in points]
-    across = Scale(min(*lengths, terse, chosen) - 1, max(*lengths, terse, chosen) + 1, 44, width - 12)
-    ends_low, ends_high = min(0.0, *gaps), max(0.0, *gaps)
-    reach = max(ends_high - ends_low, 0.1)
-    ends_step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 5), reach)
-    low, high, step = (
-        math.floor(ends_low / ends_step) * ends_step,
-        math.ceil(ends_high / ends_step) * ends_step,
-        ends_step,
-    )
-    up = Scale(low, high, _BOTTOM, _TOP)
-    parts: list[svg.Element] = []
-    for at in range(round(low / step), round(high / step) + 1):
-        y = up(at * step)
-        parts.append(line(44, y, width - 12, y, "axis" if at == 0 else "hair"))
-        parts.append(label(38, y + 4, number(at * step, 2 if step < 0.1 else 1), "tk", "end"))
-    parts += [
-        line(across(terse), _TOP - 4, across(terse), _BOTTOM, "gd"),
-        line(across(chosen), _TOP - 4, across(chosen), _BOTTOM, "gs"),
-        path("M" + "L".join(f"{across(x):.1f} {up(y):.1f}" for x, y in points), "curve"),
-        *_heads(across, chosen, terse, width),
-    ]
-    for share in (0.0, 0.5, 1.0):
-        x = across.left + share * (across.right - across.left)
-        text = count(round(across.low + share * (across.high - across.low)))
-        middle = min(x, width - text_width(text, 12) / 2)
-        parts += [line(x, _BOTTOM, x, _BOTTOM + 5, "axis"), label(middle, _BOTTOM + 19, text, "tk", "middle")]
-    parts.append(label(width - 12, _BOTTOM + 37, "words", "tk", "end"))
-    return frame(name, *words, (width, _BOTTOM + 42), parts, kind)
-
-
-def _heads(across: Scale, chosen: float, terse: float, width: float) -> list[svg.Element]:
-    """The two lines' names on two heights, so that they stay apart however close the lines are."""
-    found: list[svg.Element] = []
-    for x, y, text, kind in (
-        (across(chosen), 12, f"split at {count(round(chosen))}", "tb"),
-        (across(terse), 27, f"terse below {count(round(terse))}", "tk"),
-    ):
-        half = text_width(text, 13) / 2
-        found.append(label(min(max(x, half), width - half), y, text, kind, "middle"))
-    return found
+    return both(name, title, desc, draw, HALF)
 
 
 # The histories of one asset class: every instrument thin, the equal-weight index bold, both from 100 on a log axis.
@@ -422,11 +375,33 @@ def correlation_map(
     name: str, groups: Sequence[tuple[str, int]], values: Floats, title: str, desc: str, *, numbers: bool = False
 ) -> tuple[str, str]:
     """The map for half a screen and for a phone."""
-    wide, narrow = (
-        _map(f"{name}-{kind[0]}", groups, values, (title, desc), size, kind, numbers=numbers)
-        for size, kind in ((float(HALF), "wide"), (float(NARROW), "narrow"))
-    )
-    return wide, narrow
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        size, room = values.shape[0], max(text_width(one, 12) for one, _ in groups) + 8
+        side = min((width - room) / size, 58.0)
+        parts: list[svg.Element] = [hatch(f"{called}-h", "r-1l")]
+        parts += _cells(called, values, side, 0 if numbers else 1)
+        told = ((r, c) for r in range(size) for c in range(r + 1) if numbers and np.isfinite(values[r, c]))
+        for row, column in told:
+            x, y = (column + 0.5) * side, _CORRELATION_TOP + (row + 0.5) * side + 4
+            parts.append(label(x, y, number(float(values[row, column])), "tk ink on", "middle"))
+        start, bottom = 0, _CORRELATION_TOP + size * side
+        for one, wide in groups:
+            ends, top = (start + wide) * side, _CORRELATION_TOP + start * side
+            if size > len(groups):
+                below = top + wide * side
+                parts += [line(0, below, ends, below, "axis"), line(ends, below, ends, bottom, "axis")]
+            parts.append(label(ends + 6, top + wide * side / 2 + 4, fit(one, room, 12), "tk"))
+            start += wide
+        # The tints with the values that they begin at.
+        y, step = bottom + 14, width / len(_KINDS)
+        words = [f"< {number(BINS[0], 1)}", *(number(low, 1) for low in BINS)]
+        for at, (kind, text) in enumerate(zip(_KINDS, words, strict=True)):
+            fill = f"url(#{called}-h)" if kind == _HATCHED else None
+            parts += [rect(at * step, y, step - 3, 12, kind or "r0", fill), label(at * step, y + 27, text, "tk")]
+        return parts, bottom + 46
+
+    return both(name, title, desc, draw, HALF)
 
 
 def tint_of(value: float) -> str:
@@ -438,59 +413,7 @@ def tint_of(value: float) -> str:
     return _KINDS[int(np.searchsorted(BINS, value, side="right"))]
 
 
-def _map(
-    name: str,
-    groups: Sequence[tuple[str, int]],
-    values: Floats,
-    words: tuple[str, str],
-    width: float,
-    kind: str,
-    *,
-    numbers: bool,
-) -> str:
-    size = values.shape[0]
-    room = max(text_width(one, 12) for one, _ in groups) + 8
-    side = min((width - room) / size, 58.0)
-    parts: list[svg.Element] = [hatch(f"{name}-h", "r-1l")]
-    parts += _cells(name, values, side, first=0 if numbers else 1)
-    if numbers:
-        parts += [
-            label(
-                (c + 0.5) * side,
-                _CORRELATION_TOP + (r + 0.5) * side + 4,
-                number(float(values[r, c])),
-                "tk ink on",
-                "middle",
-            )
-            for r in range(size)
-            for c in range(r + 1)
-            if np.isfinite(values[r, c])
-        ]
-    start = 0
-    for one, wide in groups:
-        ends, top = (start + wide) * side, _CORRELATION_TOP + start * side
-        if size > len(groups):
-            below, last = top + wide * side, _CORRELATION_TOP + size * side
-            parts += [line(0, below, ends, below, "axis"), line(ends, below, ends, last, "axis")]
-        parts.append(label(ends + 6, top + wide * side / 2 + 4, fit(one, room, 12), "tk"))
-        start += wide
-    bottom = _CORRELATION_TOP + size * side
-    # The tints with the values that they begin at.
-    legend: list[svg.Element] = []
-    y = bottom + 14
-    step = width / len(_KINDS)
-    legend_words = [f"< {number(BINS[0], 1)}", *(number(low, 1) for low in BINS)]
-    for at, (legend_kind, text) in enumerate(zip(_KINDS, legend_words, strict=True)):
-        legend.append(
-            rect(
-                at * step, y, step - 3, 12, legend_kind or "r0", f"url(#{name}-h)" if legend_kind == _HATCHED else None
-            )
-        )
-        legend.append(label(at * step, y + 27, text, "tk"))
-    return frame(name, *words, (width, bottom + 46), [*parts, *legend], kind)
-
-
-def _cells(name: str, values: Floats, side: float, *, first: int) -> Iterator[svg.Element]:
+def _cells(name: str, values: Floats, side: float, first: int) -> Iterator[svg.Element]:
     """One path a tint: neighbours of one tint in a row are one box."""
     moves: dict[str, list[str]] = {kind: [] for kind in _KINDS if kind}
     for row in range(values.shape[0]):

@@ -15,7 +15,8 @@ from assaymark.report.charts.canvas import (
     NARROW,
     WIDE,
     Scale,
-    frame,
+    axis,
+    both,
     hatch,
     label,
     line,
@@ -24,106 +25,119 @@ from assaymark.report.charts.canvas import (
     rect,
     row_mark,
     scale_ticks,
-)
+)  # fmt: skip
 from assaymark.report.text import AGREES, fit, shortened, text_width
 from assaymark.text import MINUS, number, span
 
 Mark = Literal["mh", "mq", "mn"]
+Ends = tuple[float, float]
 _ROW: Final = 66
 _PAD: Final = 10
+DOTS: Final = 60
+"""The most dots of one row; more texts are thinned evenly, so that the shape stays and the page small."""
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaRow:
-    """One difference. ``value`` is None where ``note`` says why it has no number, or that it is withheld. ``band`` is
-    the range that the rule calls no difference, ``cut`` a line with its label beyond which it fails; ``shown`` are the
-    numbers at the right, ``note`` the words below the mark."""
+class AxisRow:
+    """A row of a figure on one axis: ``shown`` are the numbers at the right, ``note`` the words below the mark. Drawn
+    is a difference, its ``value`` with ``bounds``, the ``band`` that its rule calls no difference and a line ``cut``
+    beyond which it fails; or a distribution, ``values`` as dots and ``box``, its quartiles with the median between. A
+    row with neither is withheld or not measured, and ``note`` says which."""
 
     title: str
     shown: str
     note: str
-    value: float | None
-    bounds: tuple[float, float] | None
-    mark: Mark
-    zero: str
-    band: tuple[float, float] | None = None
+    value: float | None = None
+    bounds: Ends | None = None
+    mark: Mark = "mn"
+    band: Ends | None = None
     cut: float | None = None
+    box: tuple[float, float, float] | None = None
+    values: tuple[float, ...] = ()
 
 
-def deltas(name: str, rows: Sequence[DeltaRow], title: str, desc: str) -> tuple[str, str]:
-    """The figure for half a screen and for a phone: one axis in rubric points for all rows."""
-    wide = _deltas(f"{name}-w", rows, title, desc, float(HALF), "wide")
-    return wide, _deltas(f"{name}-n", rows, title, desc, float(NARROW), "narrow")
+def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: Ends | None = None) -> tuple[str, str]:
+    """Rows on one axis for half a screen and for a phone: differences in rubric points, or with ``ends`` distributions
+    on that scale. Its own axis holds every number drawn, zero, and the bands and lines of the rules."""
+    if ends is not None:
+        low, high = ends
+        ticks = [(mark, f"{mark:g}".replace("-", MINUS)) for mark in scale_ticks(*ends)]
+    else:
+        drawn = [0.0, *(end for row in rows for pair in (row.bounds, row.band) if pair for end in pair)]
+        drawn += [one for row in rows for one in (row.value, row.cut) if one is not None]
+        reach = max(max(drawn) - min(drawn), 0.1)
+        step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 6), reach)
+        first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
+        low, high = first * step, last * step
+        ticks = [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        scale, y = Scale(low, high, _PAD, width - _PAD), 0.0
+        parts: list[svg.Element] = [hatch(f"{called}-h")]
+        for row in rows:
+            parts += [
+                label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"),
+                label(width, y + 14, row.shown, "tk", "end"),
+                label(0, y + 57, fit(row.note, width, 12), "tk"),
+            ]
+            if row.value is None and row.box is None and not row.values:
+                parts.append(rect(1, y + 21, width - 2, 20, "void", f"url(#{called}-h)"))
+            else:
+                parts += _difference(row, scale, y + 31) if ends is None else _distribution(row, scale, y + 31)
+            y += _ROW
+        return [*parts, *axis(scale, y + 2, ticks, None if ends else width)], y + 26
+
+    return both(name, title, desc, draw, HALF)
 
 
-def _deltas(name: str, rows: Sequence[DeltaRow], title: str, desc: str, width: float, kind: str) -> str:
-    low, high, step = _axis_of(rows)
-    scale = Scale(low, high, _PAD, width - _PAD)
-    parts: list[svg.Element] = [hatch(f"{name}-h")]
-    y = 0.0
-    for row in rows:
-        parts += _row(name, row, scale, y, width)
-        y += _ROW
-    axis_y = y + 2
-    axis_parts: list[svg.Element] = [line(scale.left, axis_y, scale.right, axis_y, "axis")]
-    for at in range(round(scale.low / step), round(scale.high / step) + 1):
-        x = scale(at * step)
-        text = number(at * step, 2 if step < 0.1 else 1)
-        half = text_width(text, 12) / 2
-        anchor_x = min(max(x, half), scale.right + _PAD - half)
-        axis_parts += [line(x, axis_y, x, axis_y + 5, "axis"), label(anchor_x, axis_y + 19, text, "tk", "middle")]
-    parts += axis_parts
-    return frame(name, title, desc, (width, y + 26), parts, kind)
-
-
-def _axis_of(rows: Sequence[DeltaRow]) -> tuple[float, float, float]:
-    """The ends of the axis and its step: every number drawn, zero, and the bands and lines of the rules."""
-    ends = [0.0]
-    for row in rows:
-        ends += [value for pair in (row.bounds, row.band) if pair for value in pair]
-        ends += [value for value in (row.value, row.cut) if value is not None]
-    low, high = min(ends), max(ends)
-    reach = max(high - low, 0.1)
-    step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 6), reach)
-    first, last = math.floor(low / step - 0.1), math.ceil(high / step + 0.1)
-    return first * step, last * step, step
-
-
-def _row(name: str, row: DeltaRow, scale: Scale, y: float, width: float) -> list[svg.Element]:
-    room = width - text_width(row.shown, 12) - 12
-    parts: list[svg.Element] = [
-        label(0, y + 14, fit(row.title, room, 13), "tb"),
-        label(width, y + 14, row.shown, "tk", "end"),
-        label(0, y + 57, fit(row.note, width, 12), "tk"),
-    ]
-    if row.value is None:
-        return [*parts, rect(1, y + 21, width - 2, 20, "void", f"url(#{name}-h)")]
-    middle = y + 31
+def _difference(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
+    parts: list[svg.Element] = []
     if row.band:
-        parts.append(rect(scale(row.band[0]), y + 20, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
-    parts.append(line(scale(0), y + 19, scale(0), y + 43, "gs"))
+        parts.append(rect(scale(row.band[0]), y - 11, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
+    parts.append(line(scale(0), y - 12, scale(0), y + 12, "gs"))
     if row.cut is not None:
-        parts.append(line(scale(row.cut), y + 19, scale(row.cut), y + 43, "gd"))
-    parts.append(line(scale.left, middle, scale.right, middle, "hair"))
+        parts.append(line(scale(row.cut), y - 12, scale(row.cut), y + 12, "gd"))
+    parts.append(line(scale.left, y, scale.right, y, "hair"))
     if row.bounds:
-        parts.append(line(scale(row.bounds[0]), middle, scale(row.bounds[1]), middle, f"{row.mark}b"))
-    return parts + square(scale(row.value), middle, row.mark)
+        parts.append(line(scale(row.bounds[0]), y, scale(row.bounds[1]), y, f"{row.mark}b"))
+    return parts + point(scale(row.value or 0.0), y, row.mark)
 
 
-def square(x: float, y: float, mark: Mark) -> list[svg.Element]:
-    """A point whose fill is its permission: solid, left half filled, dashed."""
-    whole, half = f"M{x - 5:.1f} {y - 5:.1f}h10v10h-10z", f"M{x - 5:.1f} {y - 5:.1f}h5v10h-5z"
+def _distribution(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
+    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "hair")]
+    if row.values:
+        # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
+        dots = zip(thinned(row.values), (y - 6 + 3 * (at % 5) for at in range(DOTS)), strict=False)
+        parts.append(path("".join(f"M{num(scale(v))} {num(at)}h0" for v, at in dots), "dots"))
+    if row.box is not None:
+        low, middle, high = (scale(value) for value in row.box)
+        parts += [] if row.values else [rect(low, y - 8, high - low, 16, "quart")]
+        parts.append(line(middle, y - 11, middle, y + 11, "gs"))
+    return parts
+
+
+def thinned(values: Sequence[float]) -> Sequence[float]:
+    """At most so many dots, evenly from the sorted scores."""
+    return values if len(values) <= DOTS else [values[at * len(values) // DOTS] for at in range(DOTS)]
+
+
+def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False) -> list[svg.Element]:
+    """A square or a diamond whose fill is its permission: solid, left half filled, dashed."""
+    if diamond:
+        whole = f"M{x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
+        half = f"M{x:.1f} {y - r:.1f}v{2 * r}l{-r} {-r}z"
+    else:
+        whole = f"M{x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z"
+        half = f"M{x - r:.1f} {y - r:.1f}h{r}v{2 * r}h{-r}z"
     if mark == "mh":
         return [path(whole, "mh gap")]
-    if mark == "mq":
-        return [path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")]
-    return [path(whole, "open gap"), path(whole, "open mns")]
+    return [path(whole, "open gap"), path(whole, f"open {mark}s"), *([path(half, "mq")] if mark == "mq" else [])]
 
 
 # Agreement by dimension: point, two intervals and the gates they are measured against.
 
 
-_KIND: Final = {"publish": "mh", "methodology": "mq", "halt": "mn"}
+_KIND: Final[dict[AgreementStatus | None, Mark]] = {"publish": "mh", "methodology": "mq"}
 _FOREST_ROW: Final = 36
 _TOP: Final = 64
 _COLUMNS: Final = (708, 756, 868, 980)
@@ -147,8 +161,8 @@ class ForestRow:
 
     title: str
     value: float | None
-    interval: tuple[float, float] | None
-    bootstrap: tuple[float, float] | None
+    interval: Ends | None
+    bootstrap: Ends | None
     status: AgreementStatus | None
     state: str
     pooled: bool = False
@@ -157,77 +171,77 @@ class ForestRow:
     within: tuple[float, ...] = ()
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Mark:
         """The mark's class: solid, half, dashed."""
-        return _KIND[self.status or "halt"]
+        return _KIND.get(self.status, "mn")
+
+    @property
+    def word(self) -> str:
+        """The agreement in words."""
+        return AGREES[self.status] if self.status else "not measured"
 
 
 def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> tuple[str, str]:
     """The figure for a screen and for a phone. Thick bar: the jackknife; thin line below: the bootstrap."""
-    wide_name = f"{name}-w"
-    scale = Scale(_low_end(rows), 1.0, 196, 676)
-    bottom = _TOP + _FOREST_ROW * len(rows) + (12 if (len(rows) > 1 and any(row.pooled for row in rows)) else 0)
-    parts: list[svg.Element] = [
-        hatch(f"{wide_name}-h"),
-        *_bands(wide_name, scale, gates, _TOP, bottom),
-        *_gate_heads(scale, gates),
-    ]
+    drawn = [0.0, *(end for row in rows for pair in (row.interval, row.bootstrap) if pair for end in pair)]
+    drawn += [one for row in rows for one in (row.value, row.gating, *row.within) if one is not None]
+    low = max(math.floor(min(drawn) * 5) / 5, -1.0)
+    ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        roomy = width == WIDE
+        scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
+        parts, bottom = (_wide if roomy else _narrow)(called, rows, gates, scale)
+        return [hatch(f"{called}-h"), *parts, *axis(scale, bottom, ticks)], bottom + 26
+
+    return both(name, title, desc, draw)
+
+
+def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) -> tuple[list[svg.Element], float]:
+    apart = len(rows) > 1
+    bottom = _TOP + _FOREST_ROW * len(rows) + (12 if apart and any(row.pooled for row in rows) else 0)
+    parts = [*_bands(name, scale, gates, _TOP, bottom), *_gate_heads(scale, gates, 30, 52)]
     heads = (gates.sign, "jackknife", "bootstrap", "agreement")
     parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
     y = _TOP + _FOREST_ROW / 2
     for row in rows:
         parts += [label(0, y + 4.5, fit(row.title, 186, 13), "tb" if row.pooled else ""), *_mark(row, scale, y, 7)]
-        numbers_y = y + 4.5
         if row.value is None:
-            numbers = [label(_COLUMNS[0], numbers_y, "no number", "tk"), *_gate(row, numbers_y, "tb")]
+            parts.append(label(_COLUMNS[0], y + 4.5, "no number", "tk"))
+            kind = "tb"
         else:
-            texts = (number(row.value), _range(row.interval), _range(row.bootstrap))
-            numbers_parts: list[svg.Element] = [
-                label(x, numbers_y, text, "tb" if row.pooled and not at else ("" if not at else "t2"))
-                for at, (x, text) in enumerate(zip(_COLUMNS, texts, strict=False))
-            ]
-            gate = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
-            numbers = [*numbers_parts, *_gate(row, numbers_y, gate)]
-        parts += numbers
+            ends = (span(*pair) if pair else "none" for pair in (row.interval, row.bootstrap))
+            parts.append(label(_COLUMNS[0], y + 4.5, number(row.value), "tb" if row.pooled else ""))
+            parts += [label(x, y + 4.5, text, "t2") for x, text in zip(_COLUMNS[1:3], ends, strict=True)]
+            kind = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
+        # The gate's word, and below it the kappa that decides where that is not the one of the row.
+        parts.append(label(_COLUMNS[3], y + (-2.5 if row.by else 4.5), row.word, kind))
+        if row.by:
+            parts.append(label(_COLUMNS[3], y + 12.5, shortened((row.by,), WIDE - _COLUMNS[3], 12)[0], "tk"))
         y += _FOREST_ROW
-        if row.pooled and len(rows) > 1:
+        if row.pooled and apart:
             parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
             y += 12
-    parts += _forest_axis(scale, bottom)
-    return frame(wide_name, title, desc, (WIDE, bottom + 26), parts, "wide"), _narrow(
-        f"{name}-n", rows, gates, title, desc
-    )
+    return parts, bottom
 
 
-def _low_end(rows: Sequence[ForestRow]) -> float:
-    ends = [0.0]
+def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) -> tuple[list[svg.Element], float]:
+    parts, y = _gate_heads(scale, gates, 24, 42), 50.0
     for row in rows:
-        ends += [value for pair in (row.interval, row.bootstrap) if pair for value in pair]
-        ends += [value for value in (row.value, row.gating, *row.within) if value is not None]
-    return max(math.floor(min(ends) * 5) / 5, -1.0)
-
-
-def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> str:
-    scale = Scale(_low_end(rows), 1.0, 13, 342)
-    parts: list[svg.Element] = [hatch(f"{name}-h"), *_gate_heads(scale, gates, short=True)]
-    y = 50.0
-    for row in rows:
-        if row.value is None:
-            figures = "no number"
-        else:
-            shown = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
-            figures = shown if row.status == "publish" or row.by else f"{shown} {_word(row)}"
+        figures = "no number"
+        if row.value is not None:
+            figures = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
+            figures += "" if row.status == "publish" or row.by else f" {row.word}"
         parts += [
             label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), "tb" if row.pooled else ""),
             label(NARROW, y + 13, figures, "tk", "end"),
         ]
         if row.by:
             y += _NOTE
-            parts.append(label(NARROW, y + 12, fit(f"{_word(row)}: {row.by}", NARROW, 12), "tk", "end"))
+            parts.append(label(NARROW, y + 12, fit(f"{row.word}: {row.by}", NARROW, 12), "tk", "end"))
         parts += [*_bands(name, scale, gates, y + 20, y + 42), *_mark(row, scale, y + 31, 6)]
         y += 54
-    parts += _forest_axis(scale, y - 4)
-    return frame(name, title, desc, (NARROW, y + 22), parts, "narrow")
+    return parts, y - 4
 
 
 def _bands(name: str, scale: Scale, gates: Gates, top: float, bottom: float) -> list[svg.Element]:
@@ -240,23 +254,13 @@ def _bands(name: str, scale: Scale, gates: Gates, top: float, bottom: float) -> 
     ]
 
 
-def _gate_heads(scale: Scale, gates: Gates, *, short: bool = False) -> list[svg.Element]:
+def _gate_heads(scale: Scale, gates: Gates, y: float, below: float) -> list[svg.Element]:
     halt, publish = scale(gates.halt), scale(gates.publish)
-    return [
-        label((scale.left + halt) / 2, 24 if short else 30, AGREES["halt"], "tk", "middle"),
-        label((halt + publish) / 2, 24 if short else 30, AGREES["methodology"], "tk", "middle"),
-        label((publish + scale.right) / 2, 24 if short else 30, AGREES["publish"], "tk", "middle"),
-        label(halt, 42 if short else 52, f"{gates.halt:g}", "tb", "middle"),
-        label(publish, 42 if short else 52, f"{gates.publish:g}", "tb", "middle"),
-    ]
-
-
-def _forest_axis(scale: Scale, y: float) -> list[svg.Element]:
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
-    for step in range(round(scale.low * 5), 6):
-        x = scale(step / 5)
-        parts += [line(x, y, x, y + 5, "axis"), label(x, y + 19, f"{step / 5:g}".replace("-", MINUS), "tk", "middle")]
-    return parts
+    ends: tuple[tuple[AgreementStatus, float], ...] = (
+        ("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right),
+    )  # fmt: skip
+    words: list[svg.Element] = [label(both / 2, y, AGREES[status], "tk", "middle") for status, both in ends]
+    return words + [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in (gates.halt, gates.publish)]
 
 
 def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Element]:
@@ -274,108 +278,8 @@ def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Eleme
     if row.gating is not None:
         x = scale(row.gating)
         parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{row.kind}l")]
-    point_x = scale(row.value)
-    if row.pooled:
-        r = size + 1.5
-        whole = f"M{point_x:.1f} {y - r:.1f}l{r} {r}l{-r} {r}l{-r} {-r}z"
-        half = f"M{point_x:.1f} {y - r:.1f}v{2 * r}l{-r} {-r}z"
-    else:
-        r = size - 1
-        whole = f"M{point_x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z"
-        half = f"M{point_x - r:.1f} {y - r:.1f}h{r}v{2 * r}h{-r}z"
-    if row.kind == "mh":
-        point = [path(whole, "mh gap")]
-    elif row.kind == "mq":
-        point = [path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")]
-    else:
-        point = [path(whole, "open gap"), path(whole, "open mns")]
-    return parts + point
-
-
-def _word(row: ForestRow) -> str:
-    return AGREES[row.status] if row.status else "not measured"
-
-
-def _gate(row: ForestRow, y: float, kind: str) -> list[svg.Element]:
-    """The gate's word, and below it the kappa that decides where that is not the one of the row."""
-    word = _word(row)
-    if not row.by:
-        return [label(_COLUMNS[3], y, word, kind)]
-    note = shortened((row.by,), WIDE - _COLUMNS[3], 12)[0]
-    return [label(_COLUMNS[3], y - 7, word, kind), label(_COLUMNS[3], y + 8, note, "tk")]
-
-
-def _range(pair: tuple[float, float] | None) -> str:
-    return span(*pair) if pair else "none"
-
-
-# Where scores lie on the scale: a box for honest records, one dot a text for a control cell.
-
-DOTS: Final = 60
-"""The most dots of one row; more texts are thinned evenly, so that the shape stays and the page small."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadRow:
-    """One distribution on the scale: ``values`` are dots, ``box`` its quartiles with the median between. Neither: the
-    row is withheld or not measured, and ``note`` says which."""
-
-    title: str
-    shown: str
-    note: str
-    box: tuple[float, float, float] | None
-    values: tuple[float, ...] = ()
-
-
-def spreads(
-    name: str, rows: Sequence[SpreadRow], title: str, desc: str, *, ends: tuple[float, float] = (1, 5)
-) -> tuple[str, str]:
-    """The figure for half a screen and for a phone."""
-    wide = _spreads(f"{name}-w", rows, ends, (title, desc), float(HALF), "wide")
-    return wide, _spreads(f"{name}-n", rows, ends, (title, desc), float(NARROW), "narrow")
-
-
-def _spreads(
-    name: str, rows: Sequence[SpreadRow], ends: tuple[float, float], words: tuple[str, str], width: float, kind: str
-) -> str:
-    scale = Scale(*ends, 10, width - 10)
-    parts: list[svg.Element] = [hatch(f"{name}-h")]
-    y = 0.0
-    for row in rows:
-        room = width - text_width(row.shown, 12) - 12
-        parts += [
-            label(0, y + 14, fit(row.title, room, 13), "tb"),
-            label(width, y + 14, row.shown, "tk", "end"),
-            label(0, y + 57, fit(row.note, width, 12), "tk"),
-        ]
-        marks_y = y + 31
-        if row.box is None and not row.values:
-            parts.append(rect(1, marks_y - 10, width - 2, 20, "void", f"url(#{name}-h)"))
-        else:
-            parts.append(line(scale.left, marks_y, scale.right, marks_y, "hair"))
-            if row.values:
-                # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
-                heights = (marks_y - 6 + 3 * (at % 5) for at in range(DOTS))
-                dots = zip(thinned(row.values), heights, strict=False)
-                parts.append(path("".join(f"M{num(scale(v))} {num(at)}h0" for v, at in dots), "dots"))
-            if row.box is not None:
-                low, middle, high = (scale(value) for value in row.box)
-                if not row.values:
-                    parts.append(rect(low, marks_y - 8, high - low, 16, "quart"))
-                parts.append(line(middle, marks_y - 11, middle, marks_y + 11, "gs"))
-        y += _ROW
-    parts.append(line(scale.left, y + 2, scale.right, y + 2, "axis"))
-    for mark in scale_ticks(*ends):
-        x, text = scale(mark), f"{mark:g}".replace("-", MINUS)
-        parts += [line(x, y + 2, x, y + 7, "axis"), label(x, y + 21, text, "tk", "middle")]
-    return frame(name, *words, (width, y + 26), parts, kind)
-
-
-def thinned(values: Sequence[float]) -> Sequence[float]:
-    """At most so many dots, evenly from the sorted scores."""
-    if len(values) <= DOTS:
-        return values
-    return [values[at * len(values) // DOTS] for at in range(DOTS)]
+    r = size + 1.5 if row.pooled else size - 1
+    return parts + point(scale(row.value), y, row.kind, r, diamond=row.pooled)
 
 
 # The board's score marks: a bar with a square, a hatched box for a tier, a dashed hatch where there is no value.
@@ -422,10 +326,9 @@ def score_head(axis: ScoreAxis) -> str:
     """The tick labels above the strips; empty without an axis."""
     if not axis.ticks:
         return ""
-    parts: list[svg.Element] = [
-        label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks
-    ]
-    return row_mark(parts, STRIP, 18)
+    return row_mark(
+        [label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks], STRIP, 18
+    )
 
 
 # One judge among several: marks that belong to a judge, and what it says of each of them in words.
@@ -460,10 +363,6 @@ def told(judges: Sequence[JudgeWords]) -> str:
     'anvil: 2 of 3; bellows: 1 of 3'
     """
     return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
-
-
-ALL: Final = ("j", "jx")
-"""The classes of a mark of all judges together: it steps back from the marks of any one."""
 
 
 def judge_class(at: int | None) -> list[str]:
@@ -504,12 +403,4 @@ def interval_strip(axis: ScoreAxis, low: float | None, high: float | None, point
         parts.append(line(scale(low), 14, max(scale(high), scale(low) + 1), 14, "span"))
     if point is not None:
         parts.append(path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
-    return svg.SVG(
-        xmlns=None,
-        class_=["strip"],
-        viewBox=svg.ViewBoxSpec(0, 0, STRIP, 28),
-        width=STRIP,
-        height=28,
-        elements=parts,
-        extra={"aria-hidden": "true", "focusable": "false"},
-    ).as_str()
+    return row_mark(parts, STRIP, 28)

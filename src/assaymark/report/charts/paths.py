@@ -4,7 +4,7 @@ There is one history per model, so no band is drawn."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
@@ -13,7 +13,7 @@ import numpy as np
 import svg
 from numpy.typing import NDArray
 
-from assaymark.report.charts.canvas import NARROW, WIDE, Scale, apart, frame, label, line, num, path, rect
+from assaymark.report.charts.canvas import NARROW, WIDE, Scale, apart, both, frame, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
@@ -78,18 +78,11 @@ def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
     'M0 5l10-.3 10 1.5'
     """
     tenths = [(round(10 * float(x)), round(10 * float(y))) for x, y in zip(xs, ys, strict=True)]
-    return f"M{_tenth(tenths[0][0])} {_tenth(tenths[0][1])}l{''.join(_relative(tenths))}"
-
-
-def _relative(tenths: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """Moves from point to point."""
-    for at in range(1, len(tenths)):
-        for place in (0, 1):
-            text = _tenth(tenths[at][place] - tenths[at - 1][place])
-            first = at == 1 and place == 0
-            yield text if first or text.startswith("-") else f" {text}"
-    if len(tenths) == 1:
-        yield "0 0"
+    moves = [
+        _tenth(here - before) for last, there in pairwise(tenths) for before, here in zip(last, there, strict=True)
+    ]
+    rest = "".join(move if not at or move.startswith("-") else f" {move}" for at, move in enumerate(moves))
+    return f"M{_tenth(tenths[0][0])} {_tenth(tenths[0][1])}l{rest or '0 0'}"
 
 
 def _tenth(value: int) -> str:
@@ -192,30 +185,6 @@ class NavWords:
     days: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NavChart:
-    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page. With ``log`` it
-    has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides."""
-
-    name: str
-    lines: tuple[NavLine, ...]
-    words: NavWords
-    log: bool = False
-
-    @property
-    def days(self) -> int:
-        """Days after the start."""
-        return len(self.lines[0].nav) - 1
-
-    @property
-    def fallen(self) -> tuple[NavLine, ...]:
-        """The lines whose falls are drawn, the one that the figure is about last."""
-        order = ("first", "agent", "own")
-        return tuple(
-            sorted((line for line in self.lines if line.role in order), key=lambda line: order.index(line.role))
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Box:
     """Where things stand: the axis of days, both panels, how many points a line has, and room for names."""
@@ -237,100 +206,89 @@ _WIDE_BOX: Final = _Box(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
 _NARROW_BOX: Final = _Box(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
 
 
-def nav_figure(chart: NavChart, title: str, desc: str) -> tuple[str, str]:
-    """The figure for a screen and for a phone."""
-    return (
-        frame(f"{chart.name}-w", title, desc, (WIDE, 340.0), _drawn(chart, _WIDE_BOX), "wide"),
-        frame(f"{chart.name}-n", title, desc, (NARROW, 296.0), _drawn(chart, _NARROW_BOX), "narrow"),
-    )
-
-
-def _drawn(chart: NavChart, box: _Box) -> list[svg.Element]:
-    chosen = selection(box.left, box.right, box.width, box.nav[0], box.fall[1])
-    navs = [100 * one.nav / one.nav[0] for one in chart.lines]
-    low, high = min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs)
-    marks = steps(low, high, most=6)
-    if not chart.log or low <= 0:
-        values = _values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], box.nav[1], box.nav[0]))
-    else:
-        ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
-        axis = Scale(*ends, box.nav[1], box.nav[0])
-        above = [mark for mark in marks if mark > 0]
-        values = [
-            svg.G(
-                class_=["lin"], elements=_values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
-            ),
-            svg.G(class_=["log"], elements=_values_on(chart, box, navs, above, lambda value: axis(math.log(value)))),
-        ]
-    found: list[svg.Element] = []
-    taken = box.left + text_width(chart.words.start, 12) + 8
-    for day in day_ticks(chart.days):
-        x = box.left + day / max(chart.days, 1) * (box.right - box.left)
-        found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-        text = chart.words.start
-        if day:
-            text = chart.words.days[day - 1] if chart.words.days else chart.words.ticks(day)
-        if day and x - text_width(text, 12) / 2 < taken:
-            continue
-        found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
-    return [chosen, *values, *_falls(chart, box), *found]
-
-
-def _values_on(
-    chart: NavChart, box: _Box, navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float]
-) -> list[svg.Element]:
-    """The lines with their axis, by where each value lies."""
-    found: list[svg.Element] = []
-    for mark in marks:
-        found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
-        found.append(label(box.left - 6, up(mark) + 4, chart.words.ticks(mark), "tk", "end"))
-    styles = _styles(chart.lines)
-    # The line that the figure is about is drawn last, on top of the others.
-    for at in sorted(range(len(navs)), key=lambda k: chart.lines[k].role == "own"):
-        found.append(path(_moves(chart.lines[at].nav, navs[at], up, box), styles[at]))
-    return [*found, *_ends(chart, [up(float(nav[-1])) for nav in navs], box)]
-
-
-def _styles(lines: Sequence[NavLine]) -> list[str]:
-    """A class for each line; baselines beyond the first differ in their dashes."""
-    found: list[str] = []
+def nav_figure(
+    name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
+) -> tuple[str, str]:
+    """The figure for a screen and for a phone: lines of one length, the one that it is about among them. With ``log``
+    it has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides."""
+    # A class for each line; baselines beyond the first differ in their dashes.
+    styles_found: list[str] = []
     others = agents = 0
     for drawn in lines:
         if drawn.role == "agent":
-            found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
+            styles_found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
             agents += 1
         elif drawn.role == "other":
-            found.append(_OTHERS[others % len(_OTHERS)])
+            styles_found.append(_OTHERS[others % len(_OTHERS)])
             others += 1
         else:
-            found.append("nav" if drawn.role == "own" else "nv1")
-    return found
+            styles_found.append("nav" if drawn.role == "own" else "nv1")
+    navs, days, styles = [100 * one.nav / one.nav[0] for one in lines], len(lines[0].nav) - 1, styles_found
+    low, high = min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs)
+    marks = steps(low, high, most=6)
+
+    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+        box = _WIDE_BOX if width == WIDE else _NARROW_BOX
+        found: list[svg.Element] = [selection(box.left, box.right, box.width, box.nav[0], box.fall[1])]
+        values = _values_on(lines, styles, words, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
+        if log and low > 0:
+            ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
+            axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
+            logs = _values_on(lines, styles, words, box, navs, above, lambda value: axis(math.log(value)))
+            values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
+        found += [*values, *_falls(lines, styles, words, box)]
+        taken = box.left + text_width(words.start, 12) + 8
+        for day in day_ticks(days):
+            x = box.left + day / max(days, 1) * (box.right - box.left)
+            found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
+            text = words.start
+            if day:
+                text = words.days[day - 1] if words.days else words.ticks(day)
+            if not day or x - text_width(text, 12) / 2 >= taken:
+                found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
+        return found, 340.0 if width == WIDE else 296.0
+
+    return both(name, title, desc, draw)
 
 
-def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Element]:
-    """Names and returns at the line ends, moved apart, with a hairline to what they name. Where a name does not fit
-    beside its return it stands above it, as long as there is room for all of them."""
+def _values_on(
+    lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Box, navs: Sequence[Floats],
+    marks: Sequence[float], up: Callable[[float], float],
+) -> list[svg.Element]:  # fmt: skip
+    """The lines with their axis, by where each value lies, and their names and returns at the line ends, moved apart,
+    with a hairline to what they name. Where a name does not fit beside its return it stands above it, as long as there
+    is room for all of them."""
+    found: list[svg.Element] = []
+    for mark in marks:
+        found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
+        found.append(label(box.left - 6, up(mark) + 4, words.ticks(mark), "tk", "end"))
+    # The line that the figure is about is drawn last, on top of the others.
+    for at in sorted(range(len(navs)), key=lambda k: lines[k].role == "own"):
+        found.append(path(_moves(lines[at].nav, navs[at], up, box), styles[at]))
+    heights = [up(float(nav[-1])) for nav in navs]
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     bottom = box.nav[1] + _LINE / 2
-    wide = any(text_width(f"{line.name} {line.end}", 13) > box.room - 6 for line in chart.lines)
+    wide = any(text_width(f"{line.name} {line.end}", 13) > box.room - 6 for line in lines)
     two = wide and 2 * _LINE * len(order) <= bottom
     places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
-    beside = 0.0 if two else max(text_width(f" {line.end}", 13) for line in chart.lines)
+    beside = 0.0 if two else max(text_width(f" {line.end}", 13) for line in lines)
     # An ellipsis is wider than other characters are taken to be.
-    names = shortened([line.name for line in chart.lines], box.room - beside - 6, 13)
-    found: list[svg.Element] = []
-    styles = _styles(chart.lines)
+    names = shortened([line.name for line in lines], box.room - beside - 6, 13)
     for k, y in zip(order, places, strict=True):
-        one = chart.lines[k]
-        kind = {"own": "tb th", "first": "tb", "other": "t2", "agent": styles[k].split()[0].replace("l", "t")}[one.role]
+        kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role) or _text_of(styles[k])
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
         if two:
             found.append(label(box.right + 14, y - 3, names[k], kind))
-            found.append(label(box.right + 14, y + 12, one.end, kind))
+            found.append(label(box.right + 14, y + 12, lines[k].end, kind))
         else:
-            found.append(label(box.right + 14, y + 4.5, f"{names[k]} {one.end}", kind))
+            found.append(label(box.right + 14, y + 4.5, f"{names[k]} {lines[k].end}", kind))
     return found
+
+
+def _text_of(style: str) -> str:
+    """The class of a text about a line."""
+    return style.split()[0].replace("l", "t")
 
 
 # --- the lower panel --------------------------------------------------------------------------------------------------
@@ -346,47 +304,37 @@ def fall_steps(deepest: float) -> tuple[float, ...]:
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _falls(chart: NavChart, box: _Box) -> list[svg.Element]:
-    lines = chart.fallen
-    fallen = [-100 * falls(one.nav) for one in lines]
+def _falls(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Box) -> list[svg.Element]:
+    """The falls of the line that the figure is about and of its baseline, or of several agents with the largest of
+    each at the right."""
+    order = ("first", "agent", "own")
+    drawn = sorted((pair for pair in zip(lines, styles, strict=True) if pair[0].role in order),
+                   key=lambda pair: order.index(pair[0].role))  # fmt: skip
+    fallen = [-100 * falls(one.nav) for one, _ in drawn]
     marks = fall_steps(max(float(fall.max()) for fall in fallen))
     down = Scale(0.0, marks[-1], *box.fall)
-    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, chart.words.fall, "tk")]
+    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, words.fall, "tk")]
     for mark in marks:
         found.append(line(box.left, down(mark), box.right, down(mark), "hair"))
-        found.append(label(box.left - 6, down(mark) + 4, chart.words.ticks(-mark), "tk", "end"))
-    if lines[-1].role == "agent":
-        return [*found, *_several_falls(chart, lines, fallen, down, box)]
-    own = lines[-1]
-    moves = _moves(own.nav, fallen[-1], down, box)
-    zero = num(down(0))
-    found.append(path(f"M{num(box.left)} {zero}{moves[moves.index('l') :]}V{zero}z", "fall"))
-    found += [path(_moves(one.nav, fall, down, box), "nv1 thin") for one, fall in zip(lines, fallen, strict=True)][:-1]
-    found += [path(moves, "nav thin"), line(box.left, down(0), box.right, down(0), "axis")]
-    at = int(fallen[-1].argmax())
-    x, y = box.left + at / max(chart.days, 1) * (box.right - box.left), down(float(fallen[-1][at]))
+        found.append(label(box.left - 6, down(mark) + 4, words.ticks(-mark), "tk", "end"))
+    moves = [_moves(one.nav, fall, down, box) for (one, _), fall in zip(drawn, fallen, strict=True)]
+    zero = line(box.left, down(0), box.right, down(0), "axis")
+    if drawn[-1][0].role == "agent":
+        found += [path(move, f"{style} thin") for move, (_, style) in zip(moves, drawn, strict=True)]
+        ends = [(one, style, down(float(fall[-1]))) for (one, style), fall in zip(drawn, fallen, strict=True)]
+        named = sorted((end for end in ends if end[0].role == "agent"), key=lambda end: end[2])
+        if _LINE * len(named) <= box.fall[1] - box.fall[0] + 2 * _LINE:
+            places = apart([y for _, _, y in named], [_LINE] * len(named), box.fall[1] + _LINE)
+            for (one, style, _), y in zip(named, places, strict=True):
+                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, box.room, 13), _text_of(style)))
+        return [*found, zero]
+    floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
+    found.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
+    found += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
+    x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
     found.append(svg.Circle(cx=num(x), cy=num(y), r=3, class_=["mh"]))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
-    found.append(label(box.right + 14, beside + 4.5, fit(chart.words.deepest, box.room, 13), "tb th"))
-    return found
-
-
-def _several_falls(
-    chart: NavChart, lines: Sequence[NavLine], fallen: Sequence[Floats], down: Scale, box: _Box
-) -> list[svg.Element]:
-    """The drawdowns of several agents, with the largest of each at the right."""
-    style = dict(zip((one.name for one in chart.lines), _styles(chart.lines), strict=True))
-    found: list[svg.Element] = []
-    for one, fall in zip(lines, fallen, strict=True):
-        found.append(path(_moves(one.nav, fall, down, box), f"{style[one.name]} thin"))
-    named = [(one, down(float(fall[-1]))) for one, fall in zip(lines, fallen, strict=True) if one.role == "agent"]
-    named.sort(key=lambda pair: pair[1])
-    room = [y for _, y in named], [_LINE] * len(named), box.fall[1] + _LINE
-    if sum(room[1]) <= box.fall[1] - box.fall[0] + 2 * _LINE:
-        for (one, _), y in zip(named, apart(*room), strict=True):
-            kind = style[one.name].split()[0].replace("l", "t")
-            found.append(label(box.right + 14, y + 4.5, fit(one.fallen, box.room, 13), kind))
-    return [*found, line(box.left, down(0), box.right, down(0), "axis")]
+    return [*found, label(box.right + 14, beside + 4.5, fit(words.deepest, box.room, 13), "tb th")]
 
 
 # --- days -------------------------------------------------------------------------------------------------------------
@@ -443,90 +391,54 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
     return frame(name, title, desc, (NARROW, _HEIGHT), parts, "both")
 
 
-_WIDTH, _HISTORY_HEIGHT, _LEFT = 262.0, 176.0, 34.0
-_NAV: Final = (8.0, 90.0)
-_FALL: Final = (106.0, 158.0)
-_POINTS = 150
-"""As many points as the eye can tell on a panel of this width."""
+_HISTORY: Final = _Box(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
+"""Where the panels of a history stand, with as many points as the eye can tell on one of this width."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class History:
-    """Net asset value of one model on each trading day, 1.0 on the first."""
-
-    model: str
-    nav: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HistorySet:
-    """The histories of one window and profile; ``name`` is unique on its page, ``tolerance`` a positive share."""
-
-    name: str
-    histories: tuple[History, ...]
-    baseline: Floats | None
-    tolerance: float
-
-
-def history_panels(found: HistorySet) -> tuple[str, tuple[str, ...]]:
-    """The line of equal weight, once for all panels, and a panel for each model."""
-    navs = [history.nav for history in found.histories] + ([] if found.baseline is None else [found.baseline])
-    lines = steps(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
-    up = Scale(lines[0], lines[-1], _NAV[1], _NAV[0])
-    deepest = max(*(-float(falls(history.nav).min()) for history in found.histories), found.tolerance)
-    down = Scale(0.0, deepest, *_FALL)
-    shared = ""
-    if found.baseline is not None:
-        moves = _history_moves(found.baseline, 100 * found.baseline, up)
-        shared = f'<svg class="sprite" aria-hidden="true"><path id="{found.name}-b" d="{moves}"/></svg>'
-    panel_list: list[str] = []
-    for at, one in enumerate(found.histories, 1):
-        name = f"{found.name}-{at}"
-        scales = (up, down)
-        panel_up, panel_down = scales
-        fall = falls(one.nav)
-        parts: list[svg.Element] = [selection(_LEFT, _WIDTH, _WIDTH, _NAV[0], _FALL[1])]
-        for step in lines:
-            parts.append(line(_LEFT, panel_up(step), _WIDTH, panel_up(step), "axis" if step == 100 else "hair"))
-            parts.append(label(_LEFT - 6, panel_up(step) + 4, number(step, 0), "tk", "end"))
-        if found.baseline is not None:
-            parts.append(svg.Use(href=f"#{found.name}-b", class_=["eqw"]))
-        parts.append(path(_history_moves(one.nav, 100 * one.nav, panel_up), "nav"))
-        zero, edge = panel_down(0), panel_down(found.tolerance)
-        panel_moves = _history_moves(one.nav, -fall, panel_down)
+def history_panels(
+    name: str, histories: Sequence[tuple[str, Floats]], baseline: Floats | None, tolerance: float
+) -> tuple[str, tuple[str, ...]]:
+    """The line of equal weight, once for all panels, and a panel for each model: net asset value on each trading day,
+    1.0 on the first. ``name`` is unique on its page, ``tolerance`` a positive share."""
+    box = _HISTORY
+    left, right = box.left, box.right
+    navs = [nav for _, nav in histories] + ([] if baseline is None else [baseline])
+    marks = steps(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
+    up = Scale(marks[0], marks[-1], *box.nav[::-1])
+    down = Scale(0.0, max(*(-float(falls(nav).min()) for _, nav in histories), tolerance), *box.fall)
+    shared, panels = "", []
+    if baseline is not None:
+        moves = _moves(baseline, 100 * baseline, up, box)
+        shared = f'<svg class="sprite" aria-hidden="true"><path id="{name}-b" d="{moves}"/></svg>'
+    for at, (model, nav) in enumerate(histories, 1):
+        fall = falls(nav)
+        parts: list[svg.Element] = [selection(left, right, box.width, box.nav[0], box.fall[1])]
+        for mark in marks:
+            parts.append(line(left, up(mark), right, up(mark), "axis" if mark == 100 else "hair"))
+            parts.append(label(left - 6, up(mark) + 4, number(mark, 0), "tk", "end"))
+        if baseline is not None:
+            parts.append(svg.Use(href=f"#{name}-b", class_=["eqw"]))
+        parts.append(path(_moves(nav, 100 * nav, up, box), "nav"))
+        zero, edge, moves = down(0), down(tolerance), _moves(nav, -fall, down, box)
         # The number below the deepest point, and below the limit where it would stand on its line.
-        deepest_at = int(fall.argmin())
-        text = percent_fall(float(fall[deepest_at]))
-        x = _LEFT + deepest_at / max(len(fall) - 1, 1) * (_WIDTH - _LEFT)
-        half = text_width(text, 12) / 2
-        y = panel_down(-float(fall[deepest_at])) + 14
-        if edge - 3 < y < edge + 14:
-            y = edge + 14
+        lowest = int(fall.argmin())
+        text = percent_fall(float(fall[lowest]))
+        x, half = left + lowest / max(len(fall) - 1, 1) * (right - left), text_width(text, 12) / 2
+        y = down(-float(fall[lowest])) + 14
+        y = edge + 14 if edge - 3 < y < edge + 14 else y
+        start = f"M{left:g} {zero:g}V{num(down(-fall[0]))}"
         parts += [
-            path(
-                f"M{_LEFT:g} {zero:g}V{num(panel_down(-fall[0]))}{panel_moves[panel_moves.index('l') :]}V{zero:g}z",
-                "fall",
-            ),
-            path(panel_moves, "nav thin"),
-            line(_LEFT, zero, _WIDTH, zero, "axis"),
-            line(_LEFT, edge, _WIDTH, edge, "gd"),
-            label(_LEFT - 6, zero + 4, "0", "tk", "end"),
-            label(_LEFT - 6, edge + 4, number(-100 * found.tolerance, 0), "tb tk", "end"),
-            label(min(max(x, _LEFT + half + 4), _WIDTH - half), y, text, "tb tk halo", "middle"),
+            path(f"{start}{moves[moves.index('l') :]}V{zero:g}z", "fall"),
+            path(moves, "nav thin"),
+            line(left, zero, right, zero, "axis"),
+            line(left, edge, right, edge, "gd"),
+            label(left - 6, zero + 4, "0", "tk", "end"),
+            label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
+            label(min(max(x, left + half + 4), right - half), y, text, "tb tk halo", "middle"),
         ]
-        title = f"{one.model}: net asset value and fall from the peak"
-        end, desc_deepest = 100 * float(one.nav[-1]), float(falls(one.nav).min())
-        said = f"Ends at {number(end, 1)} of 100; deepest fall {percent_fall(desc_deepest)}, limit "
-        said += percent(found.tolerance)
-        if found.baseline is not None:
-            said += f"; equal weight ends at {number(100 * float(found.baseline[-1]), 1)}"
-        panel_list.append(frame(name, title, said + ".", (_WIDTH, _HISTORY_HEIGHT), parts, "both"))
-    panels = tuple(panel_list)
-    return shared, panels
-
-
-def _history_moves(nav: Floats, values: Floats, scale: Scale) -> str:
-    """A path through values, thinned to what can be seen."""
-    kept = thinned(nav, _POINTS)
-    xs = _LEFT + kept / max(len(nav) - 1, 1) * (_WIDTH - _LEFT)
-    return drawn(xs, [scale(float(values[at])) for at in kept])
+        said = f"Ends at {number(100 * float(nav[-1]), 1)} of 100; deepest fall {text}, limit {percent(tolerance)}"
+        if baseline is not None:
+            said += f"; equal weight ends at {number(100 * float(baseline[-1]), 1)}"
+        title = f"{model}: net asset value and fall from the peak"
+        panels.append(frame(f"{name}-{at}", title, f"{said}.", (box.width, 176.0), parts, "both"))
+    return shared, tuple(panels)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import svg
 
-from assaymark.report.charts.canvas import NARROW, WIDE, Anchor, Scale, frame, hatch, label, line, num, path, rect
+from assaymark.report.charts.canvas import WIDE, Anchor, Scale, both, hatch, label, line, num, path, rect
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number
 
@@ -118,34 +118,29 @@ def stress_scatter(
     name: str, points: Sequence[StressPoint], tolerance: float, window: str, title: str, desc: str
 ) -> tuple[str, str]:
     """The figure for a screen and for a phone."""
-    return (
-        _drawn(f"{name}-w", points, tolerance, window, (title, desc), WIDE, 400.0),
-        _drawn(f"{name}-n", points, tolerance, window, (title, desc), NARROW, 440.0),
-    )
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        height = 400.0 if width == WIDE else 440.0
+        return _drawn(called, points, tolerance, window, width, height), height
+
+    return both(name, title, desc, draw)
 
 
 def _drawn(
-    name: str,
-    points: Sequence[StressPoint],
-    tolerance: float,
-    window: str,
-    words: tuple[str, str],
-    width: float,
-    height: float,
-) -> str:
+    name: str, points: Sequence[StressPoint], tolerance: float, window: str, width: float, height: float
+) -> list[svg.Element]:
     # Both ends of the axis of Sharpe ratios, and the step of its ticks.
     ends = [end for p in points for end in (p.low, p.high, p.sharpe) if end is not None]
     reach_low, reach_high = min(ends, default=0.0), max(ends, default=1.0)
     pad = max(0.06 * (reach_high - reach_low), 0.1)
     reach = reach_high - reach_low + 2 * pad
     most = 8 if width == WIDE else 5
-    reach_step = next((s for s in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if reach / s <= most), reach / most)
-    low, high, step = reach_low - pad, reach_high + pad, reach_step
+    step = next((s for s in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0) if reach / s <= most), reach / most)
+    low, high = reach_low - pad, reach_high + pad
     # The shallowest and the deepest percent of the axis, and the step of its ticks.
     depths = [100 * tolerance, *(100 * p.fall for p in points)]
-    depths_low, depths_high = min(depths), max(depths)
-    depths_pad = max(0.12 * (depths_high - depths_low), 1.5)
-    top, bottom = max(depths_low - depths_pad, 0.0), depths_high + depths_pad
+    room = max(0.12 * (max(depths) - min(depths)), 1.5)
+    top, bottom = max(min(depths) - room, 0.0), max(depths) + room
     depth = next((s for s in (1.0, 2.0, 5.0, 10.0, 20.0) if (bottom - top) / s <= 6), 25.0)
     across, down = Scale(low, high, _LEFT, width - 6), Scale(top, bottom, _TOP, height - _FOOT)
     edge, floor = down(100 * tolerance), height - _FOOT
@@ -176,7 +171,7 @@ def _drawn(
     if low < 0 < high:
         parts.append(line(across(0), _TOP, across(0), floor, "hair"))
     parts += _marks(points, across, down, taken, Box(_LEFT, _TOP - 10, width - 6, floor - 2), width)
-    return frame(name, *words, (width, height), parts, "wide" if width == WIDE else "narrow")
+    return parts
 
 
 def ticks_of(low: float, high: float, step: float) -> list[float]:

@@ -26,9 +26,9 @@ from assaymark.report.blocks import (
     Table,
     Text,
     bold,
+    noted,
     notes,
     plain,
-    small,
     strong_link,
 )
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
@@ -76,7 +76,6 @@ from assaymark.report.datasheet.sections import (
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
-from assaymark.report.study.plan import Fact
 from assaymark.report.text import counted, fit, listing, short_hash, text_width
 from assaymark.text import clean, count, number, percent, prose
 
@@ -143,48 +142,48 @@ def chips(sheet: DatasheetIndex) -> list[tuple[str, str]]:
     return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
 
 
-def facts_of(sheet: DatasheetIndex) -> tuple[Fact, ...]:
+def facts_of(sheet: DatasheetIndex) -> tuple[tuple[str, Inline], ...]:
     """The instrument card: what was asked, with what, and how often."""
     record = sheet.sheet
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
     family = f"family {clean(record.family, 60)}, " if record.family else ""
-    facts = [Fact("Model", clean(record.model, 80) or "not stated", f"{family}{print_}")]
+    facts = [("Model", noted(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
     if sheet.is_log:
-        facts.append(Fact("Prompt", "that of the log", "not stated"))
+        facts.append(("Prompt", noted("that of the log", "not stated")))
     for arm in () if sheet.is_log else record.arms or tuple(record.prompts):
         digest = record.prompts.get(arm, "")
-        facts.append(Fact("Prompt", arm_words(arm), short_hash(clean(digest)) if digest else "no hash given"))
+        facts.append(("Prompt", noted(arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")
     if sheet.is_log:
         truth = any(map(known, sheet.every("truth.accuracy")))
         quality = "a column says which is better" if truth else "their quality is not known, and no manifest names them"
-        facts.append(Fact("Texts", tasks, f"of a log: {quality}"))
+        facts.append(("Texts", noted(tasks, f"of a log: {quality}")))
         facts += _log_facts(record.log)
     else:
         manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
-        facts.append(Fact("Texts", tasks, manifest))
+        facts.append(("Texts", noted(tasks, manifest)))
     invalid = record.calls.get("invalid", 0)
     total = record.calls.get("all", sum(n for key, n in record.calls.items() if key != "all"))
-    facts.append(Fact("Calls", count(total), f"{count(invalid)} without a usable reply"))
+    facts.append(("Calls", noted(count(total), f"{count(invalid)} without a usable reply")))
     if sheet.is_log:
-        facts.append(Fact("Gates", "not applied", "gates are for built texts"))
+        facts.append(("Gates", noted("not applied", "gates are for built texts")))
     elif record.manifest:
-        facts.append(Fact("Gates", "5 of 5 passed", f"before the first call: {_GATES}"))
+        facts.append(("Gates", noted("5 of 5 passed", f"before the first call: {_GATES}")))
     else:
-        facts.append(Fact("Gates", "not recorded"))
+        facts.append(("Gates", noted("not recorded")))
     return tuple(facts)
 
 
-def _log_facts(log: Mapping[str, Any]) -> Iterator[Fact]:
+def _log_facts(log: Mapping[str, Any]) -> Iterator[tuple[str, Inline]]:
     """Where a log is from, which of its rows were read, and what its labels were taken to name."""
     if not log:
         return
     chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
     said = [*chosen, *log["said"]]
-    yield Fact("File", clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}")
+    yield ("File", noted(clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}"))
     rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
-    yield Fact("Rows", rows, clean("; ".join(said), 400))
-    yield Fact("Labels", clean(log["reading"], 300))
+    yield ("Rows", noted(rows, clean("; ".join(said), 400)))
+    yield ("Labels", noted(clean(log["reading"], 300)))
 
 
 def _why(sheet: DatasheetIndex) -> Inline:
@@ -416,8 +415,7 @@ def _profile_block(sheet: DatasheetIndex) -> Beside:
         blocks.append(Group("Sketch by stated rules, descriptive only", (Items(rules),), folded="closed"))
     figure = Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
     blocks += notes((NO_SKETCH if sheet.is_log else "", flip_note(sheet), figure))
-    facts = tuple((fact.term, (fact.value, small(fact.note)) if fact.note else fact.value) for fact in facts_of(sheet))
-    return Beside((tuple(blocks), (Group("The judge", (Facts(facts, wide=False),), level=2),)), "cols")
+    return Beside((tuple(blocks), (Group("The judge", (Facts(facts_of(sheet), wide=False),), level=2),)), "cols")
 
 
 def _lede(sheet: DatasheetIndex) -> str:

@@ -306,9 +306,10 @@ class Plot:
             self.caption,
             self.draw(wide, HALF).framed(wide, self.title, self.described, "wide"),
             self.draw(narrow, NARROW).framed(narrow, self.title, self.described, "narrow"),
+            self.table,
+            None,
             self.judges,
             self.note,
-            self.table,
         )
 
 

@@ -33,8 +33,17 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.charts.canvas import HALF, WIDE
-from assaymark.report.charts.columns import Bar, Column, Twice, column_chart, convention_chart, limit_chart
-from assaymark.report.charts.tiers import KINDS, TierRow, tier_chart
+from assaymark.report.charts.tiers import (
+    KINDS,
+    Bar,
+    Column,
+    TierRow,
+    Twice,
+    column_chart,
+    convention_chart,
+    limit_chart,
+    tier_chart,
+)
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards, sizes
 from assaymark.report.portbench.levels import (

@@ -37,7 +37,7 @@ from assaymark.report.blocks import (
     spaced,
 )
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
-from assaymark.report.levels import LEVELS, TAGS, TITLES, Segments, WithheldGroup, copied
+from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench.book import (
     ALL,
     KINDS,
@@ -74,21 +74,6 @@ _SCOPES: Final = {
     "above": "a pair of models",
     "other": "benchmark",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SaidLevel:
-    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported.
-
-    Only the page of all claims has the ``rest``.
-    """
-
-    level: Level
-    title: str
-    shown: tuple[Quote, ...]
-    more: tuple[Quote, ...]
-    groups: tuple[WithheldGroup, ...]
-    rest: int = 0
 
 
 def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:

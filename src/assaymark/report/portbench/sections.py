@@ -19,8 +19,7 @@ from assaymark.report.blocks import Figure, Group, Inline, Mark, Panels, Section
 from assaymark.report.charts.canvas import WIDE, paths_text
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
-from assaymark.report.charts.paths import History as Drawn
-from assaymark.report.charts.paths import HistorySet, brush_of, history_panels
+from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench.book import (
@@ -120,9 +119,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
     at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
-    shared, svgs = history_panels(
-        HistorySet(f"h{at}", tuple(Drawn(*line) for line in lines), None if baseline is None else baseline.nav, limit)
-    )
+    shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
     lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
     values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
     found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[Inline, str]]()

@@ -180,7 +180,7 @@ def each_answer_page(
                 filters=row_filters(sorted(row.key for row in rows)),
                 what="answers",
             )
-            page = Page(path, f"Answers of {clean(who, 80)}", lead, blocks=(table,), parts=parts, here=here)
+            page = Page(path, f"Answers of {clean(who, 80)}", lead, (), (table,), parts, here=here)
             yield path, frame.page(replace(page, styles=BELOW["styles"]))
 
 

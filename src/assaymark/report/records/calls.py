@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
@@ -13,7 +12,7 @@ from markupsafe import Markup, escape
 
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text as CallText
-from assaymark.records import Evidence, Judgment, Measurement
+from assaymark.records import Judgment
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -35,8 +34,8 @@ from assaymark.report.blocks import (
     spaced,
 )
 from assaymark.report.page import Frame
-from assaymark.report.records.judgments import OVERVIEW, JudgeGroup, Part, Shelf, Subject, subject, subject_of
-from assaymark.report.records.texts import BELOW, DECISIONS, SEARCH, shown_text, visible
+from assaymark.report.records.judgments import OVERVIEW
+from assaymark.report.records.texts import BELOW, SEARCH, shown_text, visible
 from assaymark.report.text import counted
 from assaymark.text import clean, count, money
 
@@ -83,7 +82,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class SameAnswers:
     """By the id of a call the calls that asked about the same answer, its own first. ``dimensions`` are those of the
     rubric by id and title, ``scale`` the ends of every score."""
 
@@ -140,7 +139,7 @@ def marked(text: str, quotes: Iterable[str]) -> Markup:
     return Markup(parts.sub(lambda found: f"<mark>{found[1]}</mark>" if found[1] else found[0], str(text)))
 
 
-NONE: Final = Answers()
+NONE: Final = SameAnswers()
 """Of calls that asked for no judgments."""
 
 ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
@@ -193,7 +192,7 @@ def call_pages(
     places: MutableMapping[str, str],
     *,
     folder: str = FOLDER,
-    answers: Answers = NONE,
+    answers: SameAnswers = NONE,
 ) -> Iterator[tuple[str, str]]:
     """The pages of calls and of their texts, one at a time, as path and HTML. A call on the same answer as another
     leads to it, or to its judgment where it stands on another page."""
@@ -229,7 +228,7 @@ def call_pages(
 
 
 def _page(
-    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: Answers = NONE
+    pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, then: str, answers: SameAnswers = NONE
 ) -> tuple[str, str]:  # fmt: skip
     """A page of calls or of texts, with links to the parts before and after; ``then`` is the first row after it."""
     last, ids = not then, {row.id: place for place, row in enumerate(rows)}
@@ -242,7 +241,7 @@ def _page(
         lead = (
             "Each text that calls showed, once, by its sha256. A message is its texts in the order that the call names."
         )
-        return path, frame.page(Page(path, f"Prompt texts, part {at}", lead, blocks=rows, parts=parts, **BELOW))
+        return path, frame.page(Page(path, f"Prompt texts, part {at}", lead, (), rows, parts, **BELOW))
     said = (
         "Each call as a conversation: what was asked, the reply exactly as it came, and its fields where it is JSON. "
         "Invisible characters show as code points. The key of a call covers everything that can change its answer."
@@ -351,138 +350,3 @@ def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:
     yield "Attempts", count(one.attempts)
     if one.usd:
         yield "Price", f"{money(one.usd)} USD{', in a batch' if one.in_batch else ''}"
-
-
-# What a measurement rests on: the judgments, decisions or numbers that it was computed from, counted and linked.
-
-
-LEDGER: Final = "ledger/page-001.html"
-
-_NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
-_DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecast.mismatch")
-_PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
-_CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
-_HONEST: Final = (
-    "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "judge.length",
-    "dimension.", "order.", "rank.", "lofo.", "single.", "panel.discoveries", "panel.alpha", "panel.generalizability",
-    "panel.variance", "cell.honest", "noise.", "style.",
-    "contamination.", "judge.invalid_share",
-)  # fmt: skip
-_ASKED: Final = "judge.invalid_share"
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """Counts what the measurements of a study rest on. Build one with `Rests.of`. ``given`` are judgments with scores
-    by part, judge, subject and format of the decision; ``asked`` those without scores as well. ``numbers`` are those in
-    the rationales, by agent."""
-
-    shelf: Shelf
-    decisions: Mapping[Subject, Linked]
-    decided: Counter[Subject]
-    numbers: Counter[str]
-    given: Counter[tuple[Part, str, Subject, str]]
-    asked: Counter[tuple[Part, str, Subject, str]]
-
-    @classmethod
-    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Linked], evidence: Sequence[Evidence]) -> Lineage:
-        """Count the records of a study once; ``decisions`` leads to the first of each subject."""
-        given, asked = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
-        for group in shelf.groups:
-            for judgment in group.judgments:
-                decision = shelf.decisions.get(judgment.trajectory)
-                form = "" if decision is None else decision.format
-                key = (group.part, group.judge, subject(judgment, shelf.decisions), form)
-                asked[key] += 1
-                given[key] += judgment.status == "ok"
-        agents = {name: decision.agent.id for name, decision in shelf.decisions.items()}
-        decided = Counter(map(subject_of, shelf.decisions.values()))
-        return cls(shelf, decisions, decided, Counter(agents.get(one.decision, "") for one in evidence), given, asked)
-
-    def on(self, item: Measurement) -> tuple[Linked, ...]:
-        """What a measurement rests on; without a count where its name does not tell which records those are."""
-        name, agent = item.name, item.labels.get("agent")
-        if name.startswith(_NUMBERS):
-            total = self.numbers.total()
-            mine = counted(total, "number") if agent is None else f"{count(self.numbers[agent])} among all numbers"
-            return (Linked(mine, LEDGER),)
-        if name.startswith(_DECIDED):
-            return (self._decided(agent),)
-        part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
-        groups = [group for group in self.shelf.groups if group.part == part and _is_of(group, item)]
-        subjects = self._subjects(item)
-        if not groups or subjects is None:
-            return (Linked("judgments", OVERVIEW),)
-        return tuple(self._judgments(item, groups, subjects))
-
-    def _decided(self, agent: str | None) -> Linked:
-        if agent is None:
-            total = sum(n for about, n in self.decided.items() if not about.control)
-            return Linked(f"{count(total)} among all decisions", DECISIONS)
-        about = Subject(False, agent)
-        place, n = self.decisions.get(about, Linked("", DECISIONS)).href, self.decided[about]
-        return Linked(counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions", place)
-
-    def _subjects(self, item: Measurement) -> list[Subject] | None:
-        """Whom it is about: named ones, else every agent; None where its name does not tell."""
-        named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
-        if item.name.startswith(_CELLS) and "cell" in item.labels:
-            return [Subject(True, item.labels["cell"])]
-        if named:
-            return [Subject(False, name) for name in named]
-        every = self.shelf.subjects()
-        if item.name == "cell.separation":
-            return [one for one in every if one.control and one.name in ("cell_a", "cell_b")]
-        honest = item.name.startswith((*_HONEST, *_PARTS))
-        return [one for one in every if not one.control] if honest else None
-
-    def _judgments(
-        self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]
-    ) -> Iterator[Linked]:
-        """One link where that says all; one for each judge of two, or for each agent of a pair."""
-        if len(groups) == 2 and "a" in item.labels:
-            for group in groups:
-                yield self._ref(item, [group], subjects, f" by {clean(group.judge, 60)}")
-        elif len(subjects) == 2 and "high" in item.labels:
-            for about in subjects:
-                yield self._ref(item, groups, [about], f" on {about.words}")
-        else:
-            yield self._ref(item, groups, subjects)
-
-    def _ref(
-        self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = ""
-    ) -> Linked:
-        """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
-        n, place = self._n(item, groups, subjects), OVERVIEW
-        keys = {(group.part, group.judge) for group in groups}
-        alone = len(groups) == 1
-        if alone and len(subjects) == 1:
-            place = self.shelf.exactly((groups[0].part, groups[0].judge, subjects[0]))
-        elif alone:
-            place = groups[0].path
-        elif len(subjects) == 1:
-            place = f"{OVERVIEW}#{subjects[0].anchor}"
-        there = sum(
-            counts
-            for (part, judge, about, _), counts in self.asked.items()
-            if (not alone or (part, judge) in keys) and (len(subjects) > 1 or about in subjects)
-        )
-        several = alone and len(subjects) == 1 and "#only-" not in place
-        words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
-        return Linked(words + of, place)
-
-    def _n(self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]) -> int:
-        counts = self.asked if item.name == _ASKED else self.given
-        keys, wanted = {(group.part, group.judge) for group in groups}, set(subjects)
-        form = item.labels.get("format")
-        return sum(
-            n
-            for (part, judge, about, written), n in counts.items()
-            if (part, judge) in keys and about in wanted and form in (None, written)
-        )
-
-
-def _is_of(group: JudgeGroup, item: Measurement) -> bool:
-    """Whether the judgments of a group went into a measurement, as its labels say."""
-    judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
-    return (not judges or group.judge in judges) and group.family != item.labels.get("dropped")

@@ -279,7 +279,7 @@ def judgment_pages(
             lead = (_RECORD, _FIRST, rubric, Linked("All judges", OVERVIEW), ", ",
                     Linked("search all parts", SEARCH))  # fmt: skip
             title = f"Judgments of {group.title}"
-            yield path, frame.page(Page(path, title, lead, blocks=(table,), parts=parts, **BELOW))
+            yield path, frame.page(Page(path, title, lead, (), (table,), parts, **BELOW))
 
 
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:

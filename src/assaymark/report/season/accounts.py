@@ -15,7 +15,7 @@ import numpy as np
 from assaymark.records import Measurement
 from assaymark.report.blocks import Block, Figure, Inline, Linked, Section, Table, bold, notes, small
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import Floats, NavChart, NavLine, NavWords, Role, brush_of, falls, nav_figure
+from assaymark.report.charts.paths import Floats, NavLine, NavWords, Role, brush_of, falls, nav_figure
 from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season.decisions import decision_places, reason_words, trades_words
 from assaymark.report.season.index import AgentIndex, SeasonIndex, SeasonPath, SeasonStep, Words
@@ -88,7 +88,7 @@ def account_figure(book: SeasonIndex, only: str = "") -> tuple[Figure, str] | No
     )  # fmt: skip
     title, ends = words.say("accounts.title"), "; ".join(f"{line.name} {line.end}" for line in lines)
     desc = words.say("earned.desc", agent=own.name, ends=ends, fall=fallen) if only else ends
-    wide, narrow = nav_figure(NavChart("nav" if only else "accounts", tuple(lines), beside, log=True), title, desc)
+    wide, narrow = nav_figure("nav" if only else "accounts", lines, beside, title, desc, log=True)
     navs = [(line.name, line.nav) for line in lines]
     caption = words.say(
         "earned.caption_elsewhere" if book.run.source else "earned.caption",

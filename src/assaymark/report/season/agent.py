@@ -309,7 +309,7 @@ def _parts_figure(book: AgentIndex, axis: str, usable: Sequence[SeasonGradeView]
         given = ", ".join(f"{words.part(part)} {_given(book, one, axis, part.name)}" for part in parts)
         if (at := book.lookup.judge_place(one.judge)) is not None:
             judges.append(JudgeWords(at, clean(one.judge, 60), given))
-    return Figure(title, "", wide, narrow, tuple(judges), values=_parts_table(book, usable, (axis,)))
+    return Figure(title, "", wide, narrow, None, _parts_table(book, usable, (axis,)), tuple(judges))
 
 
 def _parts_table(book: AgentIndex, usable: Sequence[SeasonGradeView], axes: Sequence[str]) -> Table:

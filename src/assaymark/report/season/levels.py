@@ -31,9 +31,8 @@ from assaymark.report.blocks import (
     spaced,
 )
 from assaymark.report.blocks import Said as Part
-from assaymark.report.levels import LEVELS, WithheldGroup
+from assaymark.report.levels import LEVELS, SaidLevel, WithheldGroup
 from assaymark.report.measurements import MeasuredRow
-from assaymark.report.portbench.levels import SaidLevel
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
 from assaymark.text import clean
 

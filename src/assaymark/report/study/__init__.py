@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.report.study.bench import bench_data, checkable
     from assaymark.report.study.claim_checks import checked, explanations_section
-    from assaymark.report.study.claim_map import gaps_section, supported_words
+    from assaymark.report.study.claim_map import gaps_section, map_page, supported_words
     from assaymark.report.study.controls import controls_section, ranked_alone, style_section, tiers
     from assaymark.report.study.cycle import CAUTION, agents_section, example_page
+    from assaymark.report.study.limits import limits_of
     from assaymark.report.study.overview import benches, finding
     from assaymark.report.study.plan import (
         cost_section, noise_section, panel_section, plan_section, records_section, reference_words,

@@ -20,9 +20,9 @@ from assaymark.report.blocks import (
     section,
     table_of,
 )
-from assaymark.report.charts.grids import RankRow, ScaleRow, binned, place_heads, rank_bars, scale_use
+from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
-from assaymark.report.lookup import KAPPA, RunIndex
+from assaymark.report.inputs import KAPPA, RunIndex
 from assaymark.report.study.claim_checks import family_words, is_significant
 from assaymark.report.study.controls import ranked_alone
 from assaymark.report.text import (
@@ -209,7 +209,7 @@ def _ranks_figure(rows: Sequence[RankRow], found: Sequence[Measurement], places:
     )
     heads = ("Agent", *(f"rank {place}" for place in range(1, places + 1)))
     values = Table(heads, tuple((r.title, *(str(one) for one in r.shares or [NOT_SHOWN] * places)) for r in rows))
-    return Figure("Would other clusters change the ranks?", caption, wide, narrow, values=values)
+    return Figure("Would other clusters change the ranks?", caption, wide, narrow, None, values)
 
 
 # Does each order hold without any one judge family? Sign and significance of every pair in every drop.
@@ -247,8 +247,26 @@ def stability_section(book: RunIndex, outside: Group) -> Section:
         f"correction over all pairs, {alpha(2 * level)}. A first rank whose pairs all keep the former "
         "needs no correction."
     )
+    undropped = book.every("lofo.rho", dimension=AGGREGATE)
+    answer = "No difference on the overall score is significant."
+    if len(book.study.families) < 2:
+        answer = "Not measurable: one judge family, so none can be left out."
+    elif overall:
+        findings = [v.stability for v in overall if v.stability is not None]
+        holds = sum(finding.state == "stable" for finding in findings)
+        needing, turning = (
+            sorted({clean(name, 60) for finding in findings if finding.state == state for name in finding.families})
+            for state in ("rests-on", "reversed-without")
+        )
+        parts = [f"some need judge family {listing(needing, last='or')} to be seen"] if needing else []
+        parts += [f"some turn without judge family {listing(turning, last='or')}"] if turning else []
+        of = f"{count(holds)} of {counted(len(overall), 'significant difference')} on the overall score"
+        verb = "holds" if holds == 1 else "hold"
+        answer = f"{of} {verb} without any one judge family{'; ' if parts else ''}{listing(parts)}."
+    elif undropped and all(m.value is None for m in undropped):
+        answer = sentence(state_words(undropped[0]))
     return section(
-        "stability", "Does each order hold without any one judge family?", _stability_answer(book, overall),
+        "stability", "Does each order hold without any one judge family?", answer,
         notes([note] if overall else []), table_of(heads, rows, 5),
         table_of(("Pair", *_without(families), "Result"), pairs if families else (),
                  summary="Every pair of the overall score without each judge family"),
@@ -260,26 +278,6 @@ def stability_section(book: RunIndex, outside: Group) -> Section:
 
 def _without(families: Sequence[str]) -> list[str]:
     return [f"without judge family {clean(family, 60)}" for family in families]
-
-
-def _stability_answer(book: RunIndex, found: Sequence[Verdict]) -> str:
-    if len(book.study.families) < 2:
-        return "Not measurable: one judge family, so none can be left out."
-    rho = book.every("lofo.rho", dimension=AGGREGATE)
-    if not found:
-        undefined = rho and all(m.value is None for m in rho)
-        return sentence(state_words(rho[0])) if undefined else "No difference on the overall score is significant."
-    findings = [v.stability for v in found if v.stability is not None]
-    holds = sum(finding.state == "stable" for finding in findings)
-    needing, turning = (
-        sorted({clean(name, 60) for finding in findings if finding.state == state for name in finding.families})
-        for state in ("rests-on", "reversed-without")
-    )
-    parts = [f"some need judge family {listing(needing, last='or')} to be seen"] if needing else []
-    parts += [f"some turn without judge family {listing(turning, last='or')}"] if turning else []
-    of = f"{count(holds)} of {counted(len(found), 'significant difference')} on the overall score"
-    verb = "holds" if holds == 1 else "hold"
-    return f"{of} {verb} without any one judge family{'; ' if parts else ''}{listing(parts)}."
 
 
 def _drop(book: RunIndex, verdict: Verdict, family: str) -> str:
@@ -308,12 +306,37 @@ def agreement_section(book: RunIndex) -> Section:
         if (m := book.one("dimension.mtmm", dimension=d)) is not None and m.value is not None
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
+    judges = [judge.name for judge in book.study.judges]
+    rows = [(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in ordered]
+    rows = [row for row in rows if any(row[1])]
+    scale = None
+    if rows and len(judges) <= POINTED:
+        low = int(book.study.scale[0])
+        marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + book.study.rubric.categories))
+        titles, said, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
+        for at, name in enumerate(titles):
+            mostly = []
+            for row, found_shares in rows:
+                shares = found_shares[at]
+                top = 0 if shares is None else shares.index(max(shares))
+                given = "no marks" if shares is None else f"mostly {marks[top]} ({percent(shares[top])})"
+                mostly.append(f"{row} {given}")
+            said.append(JudgeWords(at, name, ", ".join(mostly)))
+        for row, found_shares in rows:
+            for judge, shares in zip(titles, found_shares, strict=True):
+                given_shares = ["no marks"] * len(marks) if shares is None else map(percent, shares)
+                cells.append((f"{row}, {judge}", *given_shares))
+        title = f"How each judge used the marks {book.study.scale_text}"
+        wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
+        caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
+        table = Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
+        scale = Figure("Which marks did each judge give?", caption, wide, narrow, table, judges=tuple(said))
     return section(
         "agreement", "Do the judges agree?", agreement_words(book),
         _forest(book, ordered) if ordered else None, notes(_notes(book, ordered)), agreement_table(book),
         table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
         table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
-        _formats(book), _scale(book, ordered),
+        _formats(book), scale,
     )  # fmt: skip
 
 
@@ -409,7 +432,7 @@ def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure:
     if any(row.by for row in rows):
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
     values = Table(("Score", book.sign), tuple(said))
-    return Figure("How far is each score from a gate?", caption, wide, narrow, values=values)
+    return Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
 
 
 def _clusters(item: Measurement) -> str:
@@ -438,34 +461,6 @@ def _formats(book: RunIndex) -> Group | None:
     table = Table(heads, tuple(rows), frozenset({2, 3, 4}), "", stacked=True)
     fold = Group("Show each score and format", (table,), folded="phone")
     return Group("Do they agree within each submission format?", (Text(caption, "cap"), fold)) if rows else None
-
-
-def _scale(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure | None:
-    judges = [judge.name for judge in book.study.judges]
-    rows = [ScaleRow(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in found]
-    rows = [row for row in rows if any(row.shares)]
-    if not rows or len(judges) > POINTED:
-        return None
-    low = int(book.study.scale[0])
-    marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + book.study.rubric.categories))
-    titles, said, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
-    for at, name in enumerate(titles):
-        mostly = []
-        for row in rows:
-            shares = row.shares[at]
-            top = 0 if shares is None else shares.index(max(shares))
-            given = "no marks" if shares is None else f"mostly {marks[top]} ({percent(shares[top])})"
-            mostly.append(f"{row.title} {given}")
-        said.append(JudgeWords(at, name, ", ".join(mostly)))
-    for row in rows:
-        for judge, shares in zip(titles, row.shares, strict=True):
-            given_shares = ["no marks"] * len(marks) if shares is None else map(percent, shares)
-            cells.append((f"{row.title}, {judge}", *given_shares))
-    title = f"How each judge used the marks {book.study.scale_text}"
-    wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
-    caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
-    table = Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
-    return Figure("Which marks did each judge give?", caption, wide, narrow, tuple(said), table=table)
 
 
 def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -14,13 +14,13 @@ from markupsafe import Markup
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.charts.tiers import Strip, strip_axis
+from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
-from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.page import environment
 from assaymark.report.study.claim_checks import Check, checked, stopping
 from assaymark.report.study.controls import controls
 from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_test, own_tests_words
-from assaymark.report.text import ends_of, gap_words, listing, p_value, plural, signed
+from assaymark.report.text import ends_of, gap_words, listing, p_value, plural, real, signed
 from assaymark.text import clean, count, number, percent, prose
 
 MOST: Final = 400
@@ -35,22 +35,6 @@ _CHECKS: Final = {
 }  # fmt: skip
 RELATIONS: Final = {"above": "scores above", "below": "scores below", "first": "ranks first", "within": ""}
 FLIP: Final = "source: sign flip"
-
-
-@dataclass(slots=True)
-class _Shared:
-    """Values that are written once and named by their place."""
-
-    values: list[Any] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-
-    def place(self, value: Any) -> int:
-        """Where a value is."""
-        key = json.dumps(value)
-        if key not in self.places:
-            self.places[key] = len(self.values)
-            self.values.append(value)
-        return self.places[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,32 +70,17 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
         if text
     ]
     if level == "headline":
-        fixes = [_overturn(verdict)]
+        # Which other rules a supported sentence does not hold under.
+        worse = [rule_words(rule) for rule, other in sorted(verdict.fragility.items()) if RANK[other] < 2]
+        rules = f" and none of {plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
+        fixes = [f"No single judge{rules}. Other market regimes might."]
+        if worse:
+            fixes = [f"Not supported without a condition under {listing(worse, last='or')}."]
     elif not said and kind_of(verdict.claim) == "first":  # one agent's own fields would show that it leads
         fixes = [fix_words(book, "agreement" if "agreement" in stopping(verdict) else "stability")]
     else:
         fixes = [fix_words(book, name, verdict) for name in binding(verdict)]
-    return Checkable(
-        level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if said else "",
-        tuple(also) if said else (), built_in_words(book, verdict), tuple(dict.fromkeys(fixes))[:2],
-        _gates(book, verdict), book.claims.get(verdict.claim.id, ""),
-    )  # fmt: skip
-
-
-def _overturn(verdict: Verdict) -> str:
-    """Which other rules a supported sentence does not hold under."""
-    worse = [rule_words(rule) for rule, level in sorted(verdict.fragility.items()) if RANK[level] < 2]
-    if worse:
-        return f"Not supported without a condition under {listing(worse, last='or')}."
-    rules = f" and none of {plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
-    return f"No single judge{rules}. Other market regimes might."
-
-
-# --- the gates --------------------------------------------------------------------------------------------------------
-
-
-def _gates(book: RunIndex, verdict: Verdict) -> tuple[Gate, ...]:
-    """The five gates up to the one that stops; of an unsupported sentence the words that both directions share."""
+    # The five gates up to the one that stops; of an unsupported sentence the words that both directions share.
     by_gate: list[list[Check]] = [[] for _ in GATES]
     for check in checked(book, verdict).checks:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
@@ -123,7 +92,10 @@ def _gates(book: RunIndex, verdict: Verdict) -> tuple[Gate, ...]:
         effects = [one.effect for one in checks]
         state = next((one for one in ("stops", "condition") if one in effects), "")
         mark = {"stops": "n", "condition": "q"}.get(state, "p")
-        words = "; ".join(_short(one) for one in checks if one.effect == state and state) or _passed(checks)
+        # The first check that has something to say for a gate that is passed.
+        words = "; ".join(_short(one) for one in checks if one.effect == state and state) or (
+            str(checks[0].text).partition("; adjusted")[0] if checks else "not tested"
+        )
         if at == 0:
             item = book.gating(verdict.claim.dimension)
             href = "" if item is None else book.links.get(item.id, "")
@@ -143,7 +115,11 @@ def _gates(book: RunIndex, verdict: Verdict) -> tuple[Gate, ...]:
             if supported and at == 2:
                 items = [one for f in book.study.families for one in _pairs(book, verdict, name, dropped=f)]
             found.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
-    return tuple(found)
+    return Checkable(
+        level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if said else "",
+        tuple(also) if said else (), built_in_words(book, verdict), tuple(dict.fromkeys(fixes))[:2],
+        tuple(found), book.claims.get(verdict.claim.id, ""),
+    )  # fmt: skip
 
 
 def _short(check: Check) -> str:
@@ -153,11 +129,6 @@ def _short(check: Check) -> str:
         return text.partition(": ")[0] if check.name == "Length" else text
     end = {"Control texts": "; ", "Dimension": ", adjusted"}.get(check.name, "\0")
     return f"{check.name.lower()}: {text.partition(end)[0]}"
-
-
-def _passed(checks: Sequence[Check]) -> str:
-    """The first check that has something to say for a gate that is passed."""
-    return str(checks[0].text).partition("; adjusted")[0] if checks else "not tested"
 
 
 def _kappa_line(book: RunIndex, verdict: Verdict) -> str:
@@ -217,7 +188,9 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
             return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
         gap = gap_words(item, sign).replace(" points", "")
-        p = _recused_p(book, verdict)
+        # The p-value with the agents' own makers' judges standing aside.
+        ps = [one for _, m in _pairs(book, verdict, "recusal.contrast") if (one := real(m.detail.get("p"))) is not None]
+        p = f"; without judges of their makers {p_value(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
         if kind == "within":
@@ -240,13 +213,6 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
     failing = [c.title.partition(":")[0] for c in controls(book) if c.outcome in ("failed", "verbosity-bias")]
     line += "" if failing or mark != "p" else "; planted texts pass"
     return Strip((0.0, 1.0), cuts, ((round(max(shares), 3), None, None),), "q" if bad else "p"), line
-
-
-def _recused_p(book: RunIndex, verdict: Verdict) -> str:
-    """The p-value with the agents' own makers' judges standing aside."""
-    found = [m.detail.get("p") for _, m in _pairs(book, verdict, "recusal.contrast")]
-    ps = [float(p) for p in found if isinstance(p, (int, float))]
-    return f"; without judges of their makers {p_value(max(ps))}" if ps else ""
 
 
 def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
@@ -331,8 +297,13 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
     Agents and scores are named by their place."""
     dimensions = list(pages)
-    texts, gates, records = _Shared(), _Shared(), dict[str, list[Any]]()
-    texts.place("")  # what no link has
+    texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
+
+    def place(value: Any, into: dict[str, int] = texts) -> int:
+        """Where a value is that is written once."""
+        return into.setdefault(json.dumps(value), len(into))
+
+    place("")  # what no link has
     agents, others = book.agents, rules(book)
     for verdict in about_agents(book):
         if pages.get(verdict.claim.dimension) != path:
@@ -344,7 +315,7 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
         key = ".".join(map(str, (kind_of(verdict.claim)[0], dimensions.index(verdict.claim.dimension), *places)))
 
         def told(text: str, subjects: Sequence[str] = names, score: str = verdict.claim.dimension) -> int:
-            return texts.place(_template(text, subjects, score))
+            return place(_template(text, subjects, score))
 
         # Another rule of an unsupported first rank would show who leads.
         hidden = not supported and kind_of(verdict.claim) == "first"
@@ -353,16 +324,16 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
             for name, _, why in others
         )
         shown = [
-            gates.place([g.state, texts.place(g.line), _packed(g.strip), texts.place(g.href) if g.href else 0])
+            place([g.state, place(g.line), _packed(g.strip), place(g.href) if g.href else 0], gates)
             for g in one.gates
             if g.state != "unreached"
         ]
         records[key] = [
             LEVELS.index(one.level), told(one.sentence) if supported else told(one.about),
             agents.index(names[0]) if supported and len(names) > 1 else -1,
-            [told(text) for text in one.also], [texts.place(text) for text in one.help], shown, levels,
-            texts.place(one.href.partition("#")[0]), one.href.partition("#")[2],
-            texts.place(one.built_in) if supported and one.built_in else -1,
+            [told(text) for text in one.also], [place(text) for text in one.help], shown, levels,
+            place(one.href.partition("#")[0]), one.href.partition("#")[2],
+            place(one.built_in) if supported and one.built_in else -1,
         ]  # fmt: skip
         if supported:
             # Agents of a template in the order of the sentence.
@@ -370,7 +341,8 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
     source = copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
-        "scores": [[d, score_words(d)] for d in dimensions], "texts": texts.values, "gates": gates.values,
+        "scores": [[d, score_words(d)] for d in dimensions],
+        "texts": list(map(json.loads, texts)), "gates": list(map(json.loads, gates)),
         "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
                                       *([name, said, why, tally(book, name)] for name, said, why in others)],
         "copy": source if copying else "",
@@ -414,6 +386,14 @@ def bench(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool 
     margin = f"{book.study.inference.margin * 4:g}"
     condition = " ".join(filter(None, (one.built_in, *one.also)))
     study = book.study
+    every: list[tuple[str, list[tuple[Level, str, str]]]] = []
+    for dimension in dict.fromkeys(v.claim.dimension for v in about_agents(book)):
+        found: list[tuple[Level, str, str]] = []
+        for claim, level in ((v.claim, v.publication_level) for v in about_agents(book)):
+            if claim.dimension == dimension:
+                words = suppressed_phrase(claim) if level == "no-claim" else claim.statement
+                found.append((level, prose(words, 400), book.claims.get(claim.id, "")))
+        every.append((score_words(dimension), found))
     return Markup(
         environment().get_template("bench.html").render(
             agents=[(name, clean(name, 80)) for name in book.agents], chosen=asked(book, verdict), one=one,
@@ -422,20 +402,9 @@ def bench(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool 
             scores=[(d, score_words(d)) for d in pages], tags=TAGS, rules=data["rules"], tallies=TALLY,
             copy=copied(one.sentence, condition, study.title or study.name, book.run.locked_at, book.run.plan_hash)
             if copying and one.sentence else "",
-            data=Markup(packed), claims=count(len(book.run.verdicts)), every=list(_every(book)),
+            data=Markup(packed), claims=count(len(book.run.verdicts)), every=every,
         )
     )  # fmt: skip
-
-
-def _every(book: RunIndex) -> Iterator[tuple[str, list[tuple[Level, str, str]]]]:
-    """Every sentence by score, as level, words and its card, for readers without script; of pairs both directions."""
-    for dimension in dict.fromkeys(v.claim.dimension for v in about_agents(book)):
-        found: list[tuple[Level, str, str]] = []
-        for verdict in (v for v in about_agents(book) if v.claim.dimension == dimension):
-            said = verdict.publication_level != "no-claim"
-            words = verdict.claim.statement if said else suppressed_phrase(verdict.claim)
-            found.append((verdict.publication_level, prose(words, 400), book.claims.get(verdict.claim.id, "")))
-        yield score_words(dimension), found
 
 
 def _defaults(book: RunIndex) -> Iterator[Verdict]:

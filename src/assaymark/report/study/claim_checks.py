@@ -15,7 +15,7 @@ from assaymark.claims import kind_of
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.blocks import Group, Section, notes, section, table_of
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import RunIndex
 from assaymark.report.study.controls import against, controls, gate_words
 from assaymark.report.study.probes import favour_words
 from assaymark.report.text import (
@@ -145,7 +145,26 @@ def _rows(book: RunIndex, verdict: Verdict) -> list[Row]:
         ("Without any one judge family", "stability" if survives else "", family_words(book, verdict)),
     ]
     if tested:
-        rows += [("Own family", "own_family", _own_family(book, verdict)), ("Length", "length", _length(book, verdict))]
+        items = _pairs_of(book, verdict, "recusal.contrast")
+        if verdict.own_family == "clear" and items:
+            (only, *more) = items
+            aside = "also with judges standing aside for agents of their own makers"
+            gap = verdict.claim.asserts_order and verdict.publication_level != "no-claim" and not more and only.value
+            own_family = book.to(only, f"{aside}: {gap_words(only)}") if gap else aside
+        else:
+            adjusted = "" if verdict.p_adjusted is None else (
+                f": adjusted {p_value(verdict.p_adjusted)}; {alpha(book.needed(verdict.claim.dimension))} needed"
+            )  # fmt: skip
+            rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            own_family = {
+                "clear": "no judge shares a family with the agents",
+                "rests-on-own-family": f"rests on {rests}{adjusted}",
+                "turns-without-own-family": "turns without the judges from the agents’ own makers",
+                "no-disinterested-judge": "every judge shares its family with one of the two",
+                "unknown": "families are not given",
+                "not-applicable": "not tested",
+            }[verdict.own_family]
+        rows += [("Own family", "own_family", own_family), ("Length", "length", _length(book, verdict))]
         rows += [("Dimension", "distinct", _distinct(book, verdict))] if claim.dimension != AGGREGATE else []
         rows.append(("Clusters", "clusters", _clusters(book, verdict)))
     rows += _further(book, verdict)
@@ -271,27 +290,6 @@ def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
     others = rest or [agent for agent in book.agents if agent != one]
     found = (book.contrast(verdict.claim.dimension, one, other, name) for other in others)
     return [item for item in found if item is not None]
-
-
-def _own_family(book: RunIndex, verdict: Verdict) -> str:
-    items = _pairs_of(book, verdict, "recusal.contrast")
-    if verdict.own_family == "clear" and items:
-        (only, *more) = items
-        aside = "also with judges standing aside for agents of their own makers"
-        gap = verdict.claim.asserts_order and verdict.publication_level != "no-claim" and not more and only.value
-        return book.to(only, f"{aside}: {gap_words(only)}") if gap else aside
-    adjusted = "" if verdict.p_adjusted is None else (
-        f": adjusted {p_value(verdict.p_adjusted)}; {alpha(book.needed(verdict.claim.dimension))} needed"
-    )  # fmt: skip
-    rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
-    return {
-        "clear": "no judge shares a family with the agents",
-        "rests-on-own-family": f"rests on {rests}{adjusted}",
-        "turns-without-own-family": "turns without the judges from the agents’ own makers",
-        "no-disinterested-judge": "every judge shares its family with one of the two",
-        "unknown": "families are not given",
-        "not-applicable": "not tested",
-    }[verdict.own_family]
 
 
 def _length(book: RunIndex, verdict: Verdict) -> str:

@@ -26,8 +26,8 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.charts.grids import heat
+from assaymark.report.inputs import KAPPA, RunIndex, score_words
 from assaymark.report.levels import LEVELS, TAGS
-from assaymark.report.lookup import KAPPA, RunIndex, score_words
 from assaymark.report.study.agreement import bootstrap_of, draws_words, only_alone, placed_agents, rho_words
 from assaymark.report.study.claim_checks import (
     detectable_words,
@@ -511,7 +511,7 @@ _EXPERIMENTS: Final[tuple[tuple[str, str, str, Callable[[RunIndex], Outcome]], .
 )  # fmt: skip
 
 
-def claim_map(book: RunIndex, links: Mapping[str, str]) -> Page:
+def map_page(book: RunIndex, links: Mapping[str, str]) -> Page:
     """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
     then the supported orders and three probes beside the scores."""
     rows, total = [], 0

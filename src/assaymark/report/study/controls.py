@@ -9,8 +9,8 @@ from typing import Final
 from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.blocks import Beside, Block, Figure, Group, Section, Table, Text, notes, section, table_of
 from assaymark.report.charts.grids import scan_line
-from assaymark.report.charts.intervals import DOTS, DeltaRow, Mark, SpreadRow, deltas, spreads, thinned
-from assaymark.report.lookup import RunIndex
+from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
+from assaymark.report.inputs import RunIndex
 from assaymark.report.text import (
     CELLS,
     cell_title,
@@ -241,31 +241,53 @@ def controls_section(book: RunIndex) -> Section:
           counted(item.n, "record")) for agent, item in terse_agents(book)],
         3, "Share of terse rationales by agent",
     )  # fmt: skip
+    answers = [] if found else [
+        "No control texts were graded, so nothing shows that the panel rewards substance over style."
+    ]  # fmt: skip
+    for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
+        if names := [c.name for c in found if c.outcome in outcomes and not c.turned]:
+            answers.append(f"{listing(names)} {words}.")
+    answers += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
+    if open_ := [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
+        answers.append(f"{listing(open_)} left it open.")
+    if kept := [c.name for c in found if not c.supported]:
+        answers.append(f"No claim about {listing(kept, last='or')} is supported.")
+    answer = " ".join(answers) or "The control texts were graded; none of them has a rule of its own."
+
+    def where(item: Measurement | None) -> tuple[str, str]:
+        box = quartiles(item)
+        middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
+        known = item is not None and item.value is not None
+        return book.to(item, estimate(item)) if known and item else shown(item), middle
+
+    honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
+    if honest is not None and found:
+        rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
+    for control in found:
+        kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
+        n, gate = control.score or control.gate, control.gate
+        family = None if halo is None or halo.value is None else halo.detail.get("family")
+        liking = "no judge shares its family" if halo is not None and halo.value is not None else shown(halo)
+        if family and halo is not None:  # what the family that composed a cell adds, and whether it is left out for it
+            out = ", left out" if halo.detail.get("triggered") else ""
+            liking = book.to(halo, f"{signed(halo.value or 0.0)} from judge family {clean(str(family), 40)}{out}")
+        rows.append((
+            control.title, "" if n is None else count(n.n), *where(control.score),
+            book.to(gate, gate_words(control)) if gate is not None else "no rule", tested_words(gate) or "not tested",
+            control.said, book.to(kappa, shown(kappa)), liking,
+        ))  # fmt: skip
+    heads = (
+        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
+        f"{book.sign} with honest records", "From its own family",
+    )  # fmt: skip
     return section(
-        "controls", "Do the controls hold?", _answer(found),
-        Beside(columns) if columns else None, notes([said]), _controls_table(book, found),
+        "controls", "Do the controls hold?", answer,
+        Beside(columns) if columns else None, notes([said]),
+        table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
         table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
         Group("Who writes briefly?", (Text(_terse_note(book), "cap"), terse)) if terse else None,
     )  # fmt: skip
-
-
-def _answer(found: Sequence[Control]) -> str:
-    if not found:
-        return "No control texts were graded, so nothing shows that the panel rewards substance over style."
-    said = []
-    for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
-        names = [c.name for c in found if c.outcome in outcomes and not c.turned]
-        if names:
-            said.append(f"{listing(names)} {words}.")
-    said += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
-    open_ = [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]
-    if open_:
-        said.append(f"{listing(open_)} left it open.")
-    kept = [c.name for c in found if not c.supported]
-    if kept:
-        said.append(f"No claim about {listing(kept, last='or')} is supported.")
-    return " ".join(said) or "The control texts were graded; none of them has a rule of its own."
 
 
 def _gap(item: Measurement) -> str:
@@ -296,17 +318,17 @@ def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         known = gate.value is not None
         bounds = (gate.low, gate.high) if known and gate.low is not None and gate.high is not None else None
         banded = control.cell in ("cell_b", "paraphrase", "length_matched")
-        rows.append(DeltaRow(
+        rows.append(AxisRow(
             control.title, gate_words(control) if known else "no number",
             ", ".join(filter(None, parts)) if known else shown(gate), gate.value, bounds,
-            _MARKS[control.level or "no-claim"], against(control.cell),
+            _MARKS[control.level or "no-claim"],
             (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
     if not rows:
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-    wide, narrow = deltas("gates", rows, "Control texts against what their rule holds them against", desc)
+    wide, narrow = axis_rows("gates", rows, "Control texts against what their rule holds them against", desc)
     caption = (
         "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
         f"{percent(book.study.inference.level)} intervals over clusters. "
@@ -314,7 +336,7 @@ def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         "Filled mark: a claim about the cell is supported."
     )
     values = Table(("Control texts", "Difference", "Outcome"), tuple((row.title, row.shown, row.note) for row in rows))
-    return Figure("How far from the rule is each control?", caption, wide, narrow, values=values)
+    return Figure("How far from the rule is each control?", caption, wide, narrow, None, values)
 
 
 def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
@@ -326,16 +348,16 @@ def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         box, values = quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
         if box is None and not values:
             none = state_words(item) if item.value is None else "no quartiles"
-            rows.append(SpreadRow(title, "no number", none, None))
+            rows.append(AxisRow(title, "no number", none))
             continue
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-        rows.append(SpreadRow(title, mean, f"{half}n = {sizes(item)}", box, values))
+        rows.append(AxisRow(title, mean, f"{half}n = {sizes(item)}", box=box, values=values))
     if not any(c.score for c in found) or all(row.box is None and not row.values for row in rows):
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
     title = "Panel scores of honest records and control texts"
-    wide, narrow = spreads("spread", rows, title, desc, ends=book.study.scale)
+    wide, narrow = axis_rows("spread", rows, title, desc, book.study.scale)
     caption = (
         f"Panel scores on the aggregate, {book.study.scale_text}. Box: the middle half of the honest records. "
         f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
@@ -343,7 +365,7 @@ def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
     drawn = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
                   for row in rows)  # fmt: skip
     table = Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), drawn)
-    return Figure("Where do their scores lie?", caption, wide, narrow, table=table)
+    return Figure("Where do their scores lie?", caption, wide, narrow, table)
 
 
 def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
@@ -351,36 +373,6 @@ def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     found = [] if item is None else [real(item.detail.get(key)) for key in ("q1", "median", "q3")]
     numbers = [value for value in found if value is not None]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
-
-
-def _controls_table(book: RunIndex, found: Sequence[Control]) -> Table | None:
-    def where(item: Measurement | None) -> tuple[str, str]:
-        box = quartiles(item)
-        middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
-        known = item is not None and item.value is not None
-        return book.to(item, estimate(item)) if known and item else shown(item), middle
-
-    honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
-    if honest is not None and found:
-        rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
-    for control in found:
-        kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
-        n, gate = control.score or control.gate, control.gate
-        family = None if halo is None or halo.value is None else halo.detail.get("family")
-        liking = "no judge shares its family" if halo is not None and halo.value is not None else shown(halo)
-        if family and halo is not None:  # what the family that composed a cell adds, and whether it is left out for it
-            out = ", left out" if halo.detail.get("triggered") else ""
-            liking = book.to(halo, f"{signed(halo.value or 0.0)} from judge family {clean(str(family), 40)}{out}")
-        rows.append((
-            control.title, "" if n is None else count(n.n), *where(control.score),
-            book.to(gate, gate_words(control)) if gate is not None else "no rule", tested_words(gate) or "not tested",
-            control.said, book.to(kappa, shown(kappa)), liking,
-        ))  # fmt: skip
-    heads = (
-        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
-        f"{book.sign} with honest records", "From its own family",
-    )  # fmt: skip
-    return table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds")
 
 
 def _drop(book: RunIndex, item: Measurement | None) -> str:

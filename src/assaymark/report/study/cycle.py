@@ -11,7 +11,6 @@ from typing import Final
 from assaymark.errors import InputError
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import judged_rationales
-from assaymark.protocol import AgentSpec
 from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio
 from assaymark.report.blocks import (
     Beside,
@@ -34,8 +33,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import CycleView, DateProbeView, RegimeView
-from assaymark.report.lookup import RunIndex
+from assaymark.report.inputs import DateProbeView, RegimeView, RunIndex
 from assaymark.report.study.plan import planted_group
 from assaymark.report.text import counted, listing, moment, p_value, plural, real, sentence, shown, state_words
 from assaymark.text import NBSP, clean, count, number, percent, span
@@ -93,10 +91,20 @@ def agents_section(book: RunIndex) -> Section | None:
         )
     elif substrate is not None and substrate.date_probe.model is None:
         unprobed = "The plan names no model for a date probe, so no model was asked."
+    rows: list[tuple[Inline, ...]] = []
+    for agent in sorted(book.study.agents, key=lambda one: one.name):
+        answered = book.one("agent.answered", agent=agent.name)
+        kept = book.one("agent.limits_kept", agent=agent.name)
+        flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
+        rows.append((
+            (clean(agent.name, 80), small(f" family {clean(agent.family, 60)}")), code(clean(agent.model, 120)),
+            _share(book, answered), _share(book, kept), _median(book, book.one("agent.seconds", agent=agent.name), 2),
+            _words(book, agent.name), _share(book, book.one("terse.share", agent=agent.name)), flags,
+        ))  # fmt: skip
     conduct = Table(
         ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
          "Flags and broken limits"),
-        tuple(_row(book, agent) for agent in sorted(book.study.agents, key=lambda one: one.name)),
+        tuple(rows),
         summary="", stacked=True,
     )  # fmt: skip
     planted = tuple(
@@ -104,10 +112,20 @@ def agents_section(book: RunIndex) -> Section | None:
         for view in sorted(book.run.reference_agents, key=lambda one: one.name)
     )
     clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
+    item = next(iter(book.by_name.get("agent.answered", ())), None)
+    method = "The conduct of the agents was not measured."
+    if item is not None and item.level is not None:
+        states = sorted({state_words(m) for m in book.every("agent.seconds") if m.value is None})
+        untimed = f"Without seconds: {listing(states)}." if states else ""
+        method = (
+            f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
+            "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to "
+            f"upper quartile. Seconds are of one call on the machine that ran the study, waiting included. {untimed}"
+        ).strip()
     blocks: list[Block] = [
         Group("What were they shown?", (regimes, *notes([clock]))),
         Group("Does the material say when it is from?", (Items((*probes, *([unprobed] if unprobed else []))),)),
-        Group("What did they do?", (Text(CAUTION, "cap"), conduct, *notes([_method(book)]))),
+        Group("What did they do?", (Text(CAUTION, "cap"), conduct, *notes([method]))),
     ]
     if planted:
         blocks.append(
@@ -166,20 +184,6 @@ def probe_words(found: DateProbeView) -> str:
     )
 
 
-# --- what was done ----------------------------------------------------------------------------------------------------
-
-
-def _row(book: RunIndex, agent: AgentSpec) -> tuple[Inline, ...]:
-    answered = book.one("agent.answered", agent=agent.name)
-    kept = book.one("agent.limits_kept", agent=agent.name)
-    flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
-    return (
-        (clean(agent.name, 80), small(f" family {clean(agent.family, 60)}")), code(clean(agent.model, 120)),
-        _share(book, answered), _share(book, kept), _median(book, book.one("agent.seconds", agent=agent.name), 2),
-        _words(book, agent.name), _share(book, book.one("terse.share", agent=agent.name)), flags,
-    )  # fmt: skip
-
-
 def _share(book: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and the ends over clusters where there are any."""
     if item is None or item.value is None:
@@ -225,19 +229,6 @@ def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> It
                 yield f"{counts[name]} {named.get(name, clean(name, 40))}"
 
 
-def _method(book: RunIndex) -> str:
-    item = next(iter(book.by_name.get("agent.answered", ())), None)
-    if item is None or item.level is None:
-        return "The conduct of the agents was not measured."
-    states = sorted({state_words(m) for m in book.every("agent.seconds") if m.value is None})
-    untimed = f"Without seconds: {listing(states)}." if states else ""
-    return (
-        f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
-        "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to upper "
-        f"quartile. Seconds are of one call on the machine that ran the study, waiting included. {untimed}"
-    ).strip()
-
-
 MOST: Final = 12
 """So many instruments are drawn, and so many agents shown; the others are counted."""
 
@@ -275,7 +266,25 @@ def example_page(book: RunIndex) -> Page | None:
         return None
     context, held = found.context, found.context.portfolio
     shown_agents = sorted(found.decisions, key=lambda decision: decision.agent.id)[:MOST]
-    charts, undrawn = tuple(_charts(found)), _more(len(context.series), "instrument", "is not drawn", "are not drawn")
+    drawings: list[tuple[Block, ...]] = []
+    classes = {item.id: item.asset_class for item in found.context.instruments}
+    for at, series in enumerate(found.context.series[:MOST]):
+        name, closes = clean(series.instrument, 40), series.close
+        kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
+        caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
+        title = f"{name}, {kind}" if kind else name
+        if len(closes) < 2 or not all(map(math.isfinite, closes)):
+            drawings.append((Group(title, notes(["no line: fewer than two prices", caption])),))
+            continue
+        minutes = round((len(closes) - 1) * series.interval_s / 60)
+        desc = (
+            f"{counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
+            f"{number(min(closes))}, highest {number(max(closes))}"
+        )
+        sides = (f"{count(minutes)} minutes before", "at the cutoff")
+        drawn = price_chart(f"price{at}", closes, sides, f"Closes of {name}", desc)
+        drawings.append((Figure(title, "", drawn, "", note=caption, data=CLOSES),))
+    charts, undrawn = tuple(drawings), _more(len(context.series), "instrument", "is not drawn", "are not drawn")
     shown_blocks: list[Block] = [Beside(charts, "tri")] if charts else []
     shown_blocks += notes([Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
     if (features := _features(context)) is not None:
@@ -300,10 +309,17 @@ def example_page(book: RunIndex) -> Page | None:
         "Agents are listed in alphabetical order. The arithmetic is ours: orders settled at the last prices, fees "
         "included."
     )
+    # Where the cycle was cut from, which agents never saw.
+    first, last = found.first.astimezone(UTC), found.last.astimezone(UTC)
+    ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {moment(last.isoformat())}"
+    begin = moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
+    gone = [clean(name, 40) for name in found.left_out[:MOST]]
+    left = "" if not gone else f" {listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
+    unseen = "The agents saw neither this time nor the real names below the charts."
     return Page(
         EXAMPLE, "One cycle, and what was decided on it",
         (answer, " ", Linked("All agents, all cycles", "agents.html#agents")),
-        (Section("shown", "What was shown?", _place(found), tuple(shown_blocks)),
+        (Section("shown", "What was shown?", f"Cut from bars of {begin}, {ends}.{left} {unseen}", tuple(shown_blocks)),
          Section("decided", "What did each agent decide and write?", second, tuple(decided))),
     )  # fmt: skip
 
@@ -323,40 +339,6 @@ def example_closes(book: RunIndex) -> str:
 def _more(total: int, noun: str, one: str, many: str) -> str:
     left = total - MOST
     return "" if left <= 0 else sentence(f"{plural(left, f'more {noun}')} {one if left == 1 else many}")
-
-
-# --- what was shown ---------------------------------------------------------------------------------------------------
-
-
-def _place(found: CycleView) -> str:
-    """Where the cycle was cut from, which agents never saw."""
-    first, last = found.first.astimezone(UTC), found.last.astimezone(UTC)
-    ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {moment(last.isoformat())}"
-    begin = moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
-    gone = [clean(name, 40) for name in found.left_out[:MOST]]
-    left = "" if not gone else f" {listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
-    unseen = "The agents saw neither this time nor the real names below the charts."
-    return f"Cut from bars of {begin}, {ends}.{left} {unseen}"
-
-
-def _charts(found: CycleView) -> Iterator[tuple[Block, ...]]:
-    classes = {item.id: item.asset_class for item in found.context.instruments}
-    for at, series in enumerate(found.context.series[:MOST]):
-        name, closes = clean(series.instrument, 40), series.close
-        kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
-        caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
-        title = f"{name}, {kind}" if kind else name
-        if len(closes) < 2 or not all(map(math.isfinite, closes)):
-            yield (Group(title, notes(["no line: fewer than two prices", caption])),)
-            continue
-        minutes = round((len(closes) - 1) * series.interval_s / 60)
-        desc = (
-            f"{counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
-            f"{number(min(closes))}, highest {number(max(closes))}"
-        )
-        ends = (f"{count(minutes)} minutes before", "at the cutoff")
-        drawn = price_chart(f"price{at}", closes, ends, f"Closes of {name}", desc)
-        yield (Figure(title, "", drawn, "", note=caption, data=CLOSES),)
 
 
 def _features(context: Context) -> Table | None:

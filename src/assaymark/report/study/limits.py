@@ -11,7 +11,7 @@ from typing import Final
 
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Measurement, Verdict
-from assaymark.report.lookup import RunIndex, score_words
+from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.study.claim_checks import is_significant, stopping
 from assaymark.report.study.controls import GOOD, controls, gate_words, mostly_terse
 from assaymark.report.text import counted, listing, plural, real, sentence, signed, words
@@ -184,7 +184,7 @@ def binding(verdict: Verdict) -> tuple[str, ...]:
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def limits(book: RunIndex) -> list[Limit]:
+def limits_of(book: RunIndex) -> list[Limit]:
     """The limits of the result, those that affect most claims first."""
     stops, conditions = Counter[str](), Counter[str]()
     for verdict in book.run.verdicts:

@@ -34,12 +34,12 @@ from assaymark.report.board import effect_of, tier_ends
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
+from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
-from assaymark.report.lookup import RunIndex, score_words
 from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
 from assaymark.report.study.controls import GOOD, Control, controls, ranked_alone, supported_orders, tiers, weakest
-from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
+from assaymark.report.study.limits import Limit, failed_judges, limits_of, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
 from assaymark.report.study.scores import (
     next_section,
@@ -89,7 +89,7 @@ def finding(book: RunIndex) -> Finding:
                              -RANK[v.publication_level]))  # fmt: skip
     notice = built_in_notice(book)
     if not said:
-        found = limits(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
+        found = limits_of(book) if book.run.verdicts else []  # why nothing is supported, and the cheapest next step
         none = "No claim is supported." if book.run.verdicts else "No claim was decided."
         reason = f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else none
         why = book.untestable or reason
@@ -565,43 +565,38 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
         for name, path, said in deeper
     )
     sections, table = (
-        [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits(book))],
+        [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits_of(book))],
         book.run.table,
     )
     if table is not None:
         planted = [sections[1]] if book.study.cells_judged else []
         orders = [orders_section(table)] if table.orders else []
-        sections = [sections[0], panel_section(book), *orders, *planted, limits_section(limits(book)[:_CUTS])]
+        sections = [sections[0], panel_section(book), *orders, *planted, limits_section(limits_of(book)[:_CUTS])]
         sections = [*sections, read_section(table)] if table.about else [read_section(table), *sections]
         sections.append(next_section(next_steps(book)))
     if table is None and found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
     deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, pages, "index.html", copying=allowed)
-    return Page(
-        "index.html", book.study.title or book.study.name,
-        lead, heading=(Mark(level), title), under=f"{found.second} {pairs_words(book)}".strip(),
-        notice=_notice(found, book),
-        tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
-        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
-        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
-    )  # fmt: skip
-
-
-def _notice(found: Finding, book: RunIndex) -> Inline:
-    if book.run.table is not None and book.run.table.about:
-        return prose(book.run.table.about, 600)
-    head, said = found.notice
-    parts: list[Inline] = []
-    if said:
-        parts += [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
-    if not book.preregistered and book.run.table is None:
+    (head, said), parts = found.notice, list[Inline]()
+    if table is not None and table.about:
+        parts = [prose(table.about, 600)]
+    elif said:
+        parts = [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
+    if not book.preregistered and table is None:
         parts += [
             " " if parts else "",
             bold("Not preregistered."),
             " The scores had been seen when the plan was locked.",
         ]
-    return tuple(parts)
+    return Page(
+        "index.html", book.study.title or book.study.name,
+        lead, heading=(Mark(level), title), under=f"{found.second} {pairs_words(book)}".strip(),
+        notice=tuple(parts),
+        tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
+        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
+    )  # fmt: skip
 
 
 def sentence_pages(book: RunIndex) -> Iterator[Page]:

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from assaymark.report.blocks import Page, Section
+from assaymark.report.blocks import Page, Row, Section
 from assaymark.report.board import board_section
 from assaymark.report.cards import PAGE, card_bytes, cards, claim_links, claims_pages, rules_section
-from assaymark.report.evidence import LedgerRow, evidence_section, ledger_pages, ledger_rows
-from assaymark.report.inputs import AssayRun
-from assaymark.report.lookup import RunIndex, score_words
+from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
+from assaymark.report.inputs import AssayRun, RunIndex, score_words
 from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, in_parts, paged, paged_by
 from assaymark.report.records.calls import ReadCalls
@@ -22,7 +21,7 @@ from assaymark.report.records.study import Calls, Trail
 from assaymark.report.records.texts import RECORDS
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
 from assaymark.report.study.claim_checks import explanations_section
-from assaymark.report.study.claim_map import claim_map
+from assaymark.report.study.claim_map import map_page
 from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.overview import first_scores, overview, sentence_pages
@@ -77,7 +76,7 @@ def each_page(
     unlinked, frame = RunIndex.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
     rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
-    parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
+    parts = paged(measured_rows(unlinked, *([] if trail is None else [trail.rests(run.evidence)])))
     measured = in_parts("measurements", parts)
     links = measured_links(measured)
     unplaced = replace(unlinked, links=links, made={})
@@ -93,14 +92,35 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
+def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
     table = book.run.table is not None
-    yield overview(book, list(_deeper(book, rows, cards=bool(claims))))
+    # The other pages as (whether it is there, words, path, what is there).
+    run, cards, measured = book.run, bool(claims), f"{count(len(book.run.measurements))}, with n and method"
+    when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
+    ways = [
+        (cards or not table, "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
+        (True, "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"),
+        (True, "Agreement", "agreement.html", counted(len(run.study.judges), "judge")),
+        (True, "Stability", "stability.html", "orders without each judge"),
+        (not table or bool(run.study.cells_judged), "Control texts", "controls.html", "texts of known quality"),
+        (not table, "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"),
+        (not table and bool(run.datasheets), "Judges’ own tests", "datasheets.html",
+         counted(len(run.datasheets), "datasheet")),
+        (not table and bool(run.judged), "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"),
+        (not table, "Claim map", "claim-map.html", "every experiment"),
+        (cards or not table, "Measurements", "measurements.html", measured),
+        (True, "Plan", "plan.html", "the rules, and their defaults" if table else when),
+    ]  # fmt: skip
+    deeper = [
+        ("Any sentence", path, "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}")
+        for path, dimension in reversed(first_scores(book).items()) if table
+    ] + [(words, path, said) for there, words, path, said in ways if there]  # fmt: skip
+    yield overview(book, deeper)
     yield from sentence_pages(book)
     yield from claims_pages(claims)  # type: ignore[arg-type]
     if not table:
-        yield claim_map(book, book.links)
+        yield map_page(book, book.links)
     yield _page("agents", "Agents", "How the agents rank, and what they were shown and did.",
                 board_section(book), ranks_section(book), agents_section(book))  # fmt: skip
     yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
@@ -116,7 +136,7 @@ def _pages(book: RunIndex, rows: Sequence[LedgerRow], claims: Mapping[str, Seque
     if table:
         return
     yield _page("fact-check", "Fact check", "The numbers in the texts against what their authors could see.",
-                evidence_section(book, rows), here="facts")  # fmt: skip
+                evidence_section(book), here="facts")  # fmt: skip
     yield from ledger_pages(rows)
     example = example_page(book)
     if example is not None:
@@ -128,36 +148,6 @@ def _page(
 ) -> Page:
     shown = tuple(section for section in sections if section is not None)
     return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
-
-
-def _deeper(book: RunIndex, rows: Sequence[LedgerRow], *, cards: bool) -> Iterator[tuple[str, str, str]]:
-    """The other pages as (words, path, what is there)."""
-    run = book.run
-    if run.table is not None:
-        for path, dimension in reversed(first_scores(book).items()):
-            where = "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}"
-            yield "Any sentence", path, where
-    if cards or run.table is None:
-        yield "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
-    yield "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"
-    yield "Agreement", "agreement.html", counted(len(run.study.judges), "judge")
-    yield "Stability", "stability.html", "orders without each judge"
-    if run.table is None or run.study.cells_judged:
-        yield "Control texts", "controls.html", "texts of known quality"
-    if run.table is not None:
-        if cards:
-            yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
-        yield "Plan", "plan.html", "the rules, and their defaults"
-        return
-    yield "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"
-    if run.datasheets:
-        yield "Judges’ own tests", "datasheets.html", counted(len(run.datasheets), "datasheet")
-    if run.judged:
-        yield "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"
-    yield "Claim map", "claim-map.html", "every experiment"
-    yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
-    when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
-    yield "Plan", "plan.html", when
 
 
 def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from assaymark.plan import OrderTest
@@ -21,13 +20,13 @@ from assaymark.report.blocks import (
     Text,
     bold,
     code,
+    noted,
     notes,
     section,
-    small,
     table_of,
 )
+from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
-from assaymark.report.lookup import RunIndex
 from assaymark.report.study.claim_checks import order_words
 from assaymark.report.study.probes import outside_name, outside_state
 from assaymark.report.text import (
@@ -186,19 +185,9 @@ _PARTS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A line of the aside: a term, its value, a smaller note, and whether the value is code."""
-
-    term: str
-    value: str
-    note: str = ""
-    code: bool = False
-
-
 def plan_section(book: RunIndex) -> Section:
     """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
-    run, facts = book.run, (tuple(_plan_facts(book)), tuple(_panel_facts(book)))
+    run, facts = book.run, (_plan_facts(book), _panel_facts(book))
     amended = amended_words(sorted({field for v in run.verdicts for field in v.amended}))
     lines: list[Inline] = [("Plan ", code(clean(run.plan_hash)))]
     lines += [(bold(amended), " The claims that depend on it say so.")] if amended else []
@@ -209,8 +198,7 @@ def plan_section(book: RunIndex) -> Section:
     )
     shown_facts = []
     for title, found in zip(("The plan", "The panel"), facts, strict=True):
-        named = [(one.term, code(one.value) if one.code else one.value, one.note) for one in found]
-        values = tuple((term, (value, small(f" {note}")) if note else value) for term, value, note in named)
+        values = tuple((term, noted(value, note and f" {note}")) for term, value, note in found)
         shown_facts.append((Group(title, (Facts(values),)),))
     # What a rubric of one's own says, word by word.
     texts = table_of(("Dimension", "Mark", "Text"), [
@@ -307,57 +295,55 @@ def reference_words(book: RunIndex) -> str:
     return f"{named} {are} with documented flaws planted, no language model."
 
 
-# --- the aside ------------------------------------------------------------------------------------------------------
+Fact = tuple[str, Inline, str]
+"""A line of the aside: a term, its value, and a smaller note."""
 
 
-def _plan_facts(book: RunIndex) -> Iterator[Fact]:
-    run = book.run
-    yield Fact("Plan hash", hash_groups(clean(run.plan_hash)), code=True)
-    yield Fact("Locked", moment(run.locked_at) if run.locked_at else "not locked")
-    pairs = sum(item.name == "contrast" for item in run.measurements)
-    tested = f"{counted(pairs, 'difference')} tested" if pairs else "no difference was tested"
-    yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", tested)
-    yield Fact("Preregistered", "yes" if book.preregistered else "no")
-    yield Fact("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}")
-    item = book.one("order.detectable", dimension=AGGREGATE)
-    if item is None or item.value is None:
-        yield Fact("Could detect", shown(item))
-        return
-    pair, power = real(item.detail.get("pair")), real(item.detail.get("power"))
-    single = "" if pair is None else f", {number(pair)} for a single pair"
-    note = "" if power is None else f"power {percent(power)}"
-    yield Fact("Could detect", book.to(item, f"{number(item.value)} points for a leader{single}"), note)
+def _plan_facts(book: RunIndex) -> list[Fact]:
+    run, item, note = book.run, book.one("order.detectable", dimension=AGGREGATE), ""
+    pairs, could = sum(one.name == "contrast" for one in run.measurements), shown(item)
+    if item is not None and item.value is not None:
+        pair, power = real(item.detail.get("pair")), real(item.detail.get("power"))
+        single = "" if pair is None else f", {number(pair)} for a single pair"
+        note = "" if power is None else f"power {percent(power)}"
+        could = book.to(item, f"{number(item.value)} points for a leader{single}")
+    return [
+        ("Plan hash", code(hash_groups(clean(run.plan_hash))), ""),
+        ("Locked", moment(run.locked_at) if run.locked_at else "not locked", ""),
+        ("Claims", f"{count(len(run.verdicts))} fixed in advance",
+         f"{counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
+        ("Preregistered", "yes" if book.preregistered else "no", ""),
+        ("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}"),
+        ("Could detect", could, note),
+    ]  # fmt: skip
 
 
-def _panel_facts(book: RunIndex) -> Iterator[Fact]:
-    run = book.run
-    names = ", ".join(clean(judge.name, 60) for judge in run.study.judges)
-    families = counted(len(run.study.families), "family", "families")
-    yield Fact("Judges", f"{count(len(run.study.judges))} from {families}", names)
-    worth = book.one("panel.effective_judges", dimension=AGGREGATE)
-    if worth is None or worth.value is None:
-        yield Fact("Worth", shown(worth), "independent judges; needs texts of known quality")
-    else:
-        r = real(worth.detail.get("r"))
+def _panel_facts(book: RunIndex) -> list[Fact]:
+    run, study = book.run, book.study
+    worth, overlap = (book.one(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
+    independent, errors = shown(worth), "independent judges; needs texts of known quality"
+    if worth is not None and worth.value is not None:
+        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), real(worth.detail.get("r"))
         errors = "" if r is None else f"their errors correlate at {number(r)}"
-        yield Fact("Worth", book.to(worth, f"{number(worth.value, 1)} independent judges"), errors)
-    shared = [clean(family, 60) for family in book.study.families if family and family in book.families.values()]
-    if shared:
-        of = counted(len(book.study.families), "judge family", "judge families")
+    conflict, made = "none", "no judge shares a family with an agent"
+    if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
+        conflict = f"{len(shared)} of {counted(len(study.families), 'judge family', 'judge families')} also made agents"
         made = f"judge {'family' if len(shared) == 1 else 'families'} {listing(shared)}"
-        yield Fact("Conflict", f"{len(shared)} of {of} also made agents", made)
-    else:
-        yield Fact("Conflict", "none", "no judge shares a family with an agent")
-    yield Fact("Held-out judge", outside_name(book) or "none", outside_state(book))
-    overlap = book.one("redundancy", dimension=AGGREGATE)
-    yield Fact("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores")
     invalid = sum(run.invalid.values())
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
-    replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}"
-    yield Fact("Replies", replies, "retried once where a reply is no JSON; an invalid reply is never retried")
-    bound = f"at most {counted(run.in_flight_bound, 'call')}"
-    yield Fact("Billed twice", bound, "after a hard kill; a drained stop repeats none")
+    return [
+        ("Judges", f"{count(len(study.judges))} from {counted(len(study.families), 'family', 'families')}",
+         ", ".join(clean(judge.name, 60) for judge in study.judges)),
+        ("Worth", independent, errors),
+        ("Conflict", conflict, made),
+        ("Held-out judge", outside_name(book) or "none", outside_state(book)),
+        ("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores"),
+        ("Replies", f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
+         "retried once where a reply is no JSON; an invalid reply is never retried"),
+        ("Billed twice", f"at most {counted(run.in_flight_bound, 'call')}",
+         "after a hard kill; a drained stop repeats none"),
+    ]  # fmt: skip
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

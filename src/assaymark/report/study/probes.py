@@ -20,8 +20,8 @@ from assaymark.report.blocks import (
     section,
     table_of,
 )
-from assaymark.report.charts.intervals import DeltaRow, deltas
-from assaymark.report.lookup import RunIndex
+from assaymark.report.charts.intervals import AxisRow, axis_rows
+from assaymark.report.inputs import RunIndex
 from assaymark.report.study.controls import supported_orders
 from assaymark.report.text import (
     alpha,
@@ -67,7 +67,7 @@ def anchor_section(book: RunIndex) -> Section:
             "Not run: no texts were graded again under another rubric."
         )  # fmt: skip
         return Section("anchors", title, why)
-    drawn, rows = list[DeltaRow](), list[tuple[Inline, ...]]()
+    drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
     for item in found:
         detail, dimension = item.detail, item.labels.get("dimension", "")
         before, after = (real(detail.get(key)) for key in ("sd_before", "sd_after"))
@@ -87,10 +87,10 @@ def anchor_section(book: RunIndex) -> Section:
             )  # fmt: skip
             name = book.title(dimension) + (" (same anchors)" if not whole and changed is False else "")
             bounds = None if item.low is None or item.high is None else (item.low, item.high)
-            drawn.append(DeltaRow(name, signed(item.value) + ends_of(item), f"{spread}n = {count(item.n)}", item.value,
-                                  bounds, "mn", "no shift"))  # fmt: skip
+            drawn.append(AxisRow(name, signed(item.value) + ends_of(item), f"{spread}n = {count(item.n)}", item.value,
+                                 bounds))  # fmt: skip
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
-    wide, narrow = deltas("anchors", drawn, "Shift of each score under the other anchors", desc)
+    wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
     caption = (
         f"Score under rubric {rubric or 'of the probe'} minus score under {clean(book.run.rubric.name, 60)}, the same "

@@ -27,8 +27,7 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.charts.tiers import Strip, strip_axis
-from assaymark.report.inputs import TableView
-from assaymark.report.lookup import KAPPA, RunIndex
+from assaymark.report.inputs import KAPPA, RunIndex, TableView
 from assaymark.report.study.limits import binding
 from assaymark.report.study.probes import people_words
 from assaymark.report.text import counted, ends_of, listing, plural, shown, signed
