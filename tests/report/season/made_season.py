@@ -76,11 +76,11 @@ def made_season(
     grades = [_grade(one, judge, at, scoring, rng, hostile) for one in cast for at, judge in enumerate(panel)]
     table = _table(cast, grades, scoring)
     paths = _paths(cast, dates, rng)
-    return SeasonRun(
+    run = SeasonRun(
         plan=Season(
             name="season-3",
             title=f"Season 3, days 1 to {days}",
-            prompt=f"Trade the universe.\n{HOSTILE}" if hostile else "Trade the universe.",
+            prompt="Trade the universe.",
             agents=tuple(cast),
             panel=tuple(panel),
             calendar={"first": dates[0], "last": dates[-1]},
@@ -111,6 +111,7 @@ def made_season(
         notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
         sheets={panel[0].name: "judges/north-j.html"} if panel else {},
     )
+    return planned(run, prompt=f"Trade the universe.\n{HOSTILE}") if hostile else run
 
 
 def hostile_season() -> SeasonRun:
