@@ -67,16 +67,16 @@ def test_files_stay_readable():
 
 # How large the code may be. A change that needs more room makes it first; what has shrunk is lowered here.
 CEILINGS = {
-    "lines of source": 107_150,
-    "modules": 312,
-    "modules of one folder": 30,
-    "modules under 80 lines": 8,
-    "functions": 5_547,
-    "records": 624,
-    "keywords that repeat a name": 1_570,
-    "private functions with one use": 650,
-    "lines of tests": 89_400,
-    "lines of documentation": 7_880,
+    "lines of source": 106_000,
+    "modules": 287,
+    "modules of one folder": 27,
+    "modules under 80 lines": 6,
+    "functions": 5_479,
+    "records": 586,
+    "keywords that repeat a name": 1_461,
+    "private functions with one use": 605,
+    "lines of tests": 89_340,
+    "lines of documentation": 7_500,
 }
 
 
