@@ -110,7 +110,7 @@ def title_of(name: str, log: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DatasheetIndex:
-    """A `Datasheet` with its look-ups. Build one with `Opened.of`.
+    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`.
 
     ``base`` is the arm that the figures show, ``condition`` the one whose pairs are decomposed: texts that differ in
     wording only, where there are any. ``rows`` are the measurements that a page has a row for: all, or those that a log
