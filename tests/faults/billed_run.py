@@ -61,14 +61,14 @@ def move_clock(shift):
     time.time = lambda: real() + shift
 
 
-def work(*, ledger, bills, told, n, point, survived, shift, slow, worker):
+def work(*, ledger, bills, told, n, point, survived, shift, slow, worker, lease_s):
     move_clock(shift)
     when, _, what = point.partition("-")
     for kind, name in {"plan": [(Ledger, "plan")], "claim": [(Leases, "claim")],
                        "commit": [(Work, "commit")]}.get(what, []):  # fmt: skip
         die_at(kind, name, when, survived)
     models = {"reference/echo": Billing(bills, slow)}
-    manner = {"concurrency": BOUND, "backoff_s": 0.01, "lease_s": LEASE_S}
+    manner = {"concurrency": BOUND, "backoff_s": 0.01, "lease_s": lease_s}
     with Ledger.open(ledger) as opened:
         summary = run_worker(opened, models, **manner) if worker else run_calls(opened, calls(n), models, **manner)
     figures = ("already", "made", "interrupted", "orphaned", "in_flight_bound")

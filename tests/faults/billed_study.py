@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from billed_run import LEASE_S
 from engine_calls import calls
 
 from assaymark.engine import Ledger
@@ -45,11 +46,19 @@ class Study:
         return int(self.server.stdout.readline())
 
     def start(
-        self, point: str = "none", survived: int = 0, shift: float = 0.0, slow: float = 1.0, worker: bool = False
-    ) -> int:
+        self, point: str = "none", survived: int = 0, shift: float = 0.0, slow: float = 1.0, worker: bool = False,
+        lease_s: float = LEASE_S,
+    ) -> int:  # fmt: skip
         """Start a run; the number of its process."""
         files = {name: str(getattr(self, name)) for name in ("ledger", "bills", "told")}
-        manner = {"point": point, "survived": survived, "shift": shift, "slow": slow, "worker": worker}
+        manner = {
+            "point": point,
+            "survived": survived,
+            "shift": shift,
+            "slow": slow,
+            "worker": worker,
+            "lease_s": lease_s,
+        }
         return self.say({**files, "n": self.n, **manner})
 
     def wait(self, process: int) -> int:
