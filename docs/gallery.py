@@ -33,9 +33,9 @@ from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology import holm, minimum_detectable_effect
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.lookup import KAPPA, RunIndex
+from assaymark.report.inputs import KAPPA, RunIndex
 from assaymark.report.study.controls import tiers
-from assaymark.report.study.limits import limits
+from assaymark.report.study.limits import limits_of
 from assaymark.report.study.overview import conditions_of, tier_rows, tier_sentences, top_words, turned_sentences
 from assaymark.report.study.scores import agree_words, pairs_words, spread_words
 from assaymark.text import number
@@ -156,7 +156,7 @@ def said(book: RunIndex) -> str:
 
 def binds(book: RunIndex) -> str:
     """What limits the result, and what it would take."""
-    rows = [(one.title, one.measured, one.effect, one.fix) for one in limits(book)[:5]]
+    rows = [(one.title, one.measured, one.effect, one.fix) for one in limits_of(book)[:5]]
     return table(("limit", "measured", "effect", "what helps"), *rows)
 
 
