@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import groupby
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
@@ -526,12 +527,9 @@ def markup_of(block: Block, root: str = "") -> Block:
 def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
     """Blocks with neighbours that can be written put together: a page of many small ones takes half the time."""
     found: list[Block] = []
-    for block in blocks:
-        now = markup_of(block, root)
-        if found and isinstance(now, Markup) and isinstance(found[-1], Markup):
-            found[-1] = Markup(f"{found[-1]}\n{now}")
-        else:
-            found.append(now)
+    for is_markup, run in groupby((markup_of(block, root) for block in blocks), lambda one: isinstance(one, Markup)):
+        same = list(run)
+        found += [Markup("\n".join(map(str, same)))] if is_markup else same
     return tuple(found)
 
 

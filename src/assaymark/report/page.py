@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.encoding import content_id
-from assaymark.report.blocks import Page, inline, level_words, markup_of, plain
+from assaymark.report.blocks import Facts, Page, inline, level_words, markup_of, plain
 from assaymark.report.charts.canvas import csv_text
 
 # Long tables in pages of less than a megabyte each.
@@ -163,6 +163,7 @@ def environment() -> Environment:
     made.filters["inline"] = inline
     made.filters["plain"] = plain
     made.filters["markup"] = markup_of
+    made.filters["facts"] = lambda rows, root: markup_of(Facts(rows, wide=False), root)
     made.filters["marked"] = lambda tag, level: inline(level_words(level, tag))
     return made
 
