@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from assaymark.claims.standing import FEW_CONSECUTIVE
+from assaymark.claims.findings import FEW_CONSECUTIVE
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.judging.season.record import BUDGET, LEAST_BUDGET

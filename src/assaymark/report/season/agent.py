@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from assaymark.claims.evidence import SILENT
+from assaymark.claims.levels import SILENT
 from assaymark.claims.messages import said
 from assaymark.claims.season_claims import Place
 from assaymark.judging.season.plans import TEMPORAL, SubComponent

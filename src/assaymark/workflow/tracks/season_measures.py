@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.claims.evidence import SPAN, SeasonGates
+from assaymark.claims.levels import SPAN, SeasonGates
 from assaymark.claims.season_claims import CONSTANT, MISSING, SINGLE
 from assaymark.claims.season_plan import period_of
 from assaymark.errors import NotMeasurableError

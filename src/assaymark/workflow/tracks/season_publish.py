@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
-from assaymark.claims.evidence import SPAN
+from assaymark.claims.levels import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from assaymark import __version__
 from assaymark.agents.llm import ABSENT, NOT_USABLE, REJECTED
-from assaymark.claims.evidence import NOISE, TOTAL
+from assaymark.claims.levels import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_claims import SeasonVerdicts
 from assaymark.claims.season_plan import Season
