@@ -393,7 +393,37 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     found = Findings()
     try:
         stated = parse(_OfSeason, canonical_json(_arranged(certificate)), source=SOURCE)
-        gates, verdict = _gates_of(stated.rules), stated.verdict
+        verdict = stated.verdict
+        raw: Mapping[str, Any] = stated.rules
+        field_of = {one.name: one for one in fields(SeasonGates)}
+        problems = [
+            Problem(f"rules.{name}", "is missing" if name in field_of else "is no rule")
+            for name in sorted({*raw} ^ {*field_of})
+        ]
+        kinds: Mapping[str, tuple[type, ...]] = {
+            **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
+            **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
+            **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
+        }
+        problems += [
+            Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})")
+            for name, kind in kinds.items()
+            if name in raw and (not isinstance(raw[name], kind) or (bool not in kind and isinstance(raw[name], bool)))
+        ]
+        problems += [
+            Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})")
+            for name in ("kappa", "test")
+            if name in raw and raw[name] != field_of[name].default
+        ]
+        if raw.get("on_failure") not in (None, "qualified", "no-claim"):
+            problems.append(
+                Problem("rules.on_failure", f"must be qualified or no-claim (got {raw['on_failure']!r:.80})")
+            )
+        if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
+            problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
+        if problems:
+            raise InputError(SOURCE, problems)
+        gates = SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
         items = [
             parse(
                 Measurement, canonical_json({"method": "", "value": None} | one), source=f"{SOURCE}, measurements.{at}"
@@ -437,36 +467,6 @@ def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
         what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
         raise InputError(SOURCE, [Problem("", what[:300])]) from None
     return found.verification()
-
-
-def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
-    """The decision rules as a plan locks them."""
-    known = {field.name: field for field in fields(SeasonGates)}
-    problems = [
-        Problem(f"rules.{name}", "is missing" if name in known else "is no rule") for name in sorted({*raw} ^ {*known})
-    ]
-    kinds: Mapping[str, tuple[type, ...]] = {
-        **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
-        **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
-        **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
-    }
-    problems += [
-        Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})")
-        for name, kind in kinds.items()
-        if name in raw and (not isinstance(raw[name], kind) or (bool not in kind and isinstance(raw[name], bool)))
-    ]
-    problems += [
-        Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})")
-        for name in ("kappa", "test")
-        if name in raw and raw[name] != known[name].default
-    ]
-    if raw.get("on_failure") not in (None, "qualified", "no-claim"):
-        problems.append(Problem("rules.on_failure", f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"))
-    if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
-        problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
-    if problems:
-        raise InputError(SOURCE, problems)
-    return SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
 
 
 def _said_of(raw: Any) -> Said:
