@@ -31,7 +31,7 @@ _PAGES: Final = re.compile(rf"(({_NAMED})(-\d+)?|datasheet/[^/]+)\.html")
 _PICTURES: Final = re.compile(rf"figures/({_NAMED})[^/]*\.svg")
 _NUMBER: Final = r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))"
 _TELLING: Final = 12
-_GROUP: Final = {"#": _NUMBER, "§": "(.+?)"}
+_GROUP: Final = {"#": _NUMBER, "§": r"((?:(?![.!?] [A-Z]).)+?)"}  # words of one sentence
 _FIELD: Final = re.compile(r"([#§])(\d?)")
 _PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), (": ", ": "), (", ", ", "))
 _BETWEEN: Final = {", ": ", ", " and ": " und ", " or ": " oder "}
@@ -136,9 +136,12 @@ class Translation:
         return _FIELD.sub(fill, translated)
 
     def said(self, text: str) -> str:
-        """A text with the space around it; in English where the table does not have it."""
+        """A text with the space around it; each sentence is in English where the table does not have it."""
         plain = text.strip()
-        return text.replace(plain, self(plain) or plain) if plain else text
+        made = self(plain) if plain else ""
+        if made is None:
+            made = " ".join(self(one) or one for one in re.split(_PARTS[0][0], plain))
+        return text.replace(plain, made) if plain else text
 
     def page(self, html: str, folder: str = "") -> str:
         """A page of a folder in the language; pages that are not in it are one folder up."""
