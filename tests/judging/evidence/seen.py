@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assaymark.judging.evidence import DecisionNumbers, Finding, Material, audit_texts
-from assaymark.records import Action, Agent, Context, Decision, Fact, Instrument, Provenance, Rationale, Series
+from assaymark.judging.evidence import DecisionNumbers, Material, audit_texts
+from assaymark.records import (
+    Action,
+    Agent,
+    Context,
+    Decision,
+    Evidence,
+    Fact,
+    Instrument,
+    Provenance,
+    Rationale,
+    Series,
+)
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -98,7 +109,7 @@ COMPLETE = material()
 PARTIAL = material(completeness="partial")
 
 
-def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[Finding]:
+def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[Evidence]:
     return audit_texts([("summary", text)], seen, own)
 
 
@@ -106,7 +117,7 @@ def states(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = N
     return [finding.state for finding in audit(text, seen, own)]
 
 
-def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> Finding:
+def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> Evidence:
     found = audit(text, seen, own)
     assert len(found) == 1, found
     return found[0]

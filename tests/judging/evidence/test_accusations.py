@@ -239,7 +239,7 @@ def test_anything_well_beyond_the_last_digit_does(value, decimals, steps, up):
     seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")
     shown = value * 100 + (steps if up else -steps) * 10**-decimals
     (found,) = audit(f"GOLD 5d return {shown:+.{decimals}f}%", seen)
-    printed = float(found.number.value)
+    printed = float(found.number)
     stored = 10.0 ** (2 - len(repr(value).partition(".")[2].rstrip("0"))) if "e" not in repr(value) else 0.0
     another_scale = any(0.8 < abs(printed) * factor / abs(value * 100 or 1e-9) < 1.2 for factor in (100, 0.01))
     if abs(abs(printed) - abs(value * 100)) > 1.01 * max(10**-decimals, min(stored, 1.0)) and not another_scale:

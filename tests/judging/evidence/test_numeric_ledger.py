@@ -142,7 +142,7 @@ def test_a_prompt_rule_of_one_short_sentence_is_known_by_its_only_word():
 def test_other_scripts_are_read(text):
     found = only(text)
     assert (found.subject, found.state) == ("GOLD", "supported")
-    assert text[found.number.start : found.number.end] == found.number.quote
+    assert text[found.start : found.start + len(found.quote)] == found.quote
 
 
 def test_the_same_sentence_again_finds_the_same(monkeypatch):
@@ -372,7 +372,7 @@ def test_rescaling_the_facts_changes_nothing(unit, factor):
     ]
     rescaled = Material.build(facts=facts, instruments=INSTRUMENTS)
     plain = Material.build(facts=context().facts, instruments=INSTRUMENTS)
-    before, after = ([(f.number.quote, f.state, f.rule) for f in audit(TEXT, seen)] for seen in (plain, rescaled))
+    before, after = ([(f.quote, f.state, f.rule) for f in audit(TEXT, seen)] for seen in (plain, rescaled))
     assert before == after
 
 

@@ -94,11 +94,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class FreeFacts:
-    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from.
-
-    ``direction`` is -1 for a decrease, 1 for a stated increase, 0 for a level; ``falling`` marks notes that speak of a
-    decrease of anything.
-    """
+    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from."""
 
     values: Values
     words: tuple[frozenset[str], ...]
@@ -110,11 +106,7 @@ class FreeFacts:
 
 @dataclass(frozen=True, slots=True)
 class DecisionNumbers:
-    """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops).
-
-    ``needed`` is how many words a clause must share with an entry: two with a line of a prompt (or the only one it
-    has that tells it from others), one with a name.
-    """
+    """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops)."""
 
     values: Values
     words: tuple[frozenset[str], ...]
@@ -417,11 +409,7 @@ ACTION_UNITS = {
 
 
 def own_numbers(decision: Decision, context: Context | None = None) -> DecisionNumbers:
-    """Every number of a decision's actions, stages and confidence, under the name it is stored by.
-
-    Orders also put forward the book that they lead to: with ``context``, the weights, values, cash, exposure and
-    leverage after them are the decision's own, as target weights are (`portfolio.orders.settle`).
-    """
+    """Every number of a decision's actions, stages and confidence, under the name it is stored by."""
     entries: list[OwnEntry] = []
     if decision.confidence is not None:
         entries.append(("", "confidence probability", decision.confidence, "ratio"))

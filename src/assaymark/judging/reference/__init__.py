@@ -1,9 +1,10 @@
-"""Reference judges: rubric graders with stated viewpoints and planted, documented errors."""
+"""Reference judges: graders of rubrics and of seasons with stated viewpoints and planted, documented errors."""
 
 from __future__ import annotations
 
-from assaymark.judging.reference.features import Features
+from assaymark.judging.reference.features import Features, notice
 from assaymark.judging.reference.judges import (
+    MIDDLE,
     ORACLE,
     PLANTED,
     VIEWS,
@@ -13,11 +14,13 @@ from assaymark.judging.reference.judges import (
     Term,
     argument_problems,
     asked_alike,
+    opinion,
     oracle_scores,
     reference_judges,
 )
 
 __all__ = [
+    "MIDDLE",
     "ORACLE",
     "PLANTED",
     "VIEWS",
@@ -28,6 +31,8 @@ __all__ = [
     "Term",
     "argument_problems",
     "asked_alike",
+    "notice",
+    "opinion",
     "oracle_scores",
     "reference_judges",
 ]
