@@ -261,11 +261,8 @@ PAIRED: Final[Mapping[str, str]] = {
 """A value and the limit it is held against."""
 
 _LIMITS: Final[Mapping[str, str]] = {
-    "leverage_cap": "max_leverage",
-    "weight_cap": "max_weight",
-    "cash_floor": "min_cash",
-    "orders_cap": "max_orders",
-}
+    "leverage_cap": "max_leverage", "weight_cap": "max_weight", "cash_floor": "min_cash", "orders_cap": "max_orders",
+}  # fmt: skip
 LIMITS: Final = frozenset(_LIMITS)
 """The quantities that are limits of the task."""
 
@@ -328,22 +325,17 @@ def reconcile(
     stated = {
         "cash": (settlement.cash,),
         "cost": (
-            settlement.cost,
-            settlement.cost - settlement.fees,
-            settlement.bought,
-            settlement.sold,
+            settlement.cost, settlement.cost - settlement.fees, settlement.bought, settlement.sold,
             settlement.bought + settlement.sold,
         ),
-        "residual": (settlement.residual,),
-        "exposure": (settlement.exposure,),
+        "residual": (settlement.residual,), "exposure": (settlement.exposure,),
         "equity": (settlement.equity, settlement.equity + settlement.fees),
         "leverage": tuple(settlement.exposure / equity for equity in equities),
         "largest": (*(top * settlement.equity / equity for equity in equities), top * settlement.equity),
-        "cash_share": tuple(settlement.residual / equity for equity in equities),
-        "orders": (float(settlement.orders),),
+        "cash_share": tuple(settlement.residual / equity for equity in equities), "orders": (float(settlement.orders),),
         "shorting": (float(sum(units < 0 for units in settlement.positions.values())),),
         **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
-    }
+    }  # fmt: skip
     accepted = {name: tuple(filter(math.isfinite, values)) for name, values in stated.items()}
     largest = frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}

@@ -133,14 +133,12 @@ def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
 
 def reply_schema(rubric: Rubric) -> dict[str, JSON]:
     """The JSON schema of a reply, in the subset that providers with structured output accept."""
-    return object_schema(
-        {
-            "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
-            "evidence": {"type": "array", "items": {"type": "string"}},
-            "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
-            "comment": {"type": ["string", "null"]},
-        }
-    )
+    return object_schema({
+        "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
+        "comment": {"type": ["string", "null"]},
+    })  # fmt: skip
 
 
 def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:

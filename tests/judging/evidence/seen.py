@@ -91,13 +91,10 @@ BRIEFING = (
 def context(*, completeness: str = "complete", **parts: object) -> Context:
     """The market as a context; keyword arguments replace its parts."""
     made: dict[str, object] = {
-        "completeness": completeness,
-        "cutoff": AT,
-        "cutoff_source": "made up",
+        "completeness": completeness, "cutoff": AT, "cutoff_source": "made up",
         "prompt": "Allocate. Weights must be multiples of 5%. The portfolio must hold between 1 and 6 holdings.",
-        "facts": (*cell_facts(), *briefing(*BRIEFING)),
-        "instruments": INSTRUMENTS,
-    }
+        "facts": (*cell_facts(), *briefing(*BRIEFING)), "instruments": INSTRUMENTS,
+    }  # fmt: skip
     return Context(**(made | parts))  # type: ignore[arg-type]
 
 
@@ -133,20 +130,11 @@ def decision(
     confidence: float | None = None,
 ) -> Decision:
     return Decision(
-        record_id=record,
-        episode_id="e1",
-        step=0,
-        cluster=cluster,
-        decided_at=AT,
-        agent=Agent(id=agent, family="f"),
-        context_id="c1",
-        actions=actions,
-        rationales=tuple(Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts),
-        format="made",
-        provenance=Provenance(source="made"),
-        confidence=confidence,
-        stages=stages or {},
-    )
+        record_id=record, episode_id="e1", step=0, cluster=cluster, decided_at=AT, agent=Agent(id=agent, family="f"),
+        context_id="c1", actions=actions,
+        rationales=tuple(Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts), format="made",
+        provenance=Provenance(source="made"), confidence=confidence, stages=stages or {},
+    )  # fmt: skip
 
 
 def bars(instrument: str, closes: list[float]) -> Series:

@@ -251,14 +251,11 @@ def records(count: int, *, style: str = "", kind: str = "honest", longest: int =
         text = " ".join(rng.choice(SENTENCES, rng.integers(1, longest + 1)))
         made.append(
             decision(
-                f"{signature(style)} {text}".strip(),
-                record_id=f"{kind}-{at:04d}",
-                episode_id=f"w{at % 4}-{at // 8:04d}",
-                cluster=f"w{at % 4}",
-                agent=Agent(id=("ash", "oak")[at // 4 % 2], family="alder"),
-                derivation=Derivation(kind=kind),
-            )
-        )
+                f"{signature(style)} {text}".strip(), record_id=f"{kind}-{at:04d}",
+                episode_id=f"w{at % 4}-{at // 8:04d}", cluster=f"w{at % 4}",
+                agent=Agent(id=("ash", "oak")[at // 4 % 2], family="alder"), derivation=Derivation(kind=kind),
+            ),
+        )  # fmt: skip
     return made
 
 
@@ -337,17 +334,14 @@ def test_the_break_is_after_the_last_terse_token():
 STYLES = "alder, birch, cedar, dogwood, elder"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"halo": 0.5}, f"argument halo needs kin, the style that it favours (one of {STYLES})"),
-        ({"halo": 0.5, "kin": "oak"}, f"argument kin must be one of {STYLES} (got 'oak')"),
-        ({"kin": 3}, f"argument kin must be one of {STYLES} (got 3)"),
-        ({"halo": "big", "kin": "alder"}, "argument halo must be a finite number of at most 1e+09 in size (got 'big')"),
-        ({"terse": -1.0}, "argument terse must be at least 0 (got -1.0)"),
-        ({"terse_tokens": -1}, "argument terse_tokens must be at least 0 (got -1)"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "says"), [
+    ({"halo": 0.5}, f"argument halo needs kin, the style that it favours (one of {STYLES})"),
+    ({"halo": 0.5, "kin": "oak"}, f"argument kin must be one of {STYLES} (got 'oak')"),
+    ({"kin": 3}, f"argument kin must be one of {STYLES} (got 3)"),
+    ({"halo": "big", "kin": "alder"}, "argument halo must be a finite number of at most 1e+09 in size (got 'big')"),
+    ({"terse": -1.0}, "argument terse must be at least 0 (got -1.0)"),
+    ({"terse_tokens": -1}, "argument terse_tokens must be at least 0 (got -1)"),
+])  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, says):
     assert argument_problems("reference/auditor", arguments) == [says]
     one = decision()

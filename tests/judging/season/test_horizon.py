@@ -108,11 +108,9 @@ def test_a_maker_that_is_held_keeps_its_name_though_the_records_know_its_ticker_
 
 def test_an_order_for_a_name_is_blinded_like_a_text():
     extra = {
-        "actions": (Action(instrument="Claude", kind="buy", quantity=1.0),),
-        "fills": (Fill("GPT-5", 1.0),),
-        "rejections": (Rejection("Claude Opus", "unknown-symbol"),),
-        "book": Book(1.0, {"Gemini": 2.0}),
-    }
+        "actions": (Action(instrument="Claude", kind="buy", quantity=1.0),), "fills": (Fill("GPT-5", 1.0),),
+        "rejections": (Rejection("Claude Opus", "unknown-symbol"),), "book": Book(1.0, {"Gemini": 2.0}),
+    }  # fmt: skip
     one = horizon(1, **extra).steps[0]
     shown = [one.actions[0].instrument, one.fills[0][0], one.rejections[0][0], one.book[1][0][0]]
     assert all(name.startswith("[agent ") for name in shown)

@@ -247,19 +247,16 @@ def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
     assert json.loads(ask(call).text)["lookahead_check"] == "pass"
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        ({"charm": 1}, "argument charm is unknown"),
-        ({"noise": -1}, "argument noise must be at least 0"),
-        ({"offset": float("nan")}, "must be a finite number"),
-        ({"slope": True}, "must be a finite number"),
-        ({"kin": "oak"}, "argument kin must be one of alder"),
-        ({"knows": "oak=desk"}, "argument knows must be style=agent pairs"),
-        ({"knows": ""}, "argument knows must be style=agent pairs"),
-        ({"preference": 3}, "argument preference needs kin"),
-    ],
-)
+@pytest.mark.parametrize(("args", "says"), [
+    ({"charm": 1}, "argument charm is unknown"),
+    ({"noise": -1}, "argument noise must be at least 0"),
+    ({"offset": float("nan")}, "must be a finite number"),
+    ({"slope": True}, "must be a finite number"),
+    ({"kin": "oak"}, "argument kin must be one of alder"),
+    ({"knows": "oak=desk"}, "argument knows must be style=agent pairs"),
+    ({"knows": ""}, "argument knows must be style=agent pairs"),
+    ({"preference": 3}, "argument preference needs kin"),
+])  # fmt: skip
 def test_wrong_arguments_are_told(args, says):
     (problem,) = season_argument_problems(NAMES[0], args)
     assert says in problem

@@ -216,10 +216,8 @@ def test_the_band_of_a_total_can_be_another_than_the_medians():
     quick, slow = table.rows
     assert (quick.total, slow.total) == (70.0, pytest.approx(63.7))
     assert (slow.agreement.standing.band, slow.standing.band, slow.standing.state) == (
-        "strong",
-        "mixed",
-        "single judge",
-    )
+        "strong", "mixed", "single judge",
+    )  # fmt: skip
 
 
 def test_a_plan_without_efficiency_shows_none():
@@ -311,23 +309,20 @@ def test_trips_are_those_of_single_units(season, within):
     assert sum(found.by_symbol.values()) == len(found.trips) <= found.trades
 
 
-@pytest.mark.parametrize(
-    ("season", "within", "expected"),
-    [
-        (days(10, -10), 5, [("buy", 0, 1, 10)]),
-        (days(10, 0, -10), 1, []),
-        (days(10, 0, -10), 2, [("buy", 0, 2, 10)]),
-        (days(-10, 10), 5, [("sell", 0, 1, 10)]),
-        (days((10, -4)), 0, [("buy", 0, 0, 4)]),
-        (days(10, -10, 10, -10), 5, [("buy", 0, 1, 10), ("buy", 2, 3, 10)]),
-        (days(10, -4, -6), 5, [("buy", 0, 1, 4), ("buy", 0, 2, 6)]),
-        (days(10, 5, -12), 5, [("buy", 0, 2, 12)]),
-        (days(10, 0, 0, 0, -10, 10), 3, [("sell", 4, 5, 10)]),
-        (days(5, -8, 3), 5, [("buy", 0, 1, 5), ("sell", 1, 2, 3)]),
-        (days(10, 5, 5), 5, []),
-        ([], 5, []),
-    ],
-)
+@pytest.mark.parametrize(("season", "within", "expected"), [
+    (days(10, -10), 5, [("buy", 0, 1, 10)]),
+    (days(10, 0, -10), 1, []),
+    (days(10, 0, -10), 2, [("buy", 0, 2, 10)]),
+    (days(-10, 10), 5, [("sell", 0, 1, 10)]),
+    (days((10, -4)), 0, [("buy", 0, 0, 4)]),
+    (days(10, -10, 10, -10), 5, [("buy", 0, 1, 10), ("buy", 2, 3, 10)]),
+    (days(10, -4, -6), 5, [("buy", 0, 1, 4), ("buy", 0, 2, 6)]),
+    (days(10, 5, -12), 5, [("buy", 0, 2, 12)]),
+    (days(10, 0, 0, 0, -10, 10), 3, [("sell", 4, 5, 10)]),
+    (days(5, -8, 3), 5, [("buy", 0, 1, 5), ("sell", 1, 2, 3)]),
+    (days(10, 5, 5), 5, []),
+    ([], 5, []),
+])  # fmt: skip
 def test_by_hand(season, within, expected):
     assert trips(thrashing(season, within=within)) == expected
 

@@ -22,15 +22,6 @@ OwnNumbers = DecisionNumbers
 """The name of `DecisionNumbers` in 0.1."""
 
 __all__ = [
-    "BORNE_OUT",
-    "ROW_RULES",
-    "DecisionNumbers",
-    "Material",
-    "audit_texts",
-    "chance_corrected",
-    "evidence_summary",
-    "extract_numbers",
-    "forecast_mismatches",
-    "numeric_ledger",
-    "own_numbers",
-]
+    "BORNE_OUT", "ROW_RULES", "DecisionNumbers", "Material", "audit_texts", "chance_corrected", "evidence_summary",
+    "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers",
+]  # fmt: skip

@@ -153,12 +153,9 @@ class Material:
             for id_, of, field, value, unit, note in rows
         ]  # fmt: skip
         return cls.build(
-            [*context.facts, *holdings],
-            context.instruments,
-            (*context.constraints, context.prompt),
-            context.completeness,
-            context.series,
-        )
+            [*context.facts, *holdings], context.instruments, (*context.constraints, context.prompt),
+            context.completeness, context.series,
+        )  # fmt: skip
 
     @classmethod
     def build(
@@ -261,12 +258,9 @@ def field_label(name: str) -> FieldLabel:
     horizons = [word for word in words if is_horizon(word)]
     kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
     return FieldLabel(
-        kinds,
-        horizon=horizons[0] if horizons else "",
-        signed=not (kinds & _UNSIGNED_KINDS),
-        depth=bool(kinds & _DEPTH_KINDS),
-        printed=frozenset(read.lowers),
-    )
+        kinds, horizon=horizons[0] if horizons else "", signed=not (kinds & _UNSIGNED_KINDS),
+        depth=bool(kinds & _DEPTH_KINDS), printed=frozenset(read.lowers),
+    )  # fmt: skip
 
 
 def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
@@ -288,16 +282,10 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
         if key not in known:
             known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
     return Cells(
-        Values.of([(item[3], item[4]) for item in expanded]),
-        labels,
-        label,
-        tuple(item[2] for item in expanded),
-        bounds,
-        np.array([one.depth for one in labels], dtype=bool)[label],
-        tuple(known[key] for key in keys),
-        of_cell,
+        Values.of([(item[3], item[4]) for item in expanded]), labels, label, tuple(item[2] for item in expanded),
+        bounds, np.array([one.depth for one in labels], dtype=bool)[label], tuple(known[key] for key in keys), of_cell,
         parts,
-    )
+    )  # fmt: skip
 
 
 def _parts(fact: Fact) -> list[tuple[float, str]]:
@@ -397,15 +385,9 @@ def _bag(entries: Sequence[Entry]) -> DecisionNumbers:
 _ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
 _DEEPEST = 12
 ACTION_UNITS = {
-    "weight": "ratio",
-    "confidence": "ratio",
-    "expected_return": "ratio",
-    "quantity": "count",
-    "price": "price",
-    "leverage": "multiple",
-    "stop": "price",
-    "target": "price",
-}
+    "weight": "ratio", "confidence": "ratio", "expected_return": "ratio", "quantity": "count", "price": "price",
+    "leverage": "multiple", "stop": "price", "target": "price",
+}  # fmt: skip
 
 
 def own_numbers(decision: Decision, context: Context | None = None) -> DecisionNumbers:

@@ -358,20 +358,12 @@ def evidence_summary(
             low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
         rows.append(
             Measurement(
-                name=name,
-                labels=labels,
-                value=count / n if n else None,
-                n=n,
-                n_of=n_of,
-                method=_SHARE_METHOD,
-                low=low,
-                high=high,
-                level=level if low is not None else None,
-                inputs=inputs,
+                name=name, labels=labels, value=count / n if n else None, n=n, n_of=n_of, method=_SHARE_METHOD, low=low,
+                high=high, level=level if low is not None else None, inputs=inputs,
                 **_defined(n, f"no {n_of}", "share"),
                 detail={"count": count, **({"clusters": len(clusters)} if n else {})},
-            )
-        )
+            ),
+        )  # fmt: skip
 
     for agent in (None, *sorted({decision.agent.id for decision in decisions})):
         labels = {} if agent is None else {"agent": agent}
@@ -398,16 +390,10 @@ def evidence_summary(
     if found is not None:
         detail |= {"permutations": found.permutations, "chance_low": found.low, "chance_high": found.high}
     corrected = Measurement(
-        name="evidence.chance_corrected",
-        labels={},
-        value=found.corrected if found else None,
-        n=found.n if found else 0,
-        n_of="numbers",
-        method=_CHANCE_METHOD,
-        inputs=inputs,
-        **_defined(found, why, "share beyond chance"),
-        detail=detail,
-    )
+        name="evidence.chance_corrected", labels={}, value=found.corrected if found else None,
+        n=found.n if found else 0, n_of="numbers", method=_CHANCE_METHOD, inputs=inputs,
+        **_defined(found, why, "share beyond chance"), detail=detail,
+    )  # fmt: skip
     return (*rows, corrected)
 
 
@@ -434,16 +420,13 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
             gaps[decision.record_id] = stated - sum(weights[name] * part for name, part in parts.items())
     differing = sorted(name for name, gap in gaps.items() if abs(gap) > tolerance + _FLOAT_SLACK)
     return Measurement(
-        name="forecast.mismatch",
-        labels={},
-        value=len(differing) / len(gaps) if gaps else None,
-        n=len(gaps),
+        name="forecast.mismatch", labels={}, value=len(differing) / len(gaps) if gaps else None, n=len(gaps),
         n_of="forecasts",
         method=f"stated portfolio forecast against the weighted sum of its parts, tolerance {tolerance:g} points",
         inputs=sha256_text("\n".join(f"{name}\t{gaps[name]!r}" for name in sorted(gaps))) if gaps else "",
         **_defined(gaps, "no forecast was stated with its parts", "share"),
         detail={"count": len(differing), "tolerance": tolerance, **({"records": differing} if gaps else {})},
-    )
+    )  # fmt: skip
 
 
 def _number(value: object) -> float | None:

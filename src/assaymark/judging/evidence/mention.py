@@ -224,18 +224,10 @@ def _read(text: str, match: re.Match[str]) -> Number | None:
     value = float(digits + fraction.replace(",", ".")) * scale
     decimals = max(len(fraction) - 1, 0)
     return Number(
-        start=match.start(),
-        end=match.end(),
-        quote=match.group(),
-        value=-value if sign and sign != "+" else value,
-        unit=unit,
-        step=scale * 10.0**-decimals,
-        decimals=decimals,
-        scale=scale,
-        signed=bool(sign),
-        bare=not (sign or fraction or tail or currency or grouped),
-        held=held,
-    )
+        start=match.start(), end=match.end(), quote=match.group(), value=-value if sign and sign != "+" else value,
+        unit=unit, step=scale * 10.0**-decimals, decimals=decimals, scale=scale, signed=bool(sign),
+        bare=not (sign or fraction or tail or currency or grouped), held=held,
+    )  # fmt: skip
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:

@@ -426,27 +426,18 @@ def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dic
         if one.task not in names:
             listed = "\n".join(f"- {name}: {must}" for name, must in one.brief.requirements)
             context = Context(
-                completeness="partial",
-                cutoff=_MOMENT,
-                cutoff_source="constructed",
+                completeness="partial", cutoff=_MOMENT, cutoff_source="constructed",
                 prompt=f"{one.brief.question}\n\nWhat a good answer does:\n{listed}",
-            )
+            )  # fmt: skip
             names[one.task] = content_id(context)
             contexts[names[one.task]] = context
         decisions.append(
             Decision(
-                record_id=one.id,
-                episode_id=one.task,
-                step=0,
-                cluster=one.task,
-                decided_at=_MOMENT,
+                record_id=one.id, episode_id=one.task, step=0, cluster=one.task, decided_at=_MOMENT,
                 agent=Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
-                context_id=names[one.task],
-                actions=(),
-                rationales=(Rationale(text=one.text, kind="summary"),),
-                format="stimulus",
-                provenance=Provenance(source=_SOURCE),
+                context_id=names[one.task], actions=(), rationales=(Rationale(text=one.text, kind="summary"),),
+                format="stimulus", provenance=Provenance(source=_SOURCE),
                 derivation=Derivation(kind=_KINDS[one.variant], parent=one.parent),
-            )
-        )
+            ),
+        )  # fmt: skip
     return decisions, contexts

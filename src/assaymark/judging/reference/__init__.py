@@ -20,19 +20,6 @@ from assaymark.judging.reference.judges import (
 )
 
 __all__ = [
-    "MIDDLE",
-    "ORACLE",
-    "PLANTED",
-    "VIEWS",
-    "ConstraintOracle",
-    "Features",
-    "Planted",
-    "ReferenceJudge",
-    "Term",
-    "argument_problems",
-    "asked_alike",
-    "notice",
-    "opinion",
-    "oracle_scores",
-    "reference_judges",
-]
+    "MIDDLE", "ORACLE", "PLANTED", "VIEWS", "ConstraintOracle", "Features", "Planted", "ReferenceJudge", "Term",
+    "argument_problems", "asked_alike", "notice", "opinion", "oracle_scores", "reference_judges",
+]  # fmt: skip

@@ -279,26 +279,19 @@ def _notice(material: str, decision: str) -> Features:
     return {
         "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
-        "number_rate": 100.0 * len(findings) / max(tokens, 1),
-        **named,
+        "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
         "alternatives": sum(_is_named(item, text, lower) for key, item in seen.called.items() if key not in holdings),
         "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / many,
-        "grounded": borne_out / others if others else None,
-        "contradicted": states["contradicted"],
-        "used": borne_out / many,
-        "rules_cited": states["rule"],
-        "sizes_cited": states["own_action"] / many,
+        "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
+        "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
         "risk_numbers": sum(one.kind == "risk" and one.state in BORNE_OUT for one in findings),
-        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]),
-        "legality": legality,
+        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]), "legality": legality,
         "effective": 1.0 / math.fsum(share * share for share in shares.values()) if shares else None,
         "largest": max(shares.values(), default=None),
         "groups": 1.0 / math.fsum(share * share for share in groups.values()) if shares else None,
         "volatility": moved / math.fsum(ranked.values()) if math.fsum(ranked.values()) else None,
-        "confidence": confidence,
-        "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]),
-        "style": style_of(text),
-    }
+        "confidence": confidence, "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]), "style": style_of(text),
+    }  # fmt: skip
 
 
 def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> DecisionNumbers:
@@ -456,19 +449,14 @@ def notice_horizon(text: str) -> Features:
         early = after
     traded = [(line, step) for step in steps for line in step.rows("actions") if line["action"] in _TRADES]
     return {
-        "steps": len(steps),
-        "tokens": tokens / many,
+        "steps": len(steps), "tokens": tokens / many,
         **{f"{topic}_rate": 100.0 * n / max(tokens, 1) for topic, n in topic_counts(said).items()},
-        "numbers": len(findings) / many,
-        "grounded": _mean([found.state in BORNE_OUT for _, found in findings]),
-        "named": _mean([line["instrument"] in step.text for line, step in traded]),
-        "reversed_trades": _mean(turns),
-        "carried_out": filled / (filled + refused) if filled + refused else None,
-        "holdings": _mean(held),
-        "reconciled": _mean(right),
-        "style": style_of(said),
+        "numbers": len(findings) / many, "grounded": _mean([found.state in BORNE_OUT for _, found in findings]),
+        "named": _mean([line["instrument"] in step.text for line, step in traded]), "reversed_trades": _mean(turns),
+        "carried_out": filled / (filled + refused) if filled + refused else None, "holdings": _mean(held),
+        "reconciled": _mean(right), "style": style_of(said),
         "claims": tuple(_claim(step, found) for step, found in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]),
-    }
+    }  # fmt: skip
 
 
 @lru_cache(maxsize=2048)

@@ -440,14 +440,11 @@ class SeasonJudge(PromptJudge):
         mean = sum(axes["reasoning"].values()) / max(len(axes["reasoning"]), 1)
         reconciled = HALFWAY if seen["reconciled"] is None else 100.0 * seen["reconciled"]
         reply: dict[str, JSON] = {
-            **axes,
-            "data_reliability": half_up(reconciled, 0, 100),
-            "claims": list(seen["claims"]),
-            "lookahead_check": "pass",
-            "lookahead_reason": "reference judges do not read tenses",
+            **axes, "data_reliability": half_up(reconciled, 0, 100), "claims": list(seen["claims"]),
+            "lookahead_check": "pass", "lookahead_reason": "reference judges do not read tenses",
             "verdict": f"{mean:.0f} by the {self.name.partition('/')[2]}",
             "summary": f"{seen['steps']} steps with {seen['tokens']:.0f} tokens of reasons each.",
-        }
+        }  # fmt: skip
         return json.dumps({**reply, "notes": f"{seen['steps']} steps read."} if "notes" in form else reply)
 
 

@@ -196,19 +196,14 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
     parts = "; ".join(part.title for part in plan.not_applicable)
     return Text.of(
         template.filled(
-            "system",
-            **band_words(plan),
-            reasoning=rubric_text(plan.reasoning, "reasoning"),
+            "system", **band_words(plan), reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
-            left_out=template.filled("left_out", parts=parts) if parts else "",
-            most_claims=MOST_CLAIMS,
-            most_fields=MOST_FIELDS,
-            most_quoted=MOST_QUOTED,
-            more=template.filled("more") if more else "",
+            left_out=template.filled("left_out", parts=parts) if parts else "", most_claims=MOST_CLAIMS,
+            most_fields=MOST_FIELDS, most_quoted=MOST_QUOTED, more=template.filled("more") if more else "",
             notes_key=template.filled("notes_key", most_notes=MOST_NOTE_TOKENS) if notes else "",
             schema=_schema(plan, notes).text,
-        )
-    )
+        ),
+    )  # fmt: skip
 
 
 def band_words(plan: ScoringPlan) -> dict[str, int]:

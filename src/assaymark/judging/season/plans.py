@@ -86,10 +86,8 @@ class CompositeWeights(Frozen):
     def shares(self, *, outcome: bool) -> dict[Component, float]:
         """Percent of each component that is there; without an outcome its share goes where the plan says."""
         found: dict[Component, float] = {
-            "reasoning": self.reasoning,
-            "evidence": self.evidence,
-            "process": self.process,
-        }
+            "reasoning": self.reasoning, "evidence": self.evidence, "process": self.process,
+        }  # fmt: skip
         if outcome:
             return {**found, "outcome": self.outcome}
         receiving = sum(found[name] for name in self.without_outcome)
@@ -316,11 +314,9 @@ class Asked:
 def horizon_schema(plan: ScoringPlan, notes: bool = False) -> dict[str, JSON]:
     """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow."""
     claim: dict[str, JSON] = {
-        "quote": _TEXT,
-        "step": {"type": "integer"},
-        "state": {"type": "string", "enum": list(_STATES)},
+        "quote": _TEXT, "step": {"type": "integer"}, "state": {"type": "string", "enum": list(_STATES)},
         "fields": {"type": "array", "items": _TEXT},
-    }
+    }  # fmt: skip
     properties: dict[str, JSON] = {
         "reasoning": object_schema({part.name: _POINTS for part in plan.reasoning}),
         "evidence": object_schema({part.name: _POINTS for part in plan.evidence}),

@@ -343,21 +343,14 @@ def horizon_of(
         symbols |= {action.instrument for action in decision.actions if action.instrument}
         steps.append(
             HorizonStep(
-                number,
-                one.day,
-                decision.record_id,
-                decision.context_id,
-                decision.decided_at,
+                number, one.day, decision.record_id, decision.context_id, decision.decided_at,
                 tuple(replace(action, rationale=None) for action in decision.actions),
-                dict(decision_blocks(decision, kept))["stated"],
-                judged_rationales(decision),
+                dict(decision_blocks(decision, kept))["stated"], judged_rationales(decision),
                 tuple((f.symbol, f.quantity, f.price, f.cost, getattr(f, "kind", ORDER)) for f in one.fills),
-                tuple((order.symbol, order.reason) for order in one.rejections),
-                book,
-                market_lines(context, symbols) if symbols else NO_MARKET,
-                context.constraints,
-            )
-        )
+                tuple((order.symbol, order.reason) for order in one.rejections), book,
+                market_lines(context, symbols) if symbols else NO_MARKET, context.constraints,
+            ),
+        )  # fmt: skip
     return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, kept), kept, identifiers)
 
 
