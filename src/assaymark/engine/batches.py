@@ -55,11 +55,7 @@ _NEW_BATCH, _NEW_MEMBER = sa.insert(_B), sa.insert(_C)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch: its label, which is ours, and its id, which is the provider's.
-
-    ``lane`` says where it goes. ``certain`` is false where the id was guessed at after a submission was cut off.
-    ``note`` says how it ended, and what came with its results that was not asked for.
-    """
+    """One batch: its label, which is ours, and its id, which is the provider's."""
 
     label: str
     lane: str
@@ -202,10 +198,7 @@ _LAST_WORD = "the batch ended without a result for this call"
 
 
 class Reading:
-    """One reading of a file of results, from its start to its end.
-
-    The first reply to a call counts, whatever else comes for it. A failure counts if no reply comes.
-    """
+    """One reading of a file of results, from its start to its end."""
 
     def __init__(self, attempts: Mapping[str, Attempt], open_: Mapping[str, Attempt]) -> None:
         self._attempts, self._open = attempts, dict(open_)

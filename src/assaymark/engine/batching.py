@@ -1,9 +1,4 @@
-"""Asking calls in batches: for half the price, within a day, and through any number of interruptions.
-
-Every step is in the ledger before the next one is taken. A batch and its calls are written down before they are sent,
-the id that the provider gives it before it is watched, and each result with the rules of all replies: no call has two.
-So a run can end at any moment, even by a power cut, and the next one goes on from where it was.
-"""
+"""Asking calls in batches: for half the price, within a day, and through any number of interruptions."""
 
 from __future__ import annotations
 
@@ -62,16 +57,9 @@ class BatchRun:
     """The work of `run_batches`, and its tally. Close it."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        asked: Mapping[str, CallSpec],
-        pending: Sequence[str],
-        makers: Mapping[str, BatchMaker],
-        terms: Terms,
-        *,
-        progress: Progress | None = None,
-        say: Say | None = None,
-    ) -> None:
+        self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
+        terms: Terms, *, progress: Progress | None = None, say: Say | None = None,
+    ) -> None:  # fmt: skip
         self._ledger, self._book, self._leases = ledger, ledger.batches, ledger.leases
         self._asked, self._makers, self._terms = asked, makers, terms
         self._progress, self._say = progress, say or (lambda _: None)
@@ -430,13 +418,7 @@ def _door(lane: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSummary:
-    """What a run of batches did: ``planned = already + made + len(failed) + under_way + left``.
-
-    ``batches`` is how many were handed over. ``under_way`` counts the calls that are in batches which their provider
-    still works on: run again to collect them. ``paid_again_bound`` is how many calls at most were paid without a
-    result, because their batch was lost; they are asked again. ``notes`` says what came that nobody asked for, and
-    ``stopped`` has a line for each provider that could not be asked to the end.
-    """
+    """What a run of batches did: ``planned = already + made + len(failed) + under_way + left``."""
 
     planned: int
     already: int
@@ -457,18 +439,10 @@ class BatchSummary:
 
 
 def run_batches(
-    ledger: Ledger,
-    calls: Iterable[CallSpec],
-    providers: Mapping[str, BatchMaker],
-    *,
-    poll_s: float = 60.0,
-    most_items: int = 10_000,
-    attempts: int = 3,
-    deadline_s: float | None = None,
-    settle_s: float = 30.0,
-    progress: Progress | None = None,
-    say: Say | None = None,
-) -> BatchSummary:
+    ledger: Ledger, calls: Iterable[CallSpec], providers: Mapping[str, BatchMaker], *, poll_s: float = 60.0,
+    most_items: int = 10_000, attempts: int = 3, deadline_s: float | None = None, settle_s: float = 30.0,
+    progress: Progress | None = None, say: Say | None = None,
+) -> BatchSummary:  # fmt: skip
     """Ask every call that has no reply yet in batches, and wait for what comes back.
 
     Batches of earlier runs are collected first. A call that fails in a way that may pass, or whose batch ends before
@@ -502,10 +476,7 @@ def run_batches(
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:
-    """Ask the providers to stop every batch under way, but those whose id was guessed at; how many were stopped.
-
-    What is done is paid: run again to collect it.
-    """
+    """Ask the providers to stop every batch under way, but those whose id was guessed at; how many were stopped."""
     with (
         ledger.exclusive(),
         ledger.batches.alone(),

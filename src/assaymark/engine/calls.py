@@ -150,11 +150,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt. Its parts are shown in order with an empty line between them.
-
-    A prompt is cut into parts where calls share text (the rubric, an agent's material), so that each part is hashed
-    and stored once however many calls show it.
-    """
+    """One message of a prompt. Its parts are shown in order with an empty line between them."""
 
     role: Role
     parts: tuple[Text, ...]

@@ -1,7 +1,4 @@
-"""Work on more than one core or machine: pure functions, with the same results as calling them here.
-
-`beside` runs one call in another process. `map_chunks` runs a function on many chunks, here, in processes, or on Ray.
-"""
+"""Work on more than one core or machine: pure functions, with the same results as calling them here."""
 
 from __future__ import annotations
 
@@ -48,11 +45,7 @@ Function = Callable[[Arguments], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One part of a computation. The function is called with the fields of ``what`` and ``how`` together.
-
-    ``name`` is what messages call it. ``what`` decides the result and makes the chunk's key; ``how`` does not change
-    the result, such as the place where a file lies whose sha256 is in ``what``.
-    """
+    """One part of a computation. The function is called with the fields of ``what`` and ``how`` together."""
 
     name: str
     what: Arguments
@@ -71,10 +64,7 @@ class Failure:
 
 
 class ChunkError(AssayError):
-    """Some chunks have no result. ``results`` are those of the others that were finished, by their place.
-
-    ``of_data`` says that the function itself refused the chunks named, and that every other one was finished.
-    """
+    """Some chunks have no result. ``results`` are those of the others that were finished, by their place."""
 
     def __init__(
         self, failures: Sequence[Failure], results: Mapping[int, bytes] | None = None, *, of_data: bool = False
@@ -245,10 +235,7 @@ _STOP_S: Final = 5.0
 
 
 def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
-    """Run tasks in so many processes and hand out how each ended, in the order in which they end.
-
-    Closing the iterator early kills what is under way.
-    """
+    """Run tasks in so many processes and hand out how each ended, in the order in which they end."""
     turns = Turns(tasks, attempts)
     hands: list[_Hand] = []
     try:
@@ -323,10 +310,7 @@ class _Hand:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process that never hears Ctrl-C, which reaches every process of a terminal: not even while it is loaded.
-
-    Whoever starts it hears it a moment later.
-    """
+    """Start a process that never receives Ctrl-C, not even while it is loaded."""
     resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
     with _later(signal.SIGINT):
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -338,10 +322,7 @@ def start(process: BaseProcess) -> None:
 
 @contextmanager
 def _later(which: signal.Signals) -> Iterator[None]:
-    """Have a signal do what it does after the block, which another thread may hear for this one.
-
-    A process that was started by half would say on the terminal that the other half is missing.
-    """
+    """Have a signal do what it does after the block, which another thread may hear for this one."""
     before = signal.getsignal(which)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -364,10 +345,7 @@ def stop(process: BaseProcess) -> None:
 
 
 def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -> None:
-    """End this process when the one that started it is gone, and leave Ctrl-C to that one: it ends this one in order.
-
-    It is ended by the signal ``by``, and after ``patience_s`` in any case.
-    """
+    """End this process when the one that started it is gone, and leave Ctrl-C to that one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
@@ -410,20 +388,11 @@ _STALL_S: Final = 60.0
 
 
 def map_chunks(
-    function: Function,
-    chunks: Sequence[Chunk],
-    *,
-    version: str,
-    how: How = "serial",
-    workers: int | None = None,
-    deadline_s: float = DEADLINE_S,
-    stall_s: float | None = None,
-    attempts: int = ATTEMPTS,
-    ledger: Ledger | None = None,
-    address: str | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    function: Function, chunks: Sequence[Chunk], *, version: str, how: How = "serial", workers: int | None = None,
+    deadline_s: float = DEADLINE_S, stall_s: float | None = None, attempts: int = ATTEMPTS,
+    ledger: Ledger | None = None, address: str | None = None, progress: Callable[[str, int, int], None] | None = None,
     what: str = "chunks",
-) -> list[bytes]:
+) -> list[bytes]:  # fmt: skip
     """``function`` of each chunk, in the order given, whoever computes it.
 
     The function is pure and importable by its name. It is called with the fields of a chunk's ``what`` and ``how`` as
@@ -495,12 +464,7 @@ def usable_cores() -> int:
 
 @contextmanager
 def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
-    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result.
-
-    The function and its arguments must be importable and picklable, and the function pure: if the process dies, it is
-    called again here. The result is asked for once; leaving the block without it ends the process. Without
-    ``processes`` it is called here when its result is asked for.
-    """
+    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result."""
     if not processes:
         yield lambda: function(*args)
         return

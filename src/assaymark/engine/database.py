@@ -71,11 +71,7 @@ _MEANINGS = (
 
 
 class Store(ABC):
-    """A database that can hold a ledger; ``name`` is how messages call it, never with a password.
-
-    Unless a store says otherwise, nothing has to be held to run calls, the server watches over its own pages, and every
-    object lives in its table.
-    """
+    """A database that can hold a ledger; ``name`` is how messages call it, never with a password."""
 
     name: str
     engine: sa.Engine
@@ -228,10 +224,7 @@ def _insert_new(insert: Callable[[sa.Table], Any], table: sa.Table) -> sa.Insert
 
 
 def connect(path: Path) -> sa.Engine:
-    """An engine on the SQLite file ``path`` with the settings that durability rests on.
-
-    Where its folder cannot be written, as on a read-only medium, the file can be read all the same.
-    """
+    """An engine on the SQLite file ``path`` with the settings that durability rests on."""
     if not path.exists() or os.access(path.parent, os.W_OK):
         return _engine(sa.URL.create("sqlite", database=str(path)))
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
@@ -544,11 +537,7 @@ _GIVEN_UP = (
 
 
 def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
-    """Write down, all or nothing, how some attempts ended and that others are about to be sent.
-
-    A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``. The same
-    happens to a reply that comes under a claim which is not the call's last; and under such a claim nothing begins.
-    """
+    """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
     texts = [None if end.reply is None else (end.reply.text, end.reply.raw) for end in ends]
     packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
     with plainly(store.name):
@@ -605,13 +594,9 @@ def _stale(key: str, fence: int | None, fences: dict[str, int] | None) -> bool:
 
 
 def _end(
-    connection: sa.Connection,
-    store: Store,
-    ends: Sequence[End],
-    packed: Sequence[Sequence[Packed]],
-    fences: dict[str, int] | None,
-    now: float,
-) -> int:
+    connection: sa.Connection, store: Store, ends: Sequence[End], packed: Sequence[Sequence[Packed]],
+    fences: dict[str, int] | None, now: float,
+) -> int:  # fmt: skip
     held: set[str] = set()
     for group in groups((end.attempt.key for end in ends if end.reply is not None), KEYS_A_QUERY):
         held.update(connection.scalars(HELD, {"keys": group}))

@@ -1,8 +1,4 @@
-"""The ledger: what was asked, every attempt, every reply, and the bytes of it all. Nothing acknowledged is ever lost.
-
-Every method that writes does so in transactions that are on the disk when it returns. Whoever has many results hands
-them over as one group, which costs one sync.
-"""
+"""The ledger: calls, attempts, replies, and the bytes of it all. Nothing acknowledged is ever lost."""
 
 from __future__ import annotations
 
@@ -32,19 +28,6 @@ from assaymark.engine import schema as tables
 from assaymark.engine.batches import BatchBook
 from assaymark.engine.calls import CallSpec, Packed, Reply, Text, Unseen, bytes_text, pack, pack_text
 from assaymark.engine.compute import ChunkBook
-from assaymark.engine.database import (
-    KEYS_A_QUERY,
-    NOTES,
-    Metadata,
-    PostgresStore,
-    SqliteStore,
-    Store,
-    check_note,
-    get_note,
-    groups,
-    is_url,
-    put_note,
-)
 from assaymark.engine.rate_limits import Grant, Leases, Limits
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, Source
 from assaymark.errors import LedgerError
@@ -57,14 +40,8 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
 _NOTE: Final = "seal"
 _RECORD: Final = (
-    tables.objects,
-    tables.calls,
-    tables.attempts,
-    tables.replies,
-    tables.sources,
-    *batch_tables.ALL,
-    chunk_book.chunks,
-)
+    tables.objects, tables.calls, tables.attempts, tables.replies, tables.sources, *batch_tables.ALL, chunk_book.chunks,
+)  # fmt: skip
 _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
     tables.attempts: ("ended_at", "outcome", "error", "seal"),
     batch_tables.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
@@ -74,11 +51,7 @@ _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What going over a ledger found.
-
-    ``differences`` name what is not as it was written; none, and ``rows`` rows are. ``since`` says which rows came
-    after the last clean close, which a run leaves that was killed; None where there was no such close yet.
-    """
+    """What going over a ledger found."""
 
     rows: int
     differences: tuple[str, ...] = ()
@@ -95,25 +68,17 @@ class _Sum(NamedTuple):
 
 
 def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audit:
-    """Check every row and object, then hold them against the seal of the last clean close.
-
-    ``stored`` reads the packed bytes of an object that does not live in its table.
-    """
+    """Check every row and object, then hold them against the seal of the last clean close."""
     raws: list[str | None] = []
     checks: dict[sa.Table, Callable[[rows.Row], object]] = {
-        tables.objects: lambda row: rows.object_of(row["sha256"], row, stored),
-        tables.calls: rows.check_planned,
-        tables.attempts: rows.attempt_of,
-        tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
-        tables.sources: rows.source_of,
-        **batch_book.CHECKS,
-        **chunk_book.CHECKS,
-        tables.meta: check_note,
-    }
+        tables.objects: lambda row: rows.object_of(row["sha256"], row, stored), tables.calls: rows.check_planned,
+        tables.attempts: rows.attempt_of, tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
+        tables.sources: rows.source_of, **batch_book.CHECKS, **chunk_book.CHECKS, tables.meta: database.check_note,
+    }  # fmt: skip
     found: list[str] = []
     checked = 0
     for table in _there(connection, checks):
-        wanted = NOTES if table is tables.meta else sa.select(table)
+        wanted = database.NOTES if table is tables.meta else sa.select(table)
         for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
             checked += 1
             try:
@@ -147,7 +112,7 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
 
 def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     """What the last clean close sealed; None if there was none."""
-    text = get_note(connection, _NOTE)
+    text = database.get_note(connection, _NOTE)
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
@@ -236,15 +201,9 @@ _ATTEMPTS = sa.select(tables.attempts).where(tables.attempts.c.key.in_(sa.bindpa
 
 
 class Ledger:
-    """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`.
+    """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`."""
 
-    ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
-    ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
-    computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Metadata`. ``looked_over`` says
-    that a run found it sound since it was opened, ``heard`` which models are known to have replied.
-    """
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: database.Store) -> None:
         self.name = store.name
         self._store = store
         self._engine = store.engine
@@ -254,15 +213,16 @@ class Ledger:
         self._has_windows = store.shared
         self.batches = BatchBook(store)
         self.chunks = ChunkBook(store)
-        self.notes = Metadata(store)
+        self.notes = database.Metadata(store)
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
-        """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``.
-
-        An empty one is made there unless ``create`` is false. See `postgres` for what a database has to be like.
-        """
-        store: Store = PostgresStore(str(where)) if is_url(where) else SqliteStore(Path(where).absolute())
+        """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``."""
+        store: database.Store = (
+            database.PostgresStore(str(where))
+            if database.is_url(where)
+            else database.SqliteStore(Path(where).absolute())
+        )
         try:
             with database.plainly(store.name):
                 store.prepare(create=create)
@@ -280,7 +240,7 @@ class Ledger:
                     before, there = _sealed(connection) or {}, _there(connection, _RECORD)
                     sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in there}
                     if (now := {name: found for name, found in sums.items() if found.rows}) != before:
-                        put_note(connection, self._store, _NOTE, json.dumps(now))
+                        database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
         finally:
             self._engine.dispose()
@@ -298,17 +258,11 @@ class Ledger:
                 raise
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the right to run calls; a second holder is refused with a `LedgerError`. Reading needs no right.
-
-        A ledger that workers share lets everybody in: there each call is held by its lease.
-        """
+        """Hold the right to run calls; a second holder is refused with a `LedgerError`. Reading needs no right."""
         return self._store.exclusive()
 
     def check_structure(self) -> None:
-        """Raise `LedgerError` unless the file hangs together; a reply behind a damaged index would look unpaid.
-
-        Takes about half a second for 100 MB. `run_calls` does it before it pays for anything.
-        """
+        """Raise `LedgerError` unless the file hangs together; a reply behind a damaged index would look unpaid."""
         with self._store.reading() as connection:
             self._store.check_structure(connection)
 
@@ -380,10 +334,7 @@ class Ledger:
         return [rows.call_of(key, specs[key], texts) for key in keys]
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
-        """Write down, all or nothing, how some attempts ended and that others are about to be sent.
-
-        A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``.
-        """
+        """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
         committed = database.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in committed.begun if attempt is not None]
 
@@ -407,7 +358,7 @@ class Ledger:
 
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """The replies to these calls, in the order given; calls without one are passed over."""
-        for group in groups(keys, KEYS_A_QUERY):
+        for group in database.groups(keys, database.KEYS_A_QUERY):
             found = {row["key"]: (row, rows.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
             bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
             for key in group:
@@ -417,10 +368,7 @@ class Ledger:
                     yield key, rows.reply_of(row, facts, raw, self._store.read)
 
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
-        """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order.
-
-        Those of models of the providers in ``without`` are left out.
-        """
+        """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
             wanted = _ANSWERED.where(*(~tables.calls.c.model.startswith(f"{name}/") for name in without))
             found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
@@ -443,10 +391,7 @@ class Ledger:
         return not {row.key for row in self._store.rows(sa.select(tables.attempts.c.key).distinct())} <= set(beside)
 
     def orphaned(self) -> list[Attempt]:
-        """Attempts that never ended: they were under way when something died, and may have been paid for nothing.
-
-        Those in a batch that is under way are none of them: the provider is still at work on it.
-        """
+        """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
         found = self._store.rows(sa.select(tables.attempts).where(tables.attempts.c.ended_at.is_(None)))
         waiting = self.batches.attempts_under_way()
         return [rows.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
@@ -521,11 +466,7 @@ class Ledger:
 
 
 class Journal:
-    """Collects beginnings and ends of attempts and commits them in groups, off the event loop.
-
-    An end handed over before a beginning is committed no later than it. So a worker that hands over the end of one
-    call and waits for the beginning of its next has never more than one call that was sent and is not written down.
-    """
+    """Collects beginnings and ends of attempts and commits them in groups, off the event loop."""
 
     def __init__(self, work: Work, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
         self._work = work
@@ -545,10 +486,7 @@ class Journal:
         return await begun
 
     def end(self, end: End, afterwards: Callable[[], None] | None = None) -> None:
-        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns.
-
-        ``afterwards`` is called when it is.
-        """
+        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns."""
         self._ends.append(end)
         if afterwards is not None:
             self._afterwards.append(afterwards)

@@ -1,7 +1,4 @@
-"""What calls cost: a dated table of list prices, the cost of a reply, and an estimate before anything is asked.
-
-A price that is not in the table is unknown, and so is every cost that needs it: never zero, never a neighbour's.
-"""
+"""What calls cost: a dated table of list prices, the cost of a reply, and an estimate before anything is asked."""
 
 from __future__ import annotations
 
@@ -55,11 +52,7 @@ _Money = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class Price(BaseModel):
-    """The price of one model, or of several with one beginning, in USD per million tokens. One entry of a table.
-
-    ``cached`` is for input that was read from the provider's cache, None where it is not known; ``batch`` is what a
-    batch costs as a part of the price; ``most`` the longest input in tokens that the price holds for.
-    """
+    """The price of one model, or of several with one beginning, in USD per million tokens. One entry of a table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -92,11 +85,7 @@ class _Table(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What calls may cost, before anything is asked.
-
-    ``tokens`` is the input, ``output_tokens`` the longest reply that is allowed or else assumed; ``cost`` is in USD,
-    None where any price is unknown. ``basis`` says in words how they were come by.
-    """
+    """What calls may cost, before anything is asked."""
 
     tokens: int
     output_tokens: int
@@ -129,13 +118,9 @@ class Prices:
         return max(fitting, key=lambda entry: len(entry.pattern), default=None)
 
     def cost_of(
-        self,
-        model: str,
-        input_tokens: int | None,
-        output_tokens: int | None,
-        cached_tokens: int | None = None,
+        self, model: str, input_tokens: int | None, output_tokens: int | None, cached_tokens: int | None = None,
         batch: bool = False,
-    ) -> float | None:
+    ) -> float | None:  # fmt: skip
         """What one call cost, in USD; None where the price or a number of tokens is unknown."""
         price = self.of(model)
         if price is None or input_tokens is None or output_tokens is None:
@@ -154,11 +139,7 @@ class Prices:
         return self.cost_of(model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
 
     def bound(self, call: CallSpec) -> Bound | None:
-        """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown.
-
-        No tokenizer makes more tokens than there are bytes, and `FRAME_TOKENS` are for what a provider puts around a
-        prompt. Without ``max_tokens`` a reply of `ASSUMED_OUTPUT_TOKENS` is assumed, and then it is no bound.
-        """
+        """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown."""
         if costs_nothing(call.model):
             return Bound(0.0, 0.0)
         tokens, reply = _most_tokens(call)
@@ -174,11 +155,7 @@ class Prices:
         return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
     def estimate_all(self, calls: Iterable[CallSpec], batch: bool = False) -> Estimate:
-        """What calls may cost together: their characters divided by four, and the longest replies that they allow.
-
-        Without ``args.max_tokens`` a reply of 1,000 tokens is assumed. Reasoning, which is paid as output, can make it
-        many times as long. One unknown price makes the whole cost unknown.
-        """
+        """What calls may cost together: their characters divided by four, and the longest replies that they allow."""
         tokens = output = 0
         costs: list[float | None] = []
         words: set[str] = set()
@@ -195,10 +172,7 @@ class Prices:
 
 
 def load_prices(path: Path | None = None) -> Prices:
-    """The table of prices that comes with assaymark, or the user's own file in its place.
-
-    A file of one's own replaces the shipped table as a whole, so that no price is from a list one did not read.
-    """
+    """The table of prices that comes with assaymark, or the user's own file in its place."""
     source = SHIPPED if path is None else str(path)
     try:
         if path is None:
@@ -340,12 +314,10 @@ class SpendLimit:
     """
 
     def __init__(
-        self,
-        limit_usd: float,
-        bound: Callable[[CallSpec], tuple[float, float] | None],
+        self, limit_usd: float, bound: Callable[[CallSpec], tuple[float, float] | None],
         cost: Callable[[str, Reply, bool], float | None],
         share: Callable[[CallSpec, Reply], tuple[float, float] | None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not (math.isfinite(limit_usd) and limit_usd >= 0):
             raise ValueError(f"a budget must be a number of USD, 0 or more (got {limit_usd})")
         self.limit_usd, self._bound, self._cost, self._share = limit_usd, bound, cost, share
@@ -467,10 +439,7 @@ class SpendLimit:
             self._paid_usd += cost
 
     async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Reservation | None:
-        """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more.
-
-        ``shut`` says whether nothing may be sent for another reason; see `wake`.
-        """
+        """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more."""
         most = self._most(call)
         if most is None:
             self.stopped = _no_price([call.model])

@@ -1,7 +1,4 @@
-"""What every attempt at a provider passes first: its limits a minute, the wait it asked for, and a circuit breaker.
-
-The breaker opens on a row of failures, or at once where no call can succeed.
-"""
+"""What every attempt at a provider passes first: its limits a minute, the wait it asked for, and a circuit breaker."""
 
 from __future__ import annotations
 
@@ -92,10 +89,7 @@ class Grant:
 
 
 def tokens_expected(call: CallSpec) -> int:
-    """A guess at the tokens of a call before it is made: a third of its characters, and the most it may answer.
-
-    The most is ``max_tokens`` or ``max_output_tokens`` of its arguments, otherwise 1024.
-    """
+    """A guess at the tokens of a call before it is made: a third of its characters, and the most it may answer."""
     characters = sum(len(text.text) for text in call.texts)
     allowed = [call.args.get(name) for name in ("max_tokens", "max_output_tokens", "max_completion_tokens")]
     out = max((n for n in allowed if isinstance(n, int)), default=_TOKENS_OUT)
@@ -103,13 +97,9 @@ def tokens_expected(call: CallSpec) -> int:
 
 
 def reserve(
-    connection: sa.Connection,
-    store: Store,
-    provider: str,
-    limits: Limits,
-    tokens: Sequence[int],
+    connection: sa.Connection, store: Store, provider: str, limits: Limits, tokens: Sequence[int],
     corrections: Mapping[int, int],
-) -> Grant:
+) -> Grant:  # fmt: skip
     """Book as many requests as the limits leave room for, in the order given."""
     at = {"at": plain(provider)}
     gate = {"provider": at["at"], "bucket": _GATE, "requests": 0, "tokens": 0}
@@ -175,11 +165,7 @@ def endpoint_of(call: CallSpec) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakerPolicy:
-    """How long a run bears with a provider that fails.
-
-    After ``failures`` failed attempts in a row that another attempt might have helped, over all of its calls, nothing
-    is sent for ``cool_down_s`` seconds. Then one attempt is made: if it fails too, the provider is not asked again.
-    """
+    """How long a run bears with a provider that fails."""
 
     failures: int = 20
     cool_down_s: float = 60.0
@@ -428,10 +414,9 @@ INSERT INTO queue (key, model) SELECT key, model FROM new
 _CALLS_A_STATEMENT = 5000
 
 _OPEN_ATTEMPTS = sa.select(tables.attempts).where(
-    tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)),
-    tables.attempts.c.ended_at.is_(None),
+    tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)), tables.attempts.c.ended_at.is_(None),
     tables.attempts.c.outcome.is_(None),
-)
+)  # fmt: skip
 
 
 class Leases:
@@ -441,15 +426,9 @@ class Leases:
         self._store = store
 
     def claim(
-        self,
-        worker: str,
-        n: int,
-        lease_s: float,
-        *,
-        keys: Sequence[str] | None = None,
-        model: str | None = None,
+        self, worker: str, n: int, lease_s: float, *, keys: Sequence[str] | None = None, model: str | None = None,
         since: float = math.inf,
-    ) -> tuple[list[Claim], int]:
+    ) -> tuple[list[Claim], int]:  # fmt: skip
         """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``."""
         which: dict[str, Any] = {} if model is None else {"model": rows.plain(model)}
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
@@ -519,12 +498,7 @@ class PendingCall:
 
 
 class Work:
-    """Calls to be asked, and what becomes of them. Without ``calls`` they are what is planned and has no reply.
-
-    Where workers share the ledger, each call is held by a lease of ``lease_s`` seconds while it is asked. Methods that
-    read or write the ledger are called in its thread. ``sizes`` is how many calls each lane has, at most: each model,
-    or each model behind each door where that is known. `renew` is called every ``renew_every_s`` seconds.
-    """
+    """Calls to be asked, and what becomes of them. Without ``calls`` they are what is planned and has no reply."""
 
     def __init__(
         self, ledger: Ledger, sizes: Mapping[str, int], lease_s: float, calls: Mapping[str, CallSpec] | None = None

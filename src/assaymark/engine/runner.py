@@ -44,11 +44,7 @@ _LINE_CHARS: Final = 100
 
 
 class Watch:
-    """Stops calls of one model, asked with the same arguments, that can bring nothing; others go on.
-
-    It stops at once when a provider says that none of them can succeed (`ModelError.always`), and after the first
-    `FIRST` replies if all of them are unusable. Replies of earlier runs count when they are told to `replied`.
-    """
+    """Stops calls of one model, asked with the same arguments, that can bring nothing; others go on."""
 
     def __init__(self, unusable: Unusable | None = None) -> None:
         self._unusable = unusable
@@ -116,10 +112,7 @@ _LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call without a reply after so many attempts, and the last reason. The next run asks it again.
-
-    ``rate_limited`` says that the provider refused this call as a request, which may be about this call alone.
-    """
+    """A call without a reply after so many attempts, and the last reason. The next run asks it again."""
 
     key: str
     model: str
@@ -154,13 +147,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What a run did: ``planned = already + made + elsewhere + len(failed) + left``.
-
-    ``in_flight_bound`` is how many calls can have been under way at once: after a hard kill no more than these are
-    paid for a second time. ``orphaned`` counts the attempts that somebody had under way when it died. ``put_off``
-    counts the attempts that a provider turned away with a time to wait. ``stopped`` has a line for each provider or
-    model that was not asked to the end. ``elsewhere`` are the calls that other workers answered meanwhile.
-    """
+    """What a run did: ``planned = already + made + elsewhere + len(failed) + left``."""
 
     planned: int
     already: int
@@ -184,17 +171,9 @@ class Run:
     """One run: its workers, its gates, its journal and its tally."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        work: Work,
-        manner: RunOptions,
-        planned: int,
-        already: int,
-        progress: Progress | None,
-        purse: SpendLimit | None = None,
-        told: Told | None = None,
-        watch: Watch | None = None,
-    ) -> None:
+        self, ledger: Ledger, work: Work, manner: RunOptions, planned: int, already: int, progress: Progress | None,
+        purse: SpendLimit | None = None, told: Told | None = None, watch: Watch | None = None,
+    ) -> None:  # fmt: skip
         self.watch = watch
         self._told, self._under_way = told, 0
         self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
@@ -308,10 +287,7 @@ class Run:
     async def _leave(
         self, gate: Gate, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
-        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run.
-
-        The leave is given back with how the attempt ended; None: it was not sent.
-        """
+        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
         hold: Reservation | None = None
         if self._purse is not None:
             hold = await self._purse.take(due.call, lambda: gate.shut)
@@ -384,10 +360,7 @@ class Run:
             self._told(due.call.model, reply)
 
     def take_as_refusals(self) -> None:
-        """Record as refused what a model that answers nearly all calls turned away for good.
-
-        A model that turns many calls away may be asked wrongly, or not be there any more: the next run asks them again.
-        """
+        """Record as refused what a model that answers nearly all calls turned away for good."""
         count = Counter(one.model for one in self.failed if one.key in self.rate_limited)
         answered = self._ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
@@ -506,22 +479,12 @@ async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
 
 
 def run_calls(
-    ledger: Ledger,
-    calls: Iterable[CallSpec],
-    models: Mapping[str, Model],
-    *,
-    concurrency: int = 64,
-    deadline_s: float = 120.0,
-    attempts: int = 4,
-    backoff_s: float = 1.0,
-    lease_s: float = 60.0,
-    patience: CircuitBreakerPolicy | None = None,
-    limits: Mapping[str, Limits] | None = None,
-    purse: SpendLimit | None = None,
-    progress: Progress | None = None,
-    told: Told | None = None,
+    ledger: Ledger, calls: Iterable[CallSpec], models: Mapping[str, Model], *, concurrency: int = 64,
+    deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
+    patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, Limits] | None = None,
+    purse: SpendLimit | None = None, progress: Progress | None = None, told: Told | None = None,
     watch: Watch | None = None,
-) -> RunSummary:
+) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, and write down what comes back.
 
     A call that fails in a way that may pass (`ModelError` with ``retryable``, or ``deadline_s``) is tried again,
@@ -561,26 +524,12 @@ def run_calls(
 
 
 def run_worker(
-    ledger: Ledger,
-    models: Mapping[str, Model],
-    *,
-    concurrency: int = 64,
-    deadline_s: float = 120.0,
-    attempts: int = 4,
-    backoff_s: float = 1.0,
-    lease_s: float = 60.0,
-    patience: CircuitBreakerPolicy | None = None,
-    limits: Mapping[str, Limits] | None = None,
-    purse: SpendLimit | None = None,
-    progress: Progress | None = None,
+    ledger: Ledger, models: Mapping[str, Model], *, concurrency: int = 64, deadline_s: float = 120.0, attempts: int = 4,
+    backoff_s: float = 1.0, lease_s: float = 60.0, patience: CircuitBreakerPolicy | None = None,
+    limits: Mapping[str, Limits] | None = None, purse: SpendLimit | None = None, progress: Progress | None = None,
     told: Told | None = None,
-) -> RunSummary:
-    """Ask the calls that somebody else has planned, until none is left without a reply; see `run_calls`.
-
-    Start as many of these as you like, on as many machines, with a ledger in a database. A ledger in a file has one
-    at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
-    worker was there. ``planned`` of the summary counts what had no reply at the start.
-    """
+) -> RunSummary:  # fmt: skip
+    """Ask the calls that somebody else has planned, until none is left without a reply; see `run_calls`."""
     manner = RunOptions(
         concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
     )
@@ -597,10 +546,7 @@ def run_worker(
 
 @contextmanager
 def _looking_over(ledger: Ledger) -> Iterator[None]:
-    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for.
-
-    Once an opening: whoever asks a few calls at a time would else go over the whole of it for each of them.
-    """
+    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for."""
     if ledger.looked_over:
         yield
         return

@@ -1,7 +1,4 @@
-"""Other people's records into ours: one importer per format, from bytes to records and a report of what is missing.
-
-Outcomes leave an importer as a table of their own. Nothing that happened after a decision enters its context.
-"""
+"""Other people's records into ours: one importer per format, from bytes to records and a report of what is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
         Imported,
         ImportReport,
         Missing,
-        RecordedBook,
         RecordedTrack,
     )
     from assaymark.importers.roles import Wanted
@@ -48,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CALLS_CONDITION", "CASH", "CLOCK_CONFLICT", "EQUAL_WEIGHT", "FORMATS", "IMPORTERS", "LABELS", "NEXT", "REPLAYED",
     "SPELLINGS", "VERDICTS", "WHOLE", "Audit", "ImportReport", "Imported", "Importer", "Missing", "OrderCounts",
-    "RecordedBook", "RecordedTrack", "ScoresRead", "VerdictLog", "VerdictMap", "Wanted", "audit_aitrader",
+    "RecordedTrack", "ScoresRead", "VerdictLog", "VerdictMap", "Wanted", "audit_aitrader",
     "import_aitrader", "import_capitalbench", "import_generic", "import_human", "import_labels", "importer",
     "parse_map", "parse_verdict_map", "read_rows", "read_scores", "read_verdicts", "season_aitrader", "template",
     "to_pair_calls", "verdict_map",

@@ -101,11 +101,7 @@ class Number(NamedTuple):
 
 
 def numbers(text: str) -> tuple[Number, ...]:
-    """The values a text states, in order; dates, years, horizons and index names are none.
-
-    A number without a unit takes that of the next one across a range, and is otherwise an ``index`` when it has
-    decimals and a ``count`` when it has none. Words of decrease before it (or "lower" behind it) make it negative.
-    """
+    """The values a text states, in order; dates, years, horizons and index names are none."""
     if not _DIGIT.search(text):
         return ()
     # Most table cells are one plain number; searching them for dates and names is half the cost of a briefing.
@@ -380,11 +376,7 @@ _CUTOFF_REACH = 300
 
 
 def stated(text: str) -> tuple[datetime, int] | None:
-    """The cutoff a text states and the line where it does, or None.
-
-    Only a time that follows a mention of the cutoff counts: in its line or, below a heading, in the next line that
-    holds something. A decision deadline is never taken for it, nor a time without a zone.
-    """
+    """The cutoff a text states and the line where it does, or None."""
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
         for mention in _MENTION.finditer(line):

@@ -23,11 +23,7 @@ _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOrders:
-    """Pairs that a judge saw in both orders: how many, and what became of them.
-
-    ``same_text``: the same text won twice; ``same_place``: the same place won, whatever stood there, ``first_place`` of
-    these times the first; ``one_tie``: a tie in one order alone; the rest are ties in both.
-    """
+    """Pairs that a judge saw in both orders: how many, and what became of them."""
 
     both: int
     same_text: int
@@ -37,10 +33,7 @@ class PairOrders:
 
 
 def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, PairOrders]]:
-    """Shares of comparisons won: the orders of a pair are averaged first, then its opponents; a tie is one half.
-
-    ``twice``: a row has the verdicts of both orders.
-    """
+    """Shares of comparisons won: the orders of a pair are averaged first, then its opponents; a tie is one half."""
     columns = ("order_1", "order_2") if twice else ("winner",)
     cells.need("item", "agent_a", "agent_b", "judge", *columns)
     cells.problems.refuse()
@@ -111,10 +104,7 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
 
 
 def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[str], turned: Bools) -> Floats:
-    """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second.
-
-    A and B, 1 and 2, first and second are places; model_a and agent_b are texts, wherever they were shown.
-    """
+    """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second."""
     words, codes = coding(cells.column(role))
     place = {name: k for k, name in enumerate(agents)}
     named = np.array([place.get(word.translate(NAMES), -1) for word in words])[codes]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import combinations
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import ConfigDict
 
@@ -199,64 +199,30 @@ CASH: Final = "cash"
 """The baseline that holds its capital."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFill:
-    """One logged action that was carried out: signed units. ``price`` is None where it is not known."""
+RecordedFill = tuple[str, str, str, int, str, float, float | None, float]
+"""Day, agent, record id, number, symbol, signed units, price (None: not known) and cost of an action carried out."""
 
-    day: str
-    agent: str
-    record_id: str
-    number: int
-    symbol: str
-    quantity: float
-    price: float | None
+RecordedBook = tuple[str, str, str, float, float, float, Mapping[str, float], tuple[str, ...]]
+"""Day, agent, state, cash, NAV, costs, positions, and the symbols that are valued at an earlier price.
 
+The state is ``ok``, or ``not stated``: the log states no book on that day, and the one before it is carried on."""
 
-@dataclass(frozen=True, slots=True)
-class RecordedBook:
-    """The stated book after the last step of a day, and what it was worth then.
-
-    ``not stated``: the log states no book on that day, and the one before it is carried on. ``stale`` names symbols
-    without a price at that moment, valued at their last known one.
-    """
-
-    day: str
-    agent: str
-    state: Literal["ok", "not stated"]
-    cash: float
-    nav: float
-    positions: Mapping[str, float]
-    stale: tuple[str, ...] = ()
+RecordedCheck = tuple[str, CheckKind, int, int, tuple[str, ...]]
+"""Agent, kind, how many checks of it the log had and passed, and the mismatches: record id, tab, sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCheck:
-    """How many checks of one kind an agent's log had and passed; ``mismatches`` are (record id, sentence)."""
-
-    agent: str
-    kind: CheckKind
-    checks: int
-    passed: int
-    mismatches: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordedTrack:
-    """One track of a log: books, fills, baselines (``agent`` is the baseline's name), and checks of one by the other.
+    """One track of a log: capital, symbols with prices, the day of each decision, and rows of a season's tables."""
 
-    ``capital`` is what each agent began with, ``universe`` the symbols with prices, ``days`` the day of each decision
-    (by record id) where it was made.
-    """
-
-    name: str
     capital: float
     currency: str
     universe: tuple[str, ...]
     days: Mapping[str, str]
-    fills: tuple[RecordedFill, ...] = ()
-    books: tuple[RecordedBook, ...] = ()
-    baselines: tuple[RecordedBook, ...] = ()
-    checks: tuple[RecordedCheck, ...] = ()
+    fills: list[RecordedFill] = field(default_factory=list)
+    books: list[RecordedBook] = field(default_factory=list)
+    baselines: list[RecordedBook] = field(default_factory=list)
+    checks: list[RecordedCheck] = field(default_factory=list)
 
 
 # Who makes a model, told from its name: a dated table, printed wherever it was used and overridden by ``--family``.
@@ -303,35 +269,17 @@ _PERSON: Final = re.compile(r"(?<![a-z])(?:humans?|person|people|expert|annotato
 
 
 def maker_of(name: str) -> str | None:
-    """The maker of a model, by the first word of its name that the table knows; None where it knows none.
-
-    Examples
-    --------
-    >>> maker_of("gpt-4o-mini"), maker_of("deepseek-r1-distill-qwen-32b"), maker_of("our-bot")
-    ('openai', 'deepseek', None)
-    """
+    """The maker of a model, by the first word of its name that the table knows; None where it knows none."""
     places = {maker: match.start() for maker, words in _FOUND.items() if (match := words.search(name))}
     return min(places, key=lambda maker: (places[maker], maker)) if places else None
 
 
 def family_of(name: str) -> str:
-    """A maker's name as the table writes it; one that it does not know as it is.
-
-    Examples
-    --------
-    >>> family_of("OpenAI"), family_of("our lab")
-    ('openai', 'our lab')
-    """
+    """A maker's name as the table writes it; one that it does not know as it is."""
     plain = name.strip().lower()
     return plain if plain in MAKERS else name.strip()
 
 
 def is_person(name: str) -> bool:
-    """Whether the name of a judge says that it is a person: human_1, expert-a.
-
-    Examples
-    --------
-    >>> is_person("human_2"), is_person("gpt-4o")
-    (True, False)
-    """
+    """Whether the name of a judge says that it is a person: human_1, expert-a."""
     return _PERSON.search(name.replace("_", " ")) is not None

@@ -48,9 +48,8 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
 "dashes."""
 
 LATE: Final[Mapping[str, tuple[str, ...]]] = {
-    "item": ("prompt", "input", "id", "sample"),
-    "score": ("passed", "correct", "label"),
-}
+    "item": ("prompt", "input", "id", "sample"), "score": ("passed", "correct", "label"),
+}  # fmt: skip
 """Names that are a role's only where nothing else is."""
 
 _EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "derivation", "parent", "pi", "pi_by")
@@ -73,11 +72,7 @@ NAMES: Final = str.maketrans({"[": "(", "]": ")", "=": "-", ",": ";", "|": "/"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``.
-
-    ``family`` are makers by judge or agent, ``planned`` those of a plan's judges, for which a column may speak first.
-    ``human`` are the columns with grades of people outside the panel; by default those whose name begins human_.
-    """
+    """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``."""
 
     roles: Mapping[str, str] = field(default_factory=dict)
     scale: tuple[float, float] | None = None

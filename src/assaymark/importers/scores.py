@@ -1,8 +1,4 @@
-"""Anybody's table of scores, told by its columns: which shape it has, and what was filled in.
-
-What comes out is one table in the documented columns (`assaymark.metrology.read_scores`), with everything that was
-understood, assumed or left aside in words. Nothing is dropped without a line that says how much and why.
-"""
+"""Anybody's table of scores, told by its columns: which shape it has, and what was filled in."""
 
 from __future__ import annotations
 
@@ -78,11 +74,7 @@ class UnnamedError(InputError):
 
 
 def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
-    """A raw table as scores in documented columns, or all that is wrong with it at once.
-
-    `InputError`: two columns for one role, a role that is lacking, numbers that nobody named, text where scores belong,
-    two scales, one result given twice.
-    """
+    """A raw table as scores in documented columns, or all that is wrong with it at once."""
     reading, orders = _Reading(rows, wanted or Wanted()), dict[str, PairOrders]()
     shape = reading.shape()
     if shape in _MARKS:

@@ -1,9 +1,4 @@
-"""Logs of pairwise verdicts that were made elsewhere: from a file of any tool to checked columns of codes.
-
-`read_verdicts` reads a file, `parse_verdict_map` and `verdict_map` say which of its columns is what, and the result is
-a `VerdictLog`; `to_pair_calls` turns a small one into records. Such a log does not say which text is better, so
-nothing read from it is about sensitivity.
-"""
+"""Logs of pairwise verdicts that were made elsewhere: from a file of any tool to checked columns of codes."""
 
 from __future__ import annotations
 
@@ -358,11 +353,7 @@ def _calls(rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMa
 
 
 class _Calls:
-    """The rows that could be read, in their sequence in the file: names, and one code a row in each column.
-
-    Rows with a cell that means nothing go to ``found`` and are left out. Without a column for the question, a pair is
-    one. ``second`` are the calls that show the contents of their row swapped.
-    """
+    """The rows that could be read, in their sequence in the file: names, and one code a row in each column."""
 
     def __init__(
         self, columns: Mapping[str, Coded], line: Ints, unit: str, second: Bools | None, mapping: VerdictMap,

@@ -59,12 +59,7 @@ class NotTaken(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is.
-
-    ``ended``: there are results to read, for some of its calls at least. ``cancelled``: likewise, and somebody wanted
-    no more of them. ``refused``: the provider made nothing of it; ``reason`` is its word on why, and ``retryable`` is
-    whether the same calls may fare better later. ``gone``: the provider does not know it any more.
-    """
+    """How far a batch is."""
 
     status: Status
     done: int = 0
@@ -92,11 +87,7 @@ def lane_of(call: CallSpec) -> str:
 
 
 class RemoteBatches(ABC):
-    """The batches of one lane (see `lane_of`) at its provider. All it does has a time limit, and fails as `ModelError`.
-
-    It has an event loop of its own. Close it. `keeps_labels` is whether `find` knows a batch by its label; otherwise it
-    guesses, and a lost batch may be paid for nothing.
-    """
+    """The batches of one lane (see `lane_of`) at its provider; whatever fails is a `ModelError`. Close it."""
 
     model: ClassVar[type[SdkModel]]
     most_items: ClassVar[int]

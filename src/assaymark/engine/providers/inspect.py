@@ -12,17 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
-from assaymark.engine.providers.base import (
-    as_model_error,
-    attempt,
-    count_of,
-    finish_of,
-    prompt_problems,
-    strict_schema,
-    system_and_users,
-    too_large,
-    word_of,
-)
+from assaymark.engine.providers import base
 from assaymark.engine.providers.transports import (
     TIMEOUT_S,
     PerLoop,
@@ -57,16 +47,13 @@ _NO_KEY: Final = "no-key"
 _SHORTEST_KEY: Final = 8
 _FINISH: Final[Mapping[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "seed": ("seed",),
-    "temperature": ("temperature",),
-    "effort": ("effort", "thinking"),
-}
+    "seed": ("seed",), "temperature": ("temperature",), "effort": ("effort", "thinking"),
+}  # fmt: skip
 """By which parts of the names in a request it is seen that a setting was sent: every provider has its own names."""
 
 _SENT_UNSEEN: Final[Mapping[str, frozenset[str]]] = {
-    "mockllm": frozenset(_PARTS),
-    "hf": frozenset({"seed", "temperature"}),
-}
+    "mockllm": frozenset(_PARTS), "hf": frozenset({"seed", "temperature"}),
+}  # fmt: skip
 """What providers without a request are known to heed: they run in this process."""
 
 _NOT_SETTINGS: Final = frozenset({"messages", "input", "contents", "system", "instructions", "properties", "tools"})
@@ -100,11 +87,7 @@ _SEEN: ContextVar[_Seen | None] = ContextVar("assaymark_inspect_seen", default=N
 
 
 class InspectModel:
-    """A model of one of Inspect's providers. One request an attempt: Inspect's retries and its cache are off.
-
-    Its cache has to be: the key of an entry leaves out the arguments that a model is made with, so two judges that
-    differ in those would get one answer.
-    """
+    """A model of one of Inspect's providers. One request an attempt: Inspect's retries and its cache are off."""
 
     def __init__(
         self, name: str, *, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
@@ -119,17 +102,12 @@ class InspectModel:
         self._unsent: set[str] = set()
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Ask once.
-
-        A schema goes along as Inspect's ``response_schema``; a provider of Inspect that has no structured output
-        leaves it out, and only the prompt then says the form. Seed, temperature and effort are looked for in what was
-        sent: a provider that left one out is not asked again with it.
-        """
+        """Ask once."""
         refuse(call, list(self._problems(call)))
         at = _place(call, self.provider, os.environ if self._environ is None else self._environ)
         load_sdk(INSPECT)
         client, seen = await self._clients.of(at), _Seen()
-        output = await attempt(client.at, _generated(client, call, seen))
+        output = await base.attempt(client.at, _generated(client, call, seen))
         # Refuse an answer to another question than the one that was asked, and remember why
         if seen.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
@@ -149,7 +127,7 @@ class InspectModel:
         """What the call asks for and cannot get, as far as that is known before."""
         yield from inspect_argument_problems(call.model, call.args)
         yield from (self._drops(name) for name in _asked(call) if name in self._unsent)
-        yield from prompt_problems(call)
+        yield from base.prompt_problems(call)
 
     def _drops(self, name: str) -> str:
         return f"Inspect's provider {self.provider} does not send {name} for this model; leave it out"
@@ -174,11 +152,7 @@ class InspectModel:
 
 
 def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right.
-
-    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, and ``provider_NAME`` for an argument
-    NAME that Inspect's provider is made with (its ``-M NAME=...``), unless it is a key.
-    """
+    """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right."""
     options: dict[str, Rule] = dict.fromkeys(filter(_is_option, args), _PLAIN)
     secret = [name for name in options if _SECRET.search(name)]
     shown = {name: value for name, value in args.items() if name not in secret}
@@ -217,10 +191,7 @@ def _with_key(at: Transport, api: Any) -> Transport:
 
 
 def _watch(api: Any) -> None:
-    """Note what goes through ``api.generate``: Inspect's own layer gives back neither the response nor the exception.
-
-    `ModelAPI.generate` is what every provider of Inspect implements, so this is its documented border.
-    """
+    """Note what goes through ``api.generate``: Inspect's own layer returns neither the response nor the exception."""
     inner = api.generate
 
     @functools.wraps(inner)
@@ -242,7 +213,7 @@ def _watch(api: Any) -> None:
 async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
     """Inspect's output for a call, or what went wrong as our error."""
     api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    system, users = system_and_users(call)
+    system, users = base.system_and_users(call)
     messages = [api.ChatMessageSystem(content=system)] if system else []
     messages += [api.ChatMessageUser(content=text) for text in users]
     # with everything of Inspect's switched off that would ask or answer by itself
@@ -265,7 +236,7 @@ async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
 
 def _failure(exc: Exception, client: _Client) -> ModelError:
     """Our rules first; where they see no status, what Inspect's provider knows of its own exceptions."""
-    error = as_model_error(exc, client.at)
+    error = base.as_model_error(exc, client.at)
     status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
     if error.retryable or error.quota or isinstance(status, int):
         return error
@@ -277,7 +248,7 @@ def response_schema(call: CallSpec) -> Any:
     """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none."""
     if call.schema is None:
         return None
-    wanted = strict_schema(call.schema)
+    wanted = base.strict_schema(call.schema)
     held = load_sdk(replace(INSPECT, sdk="inspect_ai.util")).JSONSchema.model_validate(wanted)
     if held.model_dump(exclude_none=True) != wanted:
         refuse(call, ["Inspect's form of a schema would lose a part of the reply schema"])
@@ -306,7 +277,7 @@ def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
     """What came back, as a reply."""
     response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
     raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
-    if (outcome := too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
+    if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
         return outcome
     if not output.choices:
         return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
@@ -320,17 +291,12 @@ def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
     if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
         cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
         counts = {
-            "input_tokens": count_of(usage.input_tokens + (cached or 0) + (written or 0)),
-            "output_tokens": count_of(usage.output_tokens),
-            "reasoning_tokens": count_of(usage.reasoning_tokens),
-            "cached_tokens": count_of(cached),
-        }
+            "input_tokens": base.count_of(usage.input_tokens + (cached or 0) + (written or 0)),
+            "output_tokens": base.count_of(usage.output_tokens),
+            "reasoning_tokens": base.count_of(usage.reasoning_tokens), "cached_tokens": base.count_of(cached),
+        }  # fmt: skip
     fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
     return Reply(
-        text=output.completion,
-        model=word_of(output.model) or call.model,
-        fingerprint=word_of(fingerprint),
-        finish=finish_of(stop, _FINISH),
-        raw=raw,
-        **counts,
-    )
+        text=output.completion, model=base.word_of(output.model) or call.model, fingerprint=base.word_of(fingerprint),
+        finish=base.finish_of(stop, _FINISH), raw=raw, **counts,
+    )  # fmt: skip

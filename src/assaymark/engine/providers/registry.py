@@ -31,15 +31,9 @@ Factory = Callable[[str], Model]
 """Makes the model of a provider from what follows the first slash of its name; `InputError` if that is no name."""
 
 EXAMPLES: Final = (
-    "openai/MODEL",
-    "openai-chat/MODEL",
-    "anthropic/MODEL",
-    "google/MODEL",
-    "inspect/PROVIDER/MODEL",
-    "http/HOST:PORT/PATH",
-    "https/HOST/PATH",
-    "python/PACKAGE.MODULE:ATTRIBUTE",
-)
+    "openai/MODEL", "openai-chat/MODEL", "anthropic/MODEL", "google/MODEL", "inspect/PROVIDER/MODEL",
+    "http/HOST:PORT/PATH", "https/HOST/PATH", "python/PACKAGE.MODULE:ATTRIBUTE",
+)  # fmt: skip
 """How models of providers and external agents are named, for messages."""
 
 
@@ -51,22 +45,12 @@ COMPATIBLE: Final = frozenset(
 
 
 class Models(Mapping[str, Model]):
-    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
-
-    A provider's model is made once. A name that looks like an address with a user or a query in it is the one thing
-    that even ``in`` refuses, because whoever reports an unknown name would show the secret. ``purse`` is the budget
-    that all calls are paid from, ``strict`` whether an exception of a Python agent stops a run.
-    """
+    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds."""
 
     def __init__(
-        self,
-        fixed: Mapping[str, Model],
-        providers: Mapping[str, Factory],
-        *,
-        prices: Prices | None = None,
-        purse: SpendLimit | None = None,
-        strict: bool = False,
-    ) -> None:
+        self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
+        purse: SpendLimit | None = None, strict: bool = False,
+    ) -> None:  # fmt: skip
         self._fixed, self._providers = dict(fixed), dict(providers)
         self._made: dict[str, Model] = {}
         self.prices, self.purse, self._strict = prices, purse, strict
@@ -132,10 +116,7 @@ class Models(Mapping[str, Model]):
 
 
 def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
-    """Every provider of models and agents, by the part of a name before its first slash.
-
-    Clients of language models read their keys from ``environ`` when they are asked, by default from the process's own.
-    """
+    """Every provider of models and agents, by the part of a name before its first slash."""
     models: dict[str, Callable[..., Model]] = {"inspect": InspectModel, **_SDK_MODELS}
     return external_providers() | {name: partial(model, environ=environ) for name, model in models.items()}
 
