@@ -350,12 +350,10 @@ def test_a_ledger_without_tables_of_batches_gets_them(tmp_path, house):
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE batches SET remote = 'batch-1'",
-        "UPDATE batches SET status = 'open'",
-        "UPDATE batches SET certain = 0",
+        "UPDATE batches SET remote = 'batch-1'", "UPDATE batches SET status = 'open'", "UPDATE batches SET certain = 0",
         "UPDATE batch_calls SET fence = 7",
     ],
-)
+)  # fmt: skip
 def test_a_changed_row_is_never_read_as_it_is(ledger, house, change):
     run(ledger, house)
     with ledger._store.engine.begin() as connection:

@@ -296,12 +296,9 @@ def test_a_patience_out_of_range_is_refused(failures, cool_down_s, name):
 @pytest.mark.parametrize(
     ("model", "provider"),
     [
-        ("openai/gpt/x", "openai"),
-        ("reference/auditor", "reference"),
-        ("https/example.org/a/b", "https/example.org"),
-        ("python/mine:agent", "python/mine:agent"),
-        ("alone", "alone"),
+        ("openai/gpt/x", "openai"), ("reference/auditor", "reference"), ("https/example.org/a/b", "https/example.org"),
+        ("python/mine:agent", "python/mine:agent"), ("alone", "alone"),
     ],
-)
+)  # fmt: skip
 def test_the_provider_is_in_the_name(model, provider):
     assert provider_of(model) == provider

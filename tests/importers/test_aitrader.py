@@ -148,13 +148,12 @@ def test_a_step_without_text_is_kept_and_counted():
 @pytest.mark.parametrize(
     ("texts", "names"),
     [
-        (["招商银行(600036.SH)"] * 3, {"600036.SH": "招商银行"}),
-        (["招商银行(600036.SH)"] * 2, {}),
+        (["招商银行(600036.SH)"] * 3, {"600036.SH": "招商银行"}), (["招商银行(600036.SH)"] * 2, {}),
         (["招商银行(600036.SH)"] * 3 + ["工商银行(600036.SH)"] * 3, {}),
         (["招商银行(600036.SH)"] * 3 + ["招商银行(601398.SH)"] * 3, {}),
         (["买入600036.SH（招商银行）100股"] * 3, {"600036.SH": "招商银行"}),
     ],
-)
+)  # fmt: skip
 def test_names_are_read_where_the_agents_agree(texts, names):
     assert names_in([*texts, None, "no code"]) == names
 
@@ -309,10 +308,9 @@ def test_all_problems_at_once():
         (HOURLY.replace("601318.SH,2025-10-09 10:30:00", ",2025-10-09 10:30:00"), "symbol: is empty"),
         (HOURLY.replace("40.0,41.0", "dear,41.0"), "line 2: open: must be a number above 0 to 1e+15 (got 'dear')"),
         (HOURLY.replace("40.5,1000", "40.5,-1"), "line 2: volume: must be a number from 0"),
-        ("", "empty: a header row is needed"),
-        (HEADER, "prices_astock_hourly.csv: holds no bar"),
+        ("", "empty: a header row is needed"), (HEADER, "prices_astock_hourly.csv: holds no bar"),
     ],
-)
+)  # fmt: skip
 def test_bad_price_files(text, said):
     with pytest.raises(InputError, match=r"prices_astock_hourly\.csv") as caught:
         import_aitrader(files(hourly=text))

@@ -35,7 +35,7 @@ _KEPT_S: Final = 48 * 3600.0
 _LONGEST_WAIT_S: Final = 300.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Terms:
     """How batches are made; see `run_batches`."""
 
@@ -58,7 +58,7 @@ class BatchRun:
 
     def __init__(
         self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
-        terms: Terms, *, progress: Progress | None = None, say: Say | None = None,
+        terms: Terms, progress: Progress | None = None, say: Say | None = None,
     ) -> None:  # fmt: skip
         self._ledger, self._book, self._leases = ledger, ledger.batches, ledger.leases
         self._asked, self._makers, self._terms = asked, makers, terms
@@ -416,7 +416,7 @@ def _door(lane: str) -> str:
     return canonical_json([provider_of(model), place])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BatchSummary:
     """What a run of batches did: ``planned = already + made + len(failed) + under_way + left``."""
 
@@ -454,7 +454,7 @@ def run_batches(
     `UnknownNameError` if the provider of a call takes no batches, `LedgerError` if another run holds the ledger:
     nothing was sent.
     """
-    terms = Terms(poll_s=poll_s, most_items=most_items, attempts=attempts, deadline_s=deadline_s, settle_s=settle_s)
+    terms = Terms(poll_s, most_items, attempts, deadline_s, settle_s)
     asked = {call.key: call for call in calls}
     for call in asked.values():
         if provider_of(call.model) not in providers:
@@ -465,13 +465,12 @@ def run_batches(
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan(asked.values())
         pending = ledger.pending(asked)
-        run = BatchRun(ledger, asked, pending, providers, terms, progress=progress, say=say)
+        run = BatchRun(ledger, asked, pending, providers, terms, progress, say)
         with on_signals(run.stop), closing(run):
             run.work()
     return BatchSummary(
-        planned=len(asked), already=len(asked) - len(pending), made=run.made, failed=tuple(run.failed.values()),
-        batches=run.submitted, under_way=run.under_way(), paid_again_bound=run.lost, orphaned=orphaned,
-        interrupted=run.interrupted, notes=tuple(run.notes), stopped=tuple(run.halted.values()),
+        len(asked), len(asked) - len(pending), run.made, tuple(run.failed.values()), run.submitted, run.under_way(),
+        run.lost, orphaned, run.interrupted, tuple(run.notes), tuple(run.halted.values()),
     )  # fmt: skip
 
 
@@ -480,6 +479,6 @@ def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: 
     with (
         ledger.exclusive(),
         ledger.batches.alone(),
-        closing(BatchRun(ledger, {}, [], providers, Terms(), say=say)) as run,
+        closing(BatchRun(ledger, {}, [], providers, Terms(), None, say)) as run,
     ):
         return run.cancel()

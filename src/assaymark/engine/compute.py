@@ -85,31 +85,13 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The result of a chunk."""
+class Ended:
+    """How a chunk ended: with ``data``, or with ``problems`` that the function found; with a ``trace``, by a defect."""
 
     index: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The function found the chunk wrong, and said so by one of our errors."""
-
-    index: int
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """The function failed in a way that is not foreseen; another attempt would fail in the same way."""
-
-    index: int
-    what: str
-    trace: str
-
-
-Ended = Done | Refused | Defect
+    data: bytes | None = None
+    problems: tuple[str, ...] = ()
+    trace: str | None = None
 
 
 def target_of(function: Function) -> str:
@@ -129,18 +111,18 @@ def answer(task: Task) -> Ended:
     try:
         if task.version != __version__:
             what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
-            return Defect(task.index, what, "")
+            return Ended(task.index, None, (what,), "")
         data = _imported(task.target)(task.arguments)
         if not isinstance(data, bytes):
             raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
     except InputError as exc:
-        return Refused(task.index, tuple(map(str, exc.problems)))
+        return Ended(task.index, None, tuple(map(str, exc.problems)))
     except AssayError as exc:
-        return Refused(task.index, (str(exc),))
+        return Ended(task.index, None, (str(exc),))
     except Exception as exc:
         said = " ".join(f"{type(exc).__name__}: {exc}".split())
-        return Defect(task.index, said, traceback.format_exc())
-    return Done(task.index, data)
+        return Ended(task.index, None, (said,), traceback.format_exc())
+    return Ended(task.index, data)
 
 
 class Turns:
@@ -434,12 +416,12 @@ def map_chunks(
         ends = on_ray(tasks, workers, deadline_s, stall, attempts, address)
     with closing(cast(Generator[Ended, None, None], ends)):
         for end in ends:
-            if isinstance(end, Done):
+            if end.data is not None:
                 if ledger is not None:
                     ledger.chunks.put(keys[end.index], target, end.data)
                 found[end.index] = end.data
-            elif isinstance(end, Defect):
-                error = ChunkError([Failure(chunks[end.index].name, (end.what,))])
+            elif end.trace is not None:
+                error = ChunkError([Failure(chunks[end.index].name, end.problems)])
                 error.add_note(end.trace)
                 raise error
             else:
@@ -622,7 +604,7 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
                 # `answer` lets nothing out, so the node could not even call it.
                 said = " ".join(str(exc.cause if exc.cause is not None else exc).split())
                 what = f"a node cannot run it ({said[:_SAID]}); install assaymark on every node"
-                yield Defect(task.index, what, str(exc))
+                yield Ended(task.index, None, (what,), str(exc))
             except ray.exceptions.RayError as exc:
                 turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()

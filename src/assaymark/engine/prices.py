@@ -93,11 +93,16 @@ class Estimate:
     basis: str
 
 
+Manner = tuple[str, str, str | None, str]
+"""Model, prompt template, effort and arguments of a call: calls that agree in these take alike much of their bound."""
+
+
 class Bound(NamedTuple):
-    """The most that one call may cost, in USD, by its two parts."""
+    """The most that one call may cost, in USD, by its two parts, and the manner in which it is asked."""
 
     input: float
     output: float
+    manner: Manner = ("", "", None, "")
 
     @property
     def usd(self) -> float:
@@ -241,9 +246,6 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
 Place = tuple[str, int]
 """Key and number of an attempt."""
 
-Manner = tuple[str, str, str | None, str]
-"""Model, prompt template, effort and arguments of a call: calls that agree in these take alike much of their bound."""
-
 _MARGIN_S = 60.0  # how much later than its time a reply of somebody else can come to light
 _ROUNDING_USD = 1e-9
 _REPLIES_TO_LEARN: Final = 2  # before these, the most that a call may cost is held back
@@ -256,7 +258,7 @@ class Books(NamedTuple):
     """What a ledger says was paid: replies at their cost, and attempts that may have been paid."""
 
     paid: dict[Place, float]
-    perhaps: dict[Place, Most]
+    perhaps: dict[Place, Bound]
     unknown: frozenset[str]
     shares: list[tuple[Manner, tuple[float, float]]]
     until: float
@@ -273,26 +275,12 @@ class _Seen:
     def add(self, share: tuple[float, float]) -> None:
         self.input, self.output, self.n = max(self.input, share[0]), max(self.output, share[1]), self.n + 1
 
-    def expects(self, most: Most, least: int) -> float:
+    def expects(self, most: Bound, least: int) -> float:
         """What a call is held at: its bound before so many replies, then the most that these took, and some more."""
         if self.n < least:
             return most.usd
         more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(self.n, 1.5)
         return min(self.input * more, 1.0) * most.input + self.output * more * most.output
-
-
-@dataclass(frozen=True, slots=True)
-class Most:
-    """The most that a call may cost, in USD, by its parts, and the manner in which it is asked."""
-
-    manner: Manner
-    input: float
-    output: float
-
-    @property
-    def usd(self) -> float:
-        """Both parts."""
-        return self.input + self.output
 
 
 class SpendLimit:
@@ -314,7 +302,7 @@ class SpendLimit:
     """
 
     def __init__(
-        self, limit_usd: float, bound: Callable[[CallSpec], tuple[float, float] | None],
+        self, limit_usd: float, bound: Callable[[CallSpec], Bound | tuple[float, float] | None],
         cost: Callable[[str, Reply, bool], float | None],
         share: Callable[[CallSpec, Reply], tuple[float, float] | None] | None = None,
     ) -> None:  # fmt: skip
@@ -325,9 +313,9 @@ class SpendLimit:
         self._paid: dict[Place, float] = {}
         self._paid_usd = 0.0
         self._mine: set[Place] = set()
-        self._cut_off: dict[Place, Most] = {}
-        self._perhaps: dict[Place, Most] = {}
-        self._bounds: dict[str, Most | str] = {}
+        self._cut_off: dict[Place, Bound] = {}
+        self._perhaps: dict[Place, Bound] = {}
+        self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[Manner, _Seen] = {}
         self._read: Counter[str] = Counter()
         self._holds: set[Reservation] = set()
@@ -345,16 +333,16 @@ class SpendLimit:
         """What is held back for that which is being asked now, here or by others."""
         return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
 
-    def _held(self, calls: Iterable[Most], least: int = _REPLIES_TO_LEARN) -> float:
+    def _held(self, calls: Iterable[Bound], least: int = _REPLIES_TO_LEARN) -> float:
         return math.fsum(self._expected(call, least) for call in calls)
 
-    def _expected(self, most: Most, least: int = _REPLIES_TO_LEARN) -> float:
+    def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         seen = self._seen.get(most.manner)
         return most.usd if seen is None else seen.expects(most, least)
 
-    def _most(self, call: CallSpec) -> Most | None:
+    def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
-        return None if bound is None else Most(_manner(call), *bound)
+        return None if bound is None else Bound(*bound[:2], _manner(call))
 
     def emptied(self) -> SpendLimit:
         """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
@@ -381,7 +369,7 @@ class SpendLimit:
             return
         self.check(open_)
         self.begin(ledger)
-        needed = math.fsum(sum(self._bound(call) or ()) for call in open_)
+        needed = math.fsum(most.usd for call in open_ if (most := self._most(call)) is not None)
         if not self._fits(needed + self.spent + self.under_way):
             self._stop(needed, f"{len(open_)} calls need")
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
@@ -405,8 +393,8 @@ class SpendLimit:
         calls = dict(zip(new, ledger.load(new, {}), strict=True)) if new else {}
         self._bounds.update({key: self._most(call) or call.model for key, call in calls.items()})
         unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
-        paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Most)}
-        owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Most)}
+        paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
+        owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(one.finished_at for one in found)])
         return Books(paid, owed, unknown, self._shares(ledger, found), until)
 
@@ -469,21 +457,6 @@ class SpendLimit:
         )
         self.wake()
 
-    def back(self, hold: Reservation, place: Place | None, result: Reply | Trouble | None) -> None:
-        """Release a hold; what was paid for it, or may have been, counts from now on."""
-        self._holds.discard(hold)
-        if place is not None:
-            self._mine.add(place)
-            if isinstance(result, Reply):
-                share = None if self._share is None else self._share(hold.call, result)
-                if share is not None and result.finish != "refusal":  # how much of its bound a reply took
-                    self._seen.setdefault(hold.most.manner, _Seen()).add(share)
-                known = self._cost(hold.call.model, result, False)
-                self._pay(place, hold.most.usd if known is None else known)
-            elif result is not None and result.outcome != "failed":
-                self._cut_off[place] = hold.most
-        self.wake()
-
     def wake(self) -> None:
         """Let everybody who waits for room look again."""
         self._changed.set()
@@ -495,12 +468,25 @@ class Reservation:
 
     __slots__ = ("_purse", "call", "most")
 
-    def __init__(self, purse: SpendLimit, call: CallSpec, most: Most) -> None:
+    def __init__(self, purse: SpendLimit, call: CallSpec, most: Bound) -> None:
         self._purse, self.call, self.most = purse, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:
-        """How the attempt ended; None: it was not sent."""
-        self._purse.back(self, None if attempt is None else (attempt.key, attempt.number), result)
+        """Release the hold; what was paid for it, or may have been, counts from now on. No attempt: it was not sent."""
+        purse = self._purse
+        purse._holds.discard(self)
+        if attempt is not None:
+            place = attempt.key, attempt.number
+            purse._mine.add(place)
+            if isinstance(result, Reply):
+                share = None if purse._share is None else purse._share(self.call, result)
+                if share is not None and result.finish != "refusal":  # how much of its bound a reply took
+                    purse._seen.setdefault(self.most.manner, _Seen()).add(share)
+                known = purse._cost(self.call.model, result, False)
+                purse._pay(place, self.most.usd if known is None else known)
+            elif result is not None and result.outcome != "failed":
+                purse._cut_off[place] = self.most
+        purse.wake()
 
 
 def _manner(call: CallSpec) -> Manner:

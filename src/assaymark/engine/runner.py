@@ -145,7 +145,7 @@ class RunOptions:
         return min(_LONGEST_BACKOFF_S, self.backoff_s * 2.0 ** (failures - 1) * spread)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """What a run did: ``planned = already + made + elsewhere + len(failed) + left``."""
 
@@ -219,25 +219,23 @@ class Run:
             self.in_flight_bound = len(workers)
             renewing = asyncio.create_task(self._renew(thread))
             try:
-                await self._see_through(workers, asyncio.create_task(self._journal.run()))
+                writer = asyncio.create_task(self._journal.run())
+                crew = asyncio.gather(*workers)
+                crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
+                both: set[asyncio.Future[Any]] = {crew, writer}
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+                if writer.done():  # it cannot write: nobody may send anything more
+                    crew.cancel()
+                    await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
+                self._journal.close()
+                await writer
+                await crew
             finally:
                 renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
                     await _in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
-
-    async def _see_through(self, workers: list[asyncio.Task[None]], writer: asyncio.Task[None]) -> None:
-        crew = asyncio.gather(*workers)
-        crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
-        both: set[asyncio.Future[Any]] = {crew, writer}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if writer.done():  # it cannot write: nobody may send anything more
-            crew.cancel()
-            await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
-        self._journal.close()
-        await writer
-        await crew
 
     async def _work_on(self, feed: _Feed, models: Mapping[str, Model]) -> None:
         try:
@@ -381,9 +379,8 @@ class Run:
             orphaned = self.work.lost
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
-            planned=self._planned, already=self._already, made=self.made, failed=tuple(self.failed),
-            retried=self.retried, interrupted=self.interrupted, in_flight_bound=self.in_flight_bound,
-            orphaned=orphaned, put_off=self.put_off, stopped=self.stopped, elsewhere=elsewhere,
+            self._planned, self._already, self.made, tuple(self.failed), self.retried, self.interrupted,
+            self.in_flight_bound, orphaned, self.put_off, self.stopped, elsewhere,
         )  # fmt: skip
 
     def interrupt(self) -> None:
@@ -479,7 +476,7 @@ async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
 
 
 def run_calls(
-    ledger: Ledger, calls: Iterable[CallSpec], models: Mapping[str, Model], *, concurrency: int = 64,
+    ledger: Ledger, calls: Iterable[CallSpec] | None, models: Mapping[str, Model], *, concurrency: int = 64,
     deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
     patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, Limits] | None = None,
     purse: SpendLimit | None = None, progress: Progress | None = None, told: Told | None = None,
@@ -509,39 +506,40 @@ def run_calls(
         concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
     )
     with ledger.exclusive():
+        asked: dict[str, CallSpec] = {}
+        pending: dict[str, CallSpec] | None = None
         with _looking_over(ledger):
-            asked = {call.key: call for call in calls}
-            for name in {call.model for call in asked.values()} - models.keys():
-                raise UnknownNameError("model", name, list(models))
-            pending = {key: asked[key] for key in ledger.pending(asked)}
+            if calls is not None:
+                asked = {call.key: call for call in calls}
+                for name in {call.model for call in asked.values()} - models.keys():
+                    raise UnknownNameError("model", name, list(models))
+                pending = {key: asked[key] for key in ledger.pending(asked)}
+            sizes = _sizes(ledger, models) if pending is None else sizes_of(pending.values())
             _check_no_batches(ledger, pending)
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
-        ledger.plan(pending.values())
-        work, already = Work(ledger, sizes_of(pending.values()), lease_s, pending), len(asked) - len(pending)
-        run = Run(ledger, work, manner, len(asked), already, progress, purse, told, watch)
-        run.through(models, pending.values())
-        return run.summary(orphaned, len(ledger.pending(pending)) if ledger.leases else 0)
+        ledger.plan((pending or {}).values())
+        waiting = sum(sizes.values())
+        planned = waiting if pending is None else len(asked)
+        work = Work(ledger, sizes, lease_s, pending)
+        run = Run(ledger, work, manner, planned, planned - waiting, progress, purse, told, watch)
+        some = (
+            [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
+        )
+        run.through(models, ledger.load(some, {}) if pending is None else pending.values())
+        left = 0
+        if ledger.leases:
+            left = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
+        return run.summary(orphaned, left)
 
 
-def run_worker(
-    ledger: Ledger, models: Mapping[str, Model], *, concurrency: int = 64, deadline_s: float = 120.0, attempts: int = 4,
-    backoff_s: float = 1.0, lease_s: float = 60.0, patience: CircuitBreakerPolicy | None = None,
-    limits: Mapping[str, Limits] | None = None, purse: SpendLimit | None = None, progress: Progress | None = None,
-    told: Told | None = None,
-) -> RunSummary:  # fmt: skip
-    """Ask the calls that somebody else has planned, until none is left without a reply; see `run_calls`."""
-    manner = RunOptions(
-        concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
-    )
-    with ledger.exclusive():
-        with _looking_over(ledger):
-            sizes = _sizes(ledger, models)
-            _check_no_batches(ledger, None)
-        orphaned = 0 if ledger.leases else len(ledger.mark_lost())
-        run = Run(ledger, Work(ledger, sizes, lease_s), manner, sum(sizes.values()), 0, progress, purse, told)
-        some = [] if purse is None else [key for model in sizes for key in ledger.pending_of(model)[:1]]
-        run.through(models, ledger.load(some, {}))
-        return run.summary(orphaned, sum(_sizes(ledger, models).values()) if ledger.leases else 0)
+def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> RunSummary:
+    """Ask the calls that others have planned, until none is left without a reply; ``manner`` is as in `run_calls`.
+
+    Start as many of these as you like, on as many machines, with a ledger in a database. A ledger in a file has one
+    at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
+    worker was there. ``planned`` of the summary counts what had no reply at the start.
+    """
+    return run_calls(ledger, None, models, **manner)
 
 
 @contextmanager

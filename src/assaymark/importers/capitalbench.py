@@ -215,8 +215,7 @@ def _texts(submission: Submission) -> Iterator[tuple[records.RationaleKind, str]
     if isinstance(submission, WeightsV3):
         for own in submission.metadata.portfolio_v3.candidate_assessments:
             yield "candidate", _block(
-                f"{own.option_id} (rank {own.rank})",
-                *(("Evidence", line) for line in own.evidence),
+                f"{own.option_id} (rank {own.rank})", *(("Evidence", line) for line in own.evidence),
                 ("Mechanism", own.mechanism.replace("_", " ")),
                 ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
             )  # fmt: skip
@@ -226,8 +225,7 @@ def _texts(submission: Submission) -> Iterator[tuple[records.RationaleKind, str]
         ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
         for one in ledger:
             yield "candidate", _block(
-                f"{one.option_id} ({one.decision})",
-                *(("Evidence", line) for line in one.evidence),
+                f"{one.option_id} ({one.decision})", *(("Evidence", line) for line in one.evidence),
                 ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
                 ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
             )  # fmt: skip

@@ -13,9 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
-from assaymark.importers.comparisons import PairOrders, shares_of_wins
 from assaymark.importers.report import MAKERS_OF, family_of, is_person, maker_of
-from assaymark.importers.roles import NAMES, Cells, Floats, Ints, Scored, Wanted, coding, listed, plural
+from assaymark.importers.roles import (
+    NAMES,
+    Cells,
+    Floats,
+    Ints,
+    PairOrders,
+    Scored,
+    Wanted,
+    coding,
+    listed,
+    plural,
+    shares_of_wins,
+)
 from assaymark.rows import Rows
 
 Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
@@ -314,13 +325,12 @@ class _Reading(Cells):
         named += [f"people = {listed(self.human)}"] if people else []
         rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
         return ScoresRead(
-            table=table, shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions),
-            scale=scale, levels=shape in _MARKS,
+            table=table, shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions), scale=scale,
+            levels=shape in _MARKS,
             read=f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}",
             filled=tuple(self.filled), left=tuple(self.left), choices=tuple(choices), families=families,
-            families_known=known, unused=unused,
-            orders={name: one for name, one in orders.items() if name in chosen}, dropped=tuple(dropped),
-            row=found.row, people=people, pi=pi, pi_by=pi_by if pi else "",
+            families_known=known, unused=unused, orders={name: one for name, one in orders.items() if name in chosen},
+            dropped=tuple(dropped), row=found.row, people=people, pi=pi, pi_by=pi_by if pi else "",
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:

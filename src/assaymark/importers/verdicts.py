@@ -20,9 +20,8 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
-from assaymark.importers.comparisons import shown_swapped
 from assaymark.importers.read import ShapeError, as_shape
-from assaymark.importers.roles import SYNONYMS
+from assaymark.importers.roles import SYNONYMS, shown_swapped
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.importers.verdict_log import (
     BLANKS,
@@ -76,10 +75,9 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
         "1": ("1", "1.0", "a", "[[a]]", "slot_1", "slot1", "model_a", "model_1", "assistant_a", "first"),
         "2": ("2", "2.0", "b", "[[b]]", "slot_2", "slot2", "model_b", "model_2", "assistant_b", "second"),
         "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad"),
-        "abstain": ("abstain", "abstention"),
-        "invalid": ("invalid", "error"),
-    }
-)
+        "abstain": ("abstain", "abstention"), "invalid": ("invalid", "error"),
+    },
+)  # fmt: skip
 """Words that are known as verdicts without a map; case, spaces and dashes are free."""
 
 VERDICT_OF: Final[Mapping[str, SlotVerdict]] = {word: verdict for verdict, words in LABELS.items() for word in words}
@@ -311,10 +309,9 @@ def read_verdicts(
         pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
         order=calls.order[chosen], verdict=verdict, line=calls.line[chosen], both=both,
         single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
-        filtered=len(rows) - kept.size,
-        duplicates=again, columns=fields, labels=calls.labels, pair_truth=calls.pair_truth,
-        nulls=calls.nulls, reading=calls.reading, said=said, sha256=rows.sha256, format=rows.format,
-        filters=mapping.wanted,
+        filtered=len(rows) - kept.size, duplicates=again, columns=fields, labels=calls.labels,
+        pair_truth=calls.pair_truth, nulls=calls.nulls, reading=calls.reading, said=said, sha256=rows.sha256,
+        format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
 
 

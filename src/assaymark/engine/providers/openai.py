@@ -29,13 +29,12 @@ _OUR_FIELDS: Final = frozenset({
 })  # fmt: skip
 _TOP_P: Final[Mapping[str, Rule]] = {"top_p": (lambda value: is_number(value, 0, 1), "a number from 0 to 1")}
 _CHAT_RULES: Final[Mapping[str, Rule]] = {
-    **_TOP_P,
-    "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
+    **_TOP_P, "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
     "extra_body": (
         lambda value: (found := _extra(value)) is not None and not _OUR_FIELDS & set(found),
         f"an object, or the JSON text of one, without {', '.join(sorted(_OUR_FIELDS))}: a call sets these itself",
     ),
-}
+}  # fmt: skip
 _CHAT_FINISH: Final[Mapping[str, Finish]] = {"length": "length", "content_filter": "refusal"}
 _FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded": 429}
 
@@ -87,14 +86,20 @@ class _OpenAI(base.SdkModel):
         """The reply in a body. A failure with status 200: a refusal of the content is an outcome, else an error."""
         raw, found = base.read_object(body, at)
         if not isinstance(found.get("error"), dict):
-            return replace(self._reply(at, found), raw=raw, model=base.word_of(found.get("model")) or call.model)
+            reply, model = self._reply(at, found), base.word_of(found.get("model")) or call.model
+            return replace(reply, text=at.scrubbed(reply.text), raw=raw, model=model)
         words, message = base.words_of(found)
         code = found["error"].get("code")
         status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
         status = code if isinstance(code, int) and 400 <= code < 600 else status
         error = base.refusal(base.Refused(status, words, message, {}), at)
         if error.refused == "content":
-            return Reply(text=message, model=base.word_of(found.get("model")) or call.model, finish="refusal", raw=raw)
+            return Reply(
+                text=at.scrubbed(message),
+                model=base.word_of(found.get("model")) or call.model,
+                finish="refusal",
+                raw=raw,
+            )
         raise error
 
     @abstractmethod

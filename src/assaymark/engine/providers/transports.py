@@ -212,14 +212,13 @@ def address_problem(url: object) -> str | None:
 
 _SHARED: Final[Mapping[str, Rule]] = {
     "max_tokens": (
-        lambda value: isinstance(value, int) and is_number(value, 1, _MOST_TOKENS),
-        "a whole number above 0",
+        lambda value: isinstance(value, int) and is_number(value, 1, _MOST_TOKENS), "a whole number above 0",
     ),
     "timeout_s": (
         lambda value: is_number(value, 0.001, _LONGEST_TIMEOUT_S),
         f"a number of seconds above 0 and at most {_LONGEST_TIMEOUT_S:g}",
     ),
-}
+}  # fmt: skip
 
 
 def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, Rule]) -> Iterator[str]:
