@@ -328,7 +328,7 @@ class BatchRun:
             return
         self._tries.update(attempt.key for attempt in begun)
         try:
-            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label=label)
+            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label)
         except ModelError as exc:
             if exc.retryable:
                 self._rest(batch.lane, exc.retry_after or 0.0)

@@ -67,49 +67,6 @@ class _Sum(NamedTuple):
     weighted: int = 0
 
 
-def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audit:
-    """Check every row and object, then hold them against the seal of the last clean close."""
-    raws: list[str | None] = []
-    checks: dict[sa.Table, Callable[[rows.Row], object]] = {
-        tables.objects: lambda row: rows.object_of(row["sha256"], row, stored), tables.calls: rows.check_planned,
-        tables.attempts: rows.attempt_of, tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
-        tables.sources: rows.source_of, **batch_book.CHECKS, **chunk_book.CHECKS, tables.meta: database.check_note,
-    }  # fmt: skip
-    found: list[str] = []
-    checked = 0
-    for table in _there(connection, checks):
-        wanted = database.NOTES if table is tables.meta else sa.select(table)
-        for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
-            checked += 1
-            try:
-                checks[table](row)
-            except LedgerError as exc:
-                found.append(str(exc))
-    # The response bodies that replies name and that are not there; no foreign key says so
-    digests = {raw for raw in raws if raw is not None}
-    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW)))
-    gone = [
-        f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
-        for digest in sorted(digests - held)
-        if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest)) is None
-    ]
-    found += gone
-    try:
-        sealed = _sealed(connection)
-    except LedgerError:  # named above
-        return Audit(checked, tuple(found))
-    if sealed is None:
-        return Audit(checked, tuple(found))
-    since: list[str] = []
-    for table in _there(connection, _RECORD):
-        before = sealed.get(table.name, _Sum())
-        found += _changed(connection, table, before)
-        later = _summed(connection, table, before)
-        if later.rows > before.rows:
-            since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
-    return Audit(checked, tuple(found), tuple(since))
-
-
 def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     """What the last clean close sealed; None if there was none."""
     text = database.get_note(connection, _NOTE)
@@ -277,7 +234,54 @@ class Ledger:
         """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
         self.check_structure()
         with self._store.reading() as connection:
-            return look_over(connection, self._store.read)
+            # Check every row and object, then hold them against the seal of the last clean close.
+            raws: list[str | None] = []
+            checks: dict[sa.Table, Callable[[rows.Row], object]] = {
+                tables.objects: lambda row: rows.object_of(row["sha256"], row, self._store.read),
+                tables.calls: rows.check_planned,
+                tables.attempts: rows.attempt_of,
+                tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
+                tables.sources: rows.source_of,
+                **batch_book.CHECKS,
+                **chunk_book.CHECKS,
+                tables.meta: database.check_note,
+            }
+            found: list[str] = []
+            checked = 0
+            for table in _there(connection, checks):
+                wanted = database.NOTES if table is tables.meta else sa.select(table)
+                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
+                    checked += 1
+                    try:
+                        checks[table](row)
+                    except LedgerError as exc:
+                        found.append(str(exc))
+            # The response bodies that replies name and that are not there; no foreign key says so
+            digests = {raw for raw in raws if raw is not None}
+            held = set(
+                connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW))
+            )
+            gone = [
+                f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
+                for digest in sorted(digests - held)
+                if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest))
+                is None
+            ]
+            found += gone
+            try:
+                sealed = _sealed(connection)
+            except LedgerError:  # named above
+                return Audit(checked, tuple(found))
+            if sealed is None:
+                return Audit(checked, tuple(found))
+            since: list[str] = []
+            for table in _there(connection, _RECORD):
+                before = sealed.get(table.name, _Sum())
+                found += _changed(connection, table, before)
+                later = _summed(connection, table, before)
+                if later.rows > before.rows:
+                    since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
+            return Audit(checked, tuple(found), tuple(since))
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -515,7 +515,12 @@ def run_calls(
                     raise UnknownNameError("model", name, list(models))
                 pending = {key: asked[key] for key in ledger.pending(asked)}
             sizes = _sizes(ledger, models) if pending is None else sizes_of(pending.values())
-            _check_no_batches(ledger, pending)
+            # Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it.
+            if ledger.leases is None:
+                inside = {key for key, _ in ledger.batches.attempts_under_way()}
+                if n := len(inside if pending is None else inside.intersection(pending)):
+                    advice = "collect the batches or cancel them first"
+                    raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan((pending or {}).values())
         waiting = sum(sizes.values())
@@ -553,15 +558,6 @@ def _looking_over(ledger: Ledger) -> Iterator[None]:
         yield
         sound.result()
     ledger.looked_over = True
-
-
-def _check_no_batches(ledger: Ledger, keys: Collection[str] | None) -> None:
-    """Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it."""
-    if ledger.leases is None:
-        inside = {key for key, _ in ledger.batches.attempts_under_way()}
-        if n := len(inside if keys is None else inside.intersection(keys)):
-            advice = "collect the batches or cancel them first"
-            raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
 
 
 def _sizes(ledger: Ledger, models: Mapping[str, Model]) -> dict[str, int]:

@@ -156,10 +156,9 @@ class Prices:
                 for last in self._complete(step, 1) for symbol, bar in self.bars[last].items() if bar.close is not None
             ]  # fmt: skip
             self._facts[step] = tuple(
-                records.Fact(id=f"{name}:{symbol}", instrument=symbol, field=name, value=price, unit="price",
-                             available_at=at, as_of=at, source=self.track.prices)
+                report.fact(f"{name}:{symbol}", symbol, name, price, "price", at, self.track.prices, at)
                 for name, at, symbol, price in seen
-            )  # fmt: skip
+            )
         return self._facts[step]
 
     def series(self, step: datetime, symbols: Iterable[str]) -> tuple[records.Series, ...]:
@@ -497,9 +496,8 @@ def import_aitrader(
         if audit.last_nav is not None and audit.reconciliation.navs[-1] is not None:
             worth.append((steps[-1], steps[0], steps[-1], report.WHOLE, audit.last_nav / audit.capital - 1.0))
         outcomes += [
-            records.Outcome(record_id=step.record_id, horizon=horizon, value=value, resolved_at=step.track.utc(end.at),
-                            benchmark=prices.benchmark(start.at, end.at),
-                            source=f"recomputed from positions and the opens of {step.track.prices}")
+            report.outcome(step.record_id, horizon, value, prices.benchmark(start.at, end.at), step.track.utc(end.at),
+                           f"recomputed from positions and the opens of {step.track.prices}")
             for step, start, end, horizon, value in worth
         ]  # fmt: skip
     tally.unresolved(
@@ -540,10 +538,10 @@ def _decision(
     }
     if book is not None:
         stages |= {"holdings": dict(book.positions), "cash_after": book.cash}
-    agent = records.Agent(id=step.agent, family=report.maker_of(step.agent) or step.agent, model=step.agent)
     return records.Decision(
         record_id=step.record_id, episode_id=step.track.name, step=number, cluster=report.week_of(step.at),
-        decided_at=decided, agent=agent, context_id=context_id, actions=step.actions, rationales=rationales,
+        decided_at=decided, agent=report.agent_of(step.agent, step.agent), context_id=context_id,
+        actions=step.actions, rationales=rationales,
         format=step.track.name, provenance=provenance, stages=stages, call=call, flags=tuple(flags),
         missing=(*report.text_missing(rationales), *(("positions after",) if book is None else ())),
     )  # fmt: skip

@@ -246,8 +246,7 @@ def _context(said: Conversation, asked: datetime, tally: report.Tally) -> record
 
     def fact(instrument: str, field: str, value: float | str, unit: str, note: str = "") -> None:
         name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
-        facts.append(records.Fact(id=name, instrument=instrument, field=field, value=value, unit=unit, note=note,
-                                  available_at=asked, as_of=asked, source="prompt"))  # fmt: skip
+        facts.append(report.fact(name, instrument, field, value, unit, asked, "prompt", asked, note))
 
     def finite(value: Any) -> float:
         if not math.isfinite(made := float(value)):
@@ -330,7 +329,7 @@ def _decision(call: _Call, cycle: str, nth: int, provenance: records.Provenance)
     risks: list[records.JSON] = [
         {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
     ]
-    agent = records.Agent(id=said.model_id, family=report.maker_of(said.model_id) or said.model_id, model=said.model_id)
+    agent = report.agent_of(said.model_id, said.model_id)
     return records.Decision(
         record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
         decided_at=answered, agent=agent, context_id=records.content_id(context), rationales=texts, format="nof1",
@@ -364,10 +363,8 @@ def _outcomes(
                 whose = made.agent.id, action.instrument, side
                 opened.setdefault(whose, []).append((answered, until, made.record_id))
         if later is not None and (now := context.portfolio) and (then := later[4].portfolio) and now.nav > 0:
-            found.append(records.Outcome(
-                record_id=made.record_id, horizon=report.NEXT, value=then.nav / now.nav - 1.0, benchmark=None,
-                resolved_at=later[2], source="account values of the prompts",
-            ))  # fmt: skip
+            value, source = then.nav / now.nav - 1.0, "account values of the prompts"
+            found.append(report.outcome(made.record_id, report.NEXT, value, None, later[2], source))
         later = call
     yield from reversed(found)
     for trade in trades:
@@ -378,11 +375,9 @@ def _outcomes(
             tally.no_place("trades that no imported decision opened", trade.id)
             continue
         _extra("a trade", trade, trade.id, tally)
-        yield records.Outcome(
-            record_id=record, horizon=f"{trade.symbol} until it was closed", benchmark=None, source=TRADES,
-            value=trade.realized_net_pnl / (trade.entry_price * trade.entry_sz),
-            resolved_at=datetime.fromtimestamp(trade.exit_time, UTC),
-        )  # fmt: skip
+        value = trade.realized_net_pnl / (trade.entry_price * trade.entry_sz)
+        closed = datetime.fromtimestamp(trade.exit_time, UTC)
+        yield report.outcome(record, f"{trade.symbol} until it was closed", value, None, closed, TRADES)
 
 
 _DAY: Final = timedelta(days=1)
@@ -489,10 +484,10 @@ def import_deepfund(
                 if line is None:
                     tally.missing(f"{field} in its fixed line (kept as text)", one.id)
             facts = tuple(
-                records.Fact(id=f"{one.ticker}:{field}", instrument=one.ticker, field=field, unit=unit, source="prompt",
-                             value=float(line[1]), available_at=cutoff, as_of=cutoff)
-                for field, unit, line in stated if line is not None
-            )  # fmt: skip
+                report.fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, "prompt", cutoff)
+                for field, unit, line in stated
+                if line is not None
+            )
             prompts = [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in heard]
             context = records.Context(
                 completeness="partial", cutoff=cutoff,
@@ -513,7 +508,7 @@ def import_deepfund(
             made[one.id] = records.Decision(
                 record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",
                 episode_id=question, step=0, cluster=report.week_of(one.trading_date), decided_at=one.written,
-                agent=records.Agent(id=agent, family=report.maker_of(model) or model, model=model),
+                agent=report.agent_of(agent, model),
                 context_id=records.content_id(context), rationales=texts, format="deepfund", replicate=nth,
                 actions=(records.Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares),
                                         price=one.price),),

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark import records
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
-from assaymark.importers.report import Imported, Tally, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
 
 PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
 """Where the records come from unless the caller knows more (a commit, another mirror)."""
@@ -288,7 +288,7 @@ def import_capitalbench(
         found = list(_faults(record, of.options, places.get(record.id)))
         try:
             decision = _decision(record, shape, of, provenance)
-            outcome = _outcome(record.outcome, record.id, of) if record.outcome else None
+            resolved = _outcome(record.outcome, record.id, of) if record.outcome else None
         except ValueError as exc:
             found.append(str(exc))
         for what in found:
@@ -297,7 +297,7 @@ def import_capitalbench(
             continue
         places[record.id] = place
         decisions[record.id] = decision
-        outcomes += [] if outcome is None else [outcome]
+        outcomes += [] if resolved is None else [resolved]
         if decision.decided_at > of.manifest.decision_deadline:
             tally.counts["calls started after the round's deadline"] += 1
     for round_id, unplaced in unknown.items() if rounds or broken else ():
@@ -426,5 +426,4 @@ def _outcome(resolved: Resolved, name: str, of: Round) -> records.Outcome | None
     if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
         raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
     resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
-    return records.Outcome(record_id=name, horizon=of.manifest.horizon, value=own, benchmark=benchmark,
-                           resolved_at=resolved_at, source=source)  # fmt: skip
+    return outcome(name, of.manifest.horizon, own, benchmark, resolved_at, source)

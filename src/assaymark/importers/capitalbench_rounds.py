@@ -31,7 +31,7 @@ from assaymark.importers.read import (
     object_as_shape,
     yaml_tree,
 )
-from assaymark.importers.report import Tally
+from assaymark.importers.report import Tally, fact
 from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, sha256_text
 
 _MONTH = (
@@ -205,10 +205,9 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
                 start = 0 if len(sentence) <= _NOTE_LENGTH else max(one.start - _REACH, 0)
                 found.append(("", label, one.value, one.unit, sentence[start:][:_NOTE_LENGTH]))
     return tuple(
-        Fact(id=f"b{number}", instrument=instrument, field=label, value=value, unit=unit, available_at=available_at,
-             source="briefing.md", note=note)
+        fact(f"b{number}", instrument, label, value, unit, available_at, "briefing.md", note=note)
         for number, (instrument, label, value, unit, note) in enumerate(found, start=1)
-    )  # fmt: skip
+    )
 
 
 def _of_row(
@@ -301,8 +300,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     def add(
         kind: str, option: str, column: str, value: float | str, unit: str, as_of: datetime | None, note: str = ""
     ) -> None:
-        facts.append(Fact(id=f"{kind}:{option}.{column}", instrument=option, field=column, value=value, unit=unit,
-                          available_at=cutoff, as_of=as_of, source=name, note=note))  # fmt: skip
+        facts.append(fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, name, as_of, note))
 
     def known(option: str, seen: set[str], place: str) -> None:
         if option not in options:

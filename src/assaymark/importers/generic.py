@@ -32,7 +32,8 @@ from assaymark.importers.read import (
     rounds_of,
     text_of,
 )
-from assaymark.importers.report import Imported, Tally, text_missing, week_of
+from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
+from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
 MOST = 10.0
@@ -333,10 +334,7 @@ class _Build:
                 self.outcomes.pop((record, horizon), None)
             else:
                 first[record, horizon] = row.place
-                self.outcomes[record, horizon] = records.Outcome(
-                    record_id=record, horizon=horizon, value=value, source=name, benchmark=benchmark,
-                    resolved_at=resolved,
-                )  # fmt: skip
+                self.outcomes[record, horizon] = outcome(record, horizon, value, benchmark, resolved, name)
         asked = [f"episode {answer[0]!r:.60}, agent {answer[2]!r:.60}" for _, answer in unknown]
         if unknown and self._unread:
             what = f"{len(unknown)} outcomes of no imported decision (the first has {asked[0]})"
@@ -383,11 +381,9 @@ class Material:
                 self.tally.missing("fact value", row.place)
             fact = None
             if value is not None and available_at is not None:
-                fact = records.Fact(
-                    id=f"f{len(self._facts.get(key, ())) + 1}", instrument=row.text(named.instrument), field=field,
-                    value=value, unit=unit, available_at=available_at, as_of=row.time(named.as_of),
-                    source=row.text(named.source) or self.map.files.facts or "", note=row.text(named.note),
-                )  # fmt: skip
+                name, of = f"f{len(self._facts.get(key, ())) + 1}", row.text(named.instrument)
+                as_of, source = row.time(named.as_of), row.text(named.source) or self.map.files.facts or ""
+                fact = new_fact(name, of, field, value, unit, available_at, source, as_of, row.text(named.note))
             refused = afterwards or len(self.tally.problems) > before
             if fact is not None and not refused:
                 self._facts.setdefault(key, []).append((row.place, fact))

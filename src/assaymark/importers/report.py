@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from itertools import combinations
 from typing import Final
 
@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind
-from assaymark.records import Context, Decision, Outcome, Rationale
+from assaymark.records import Agent, Context, Decision, Fact, Outcome, Rationale
 
 EXAMPLES = 3
 """How many examples of each missing thing a report keeps."""
@@ -172,6 +172,28 @@ class Tally:
             replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
         )  # fmt: skip
         return Imported(tuple(decisions), contexts, tuple(outcomes), report)
+
+
+def fact(
+    name: str, of: str, field: str, value: float | str, unit: str, at: datetime, source: str,
+    as_of: datetime | None = None, note: str = "",
+) -> Fact:  # fmt: skip
+    """A fact about an instrument that was available ``at`` a time."""
+    return Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
+                as_of=as_of, note=note)  # fmt: skip
+
+
+def outcome(
+    record: str, horizon: str, value: float, benchmark: float | None, resolved: datetime | None, source: str
+) -> Outcome:
+    """What came of a decision."""
+    return Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
+                   source=source)  # fmt: skip
+
+
+def agent_of(name: str, model: str) -> Agent:
+    """An agent whose family is the maker of its model, where the table knows it."""
+    return Agent(id=name, family=maker_of(model) or model, model=model)
 
 
 def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class Wanted:
     human: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scored:
     """Scores [records, criteria] with the item, agent, judge and trial of each record, and its first row."""
 
@@ -106,9 +106,9 @@ class Scored:
         agents, agent = np.unique(self.agent[kept], return_inverse=True)
         judges, judge = np.unique(self.judge[kept], return_inverse=True)
         return Scored(
-            items=[self.items[k] for k in items], item=item, agents=[self.agents[k] for k in agents], agent=agent,
-            judges=[self.judges[k] for k in judges], judge=judge, trial=self.trial[kept], dimensions=self.dimensions,
-            scores=self.scores[kept], row=self.row[kept],
+            [self.items[k] for k in items], item, [self.agents[k] for k in agents], agent,
+            [self.judges[k] for k in judges], judge, self.trial[kept], self.dimensions, self.scores[kept],
+            self.row[kept],
         )  # fmt: skip
 
 
@@ -434,9 +434,9 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
     where, at = np.unique(judge * len(items) + item, return_index=True)
     made = Scored(
-        items=items, item=cell // a % len(items), agents=agents, agent=cell % a, judges=judges,
-        judge=cell // a // len(items), trial=np.ones(cell.size, dtype=np.int64), dimensions=["share of wins"],
-        scores=share[:, None], row=rows[at[np.searchsorted(where, cell // a)]],
+        items, cell // a % len(items), agents, cell % a, judges, cell // a // len(items),
+        np.ones(cell.size, dtype=np.int64), ["share of wins"], share[:, None],
+        rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
     seen = pair * item.size + rows if twice else pair  # both orders of a row are of one sitting
     return made, _orders(judges, judge[usable], seen[usable], order[usable], of_low[usable])

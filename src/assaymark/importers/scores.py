@@ -40,7 +40,7 @@ NO_SCORE: Final = -1.0
 """What many tools write where a reply could not be read; a score on no scale here, so it counts as missing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ScoresRead:
     """A table as it was understood.
 
@@ -254,8 +254,8 @@ class _Reading(Cells):
         found = np.full((records.size, len(dimensions)), np.nan)
         found[at[~again], d[~again]] = scores[~again]
         return Scored(
-            items=items, item=item[first], agents=agents, agent=agent[first], judges=list(judges), judge=judge[first],
-            trial=trial[first] + 1, dimensions=list(dimensions), scores=found, row=rows[first],
+            items, item[first], agents, agent[first], list(judges), judge[first], trial[first] + 1, list(dimensions),
+            found, rows[first],
         )  # fmt: skip
 
     def _trials(self, result: Ints, scores: Floats, rows: Ints) -> Ints:
@@ -324,13 +324,11 @@ class _Reading(Cells):
             named.append(f"judges = {listed(found.judges)}")
         named += [f"people = {listed(self.human)}"] if people else []
         rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
+        read = f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}"
         return ScoresRead(
-            table=table, shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions), scale=scale,
-            levels=shape in _MARKS,
-            read=f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}",
-            filled=tuple(self.filled), left=tuple(self.left), choices=tuple(choices), families=families,
-            families_known=known, unused=unused, orders={name: one for name, one in orders.items() if name in chosen},
-            dropped=tuple(dropped), row=found.row, people=people, pi=pi, pi_by=pi_by if pi else "",
+            table, shape, dict(self.roles), tuple(found.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
+            tuple(self.left), tuple(choices), families, known, unused, tuple(dropped),
+            {name: one for name, one in orders.items() if name in chosen}, found.row, people, pi, pi_by if pi else "",
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:

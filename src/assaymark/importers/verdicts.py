@@ -303,15 +303,14 @@ def read_verdicts(
         digest.update(numbers.tobytes())
     if len(calls.nulls) or (calls.pair_truth >= 0).any():
         digest.update(calls.nulls.tobytes() + calls.pair_truth.tobytes())
+    named = ("judges", "questions", "contents", "trials", "pair_question", "pair_contents", "labels", "pair_truth",
+             "nulls", "reading")  # fmt: skip
+    of_calls = {name: getattr(calls, name)[chosen] for name in ("pair", "trial", "order", "line")}
     return VerdictLog(
-        source=name, digest=digest.hexdigest()[:16], judges=calls.judges, questions=calls.questions,
-        contents=calls.contents, trials=calls.trials, pair_ids=calls.ids, pair_question=calls.pair_question,
-        pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
-        order=calls.order[chosen], verdict=verdict, line=calls.line[chosen], both=both,
-        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
-        filtered=len(rows) - kept.size, duplicates=again, columns=fields, labels=calls.labels,
-        pair_truth=calls.pair_truth, nulls=calls.nulls, reading=calls.reading, said=said, sha256=rows.sha256,
-        format=rows.format, filters=mapping.wanted,
+        **{name: getattr(calls, name) for name in named}, **of_calls, source=name, digest=digest.hexdigest()[:16],
+        pair_ids=calls.ids, judge=judge, verdict=verdict, both=both, rows=len(rows), filtered=len(rows) - kept.size,
+        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, duplicates=again, columns=fields, said=said,
+        sha256=rows.sha256, format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ class RemoteBatches(ABC):
         """How many bytes of a batch a call takes; raises what the provider could not do for it."""
         return len(self.line(key, call))
 
-    def submit(self, items: Sequence[Item], *, label: str) -> str:
+    def submit(self, items: Sequence[Item], label: str) -> str:
         """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
         return self._do(self._submit_or_not(items, label))
 

@@ -104,7 +104,25 @@ class InspectModel:
     async def complete(self, call: CallSpec) -> Reply:
         """Ask once."""
         refuse(call, list(self._problems(call)))
-        at = _place(call, self.provider, os.environ if self._environ is None else self._environ)
+        # Where a call goes. To an address that a study names goes the key that it names, and no other.
+        environ = os.environ if self._environ is None else self._environ
+        named, base_url = call.args.get("api_key_env"), call.args.get("base_url")
+        if base_url is not None and (problem := address_problem(base_url)):
+            raise ModelError(f"base_url: {problem}", retryable=False, quota=True)
+        if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
+            problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
+            raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
+        at = _Place(
+            provider=replace(INSPECT, name=f"inspect/{self.provider}"),
+            model=call.model.partition("/")[2],
+            base_url=base_url,
+            key_env=str(named) if named else "no key",
+            key=Secret(environ[str(named)]) if named else None,
+            timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
+            options=tuple(
+                (name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)
+            ),
+        )
         load_sdk(INSPECT)
         client, seen = await self._clients.of(at), _Seen()
         output = await base.attempt(client.at, _generated(client, call, seen))
@@ -117,7 +135,38 @@ class InspectModel:
             missing = [one for one in _asked(call) if not any(part in name for part in _PARTS[one] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
-        return _reply(call, output, seen, client.at)
+        # What came back, as a reply.
+        response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
+        raw = client.at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
+        if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, client.at)) is not None:
+            return outcome
+        if not output.choices:
+            return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
+        usage, stop = output.usage, output.choices[0].stop_reason
+        if stop == "model_length" and usage is None:
+            # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
+            raise ModelError(
+                f"{client.at.provider.name}: the prompt is too long for {client.at.model!r}",
+                retryable=False,
+                refused="call",
+            )
+        counts: dict[str, Any] = {}
+        if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
+            cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
+            counts = {
+                "input_tokens": base.count_of(usage.input_tokens + (cached or 0) + (written or 0)),
+                "output_tokens": base.count_of(usage.output_tokens),
+                "reasoning_tokens": base.count_of(usage.reasoning_tokens), "cached_tokens": base.count_of(cached),
+            }  # fmt: skip
+        fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
+        return Reply(
+            text=output.completion,
+            model=base.word_of(output.model) or call.model,
+            fingerprint=base.word_of(fingerprint),
+            finish=base.finish_of(stop, _FINISH),
+            raw=raw,
+            **counts,
+        )
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
@@ -147,7 +196,17 @@ class InspectModel:
             if isinstance(getattr(inner, "max_retries", None), int):
                 inner.max_retries = 0  # the SDK's own, below Inspect's
             _watch(model.api)
-            return _Client(model, _with_key(at, model.api))
+            # The place with the key that Inspect's provider found, so that it can be taken out of every text.
+            names = [name for name in getattr(model.api, "api_key_vars", None) or () if os.environ.get(name)]
+            found_key = getattr(model.api, "api_key", None) or (os.environ[names[0]] if names else None)
+            if at.key is not None or not isinstance(found_key, str) or len(found_key) < _SHORTEST_KEY:
+                place = at
+            else:
+                source = next(
+                    (name for name in names if os.environ[name] == found_key), "the key of Inspect's provider"
+                )
+                place = replace(at, key=Secret(found_key), key_env=source)
+            return _Client(model, place)
         raise error
 
 
@@ -162,32 +221,6 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
 
 def _is_option(name: str) -> bool:
     return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
-
-
-def _place(call: CallSpec, provider: str, environ: Mapping[str, str]) -> _Place:
-    """Where a call goes. To an address that a study names goes the key that it names, and no other."""
-    named, base_url = call.args.get("api_key_env"), call.args.get("base_url")
-    if base_url is not None and (problem := address_problem(base_url)):
-        raise ModelError(f"base_url: {problem}", retryable=False, quota=True)
-    if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
-        problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
-        raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
-    return _Place(
-        provider=replace(INSPECT, name=f"inspect/{provider}"), model=call.model.partition("/")[2], base_url=base_url,
-        key_env=str(named) if named else "no key", key=Secret(environ[str(named)]) if named else None,
-        timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
-        options=tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)),
-    )  # fmt: skip
-
-
-def _with_key(at: Transport, api: Any) -> Transport:
-    """The place with the key that Inspect's provider found, so that it can be taken out of every text."""
-    names = [name for name in getattr(api, "api_key_vars", None) or () if os.environ.get(name)]
-    key = getattr(api, "api_key", None) or (os.environ[names[0]] if names else None)
-    if at.key is not None or not isinstance(key, str) or len(key) < _SHORTEST_KEY:
-        return at
-    source = next((name for name in names if os.environ[name] == key), "the key of Inspect's provider")
-    return replace(at, key=Secret(key), key_env=source)
 
 
 def _watch(api: Any) -> None:
@@ -228,20 +261,18 @@ async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
     except ModelError as exc:
         error = exc
     except Exception as exc:
-        error = _failure(seen.error or exc, client)
+        # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
+        caused = seen.error or exc
+        made = base.as_model_error(caused, client.at)
+        status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
+        if made.retryable or made.quota or isinstance(status, int):
+            error = made
+        else:
+            decision = client.model.api.should_retry(caused)
+            error = ModelError(str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
     finally:
         _SEEN.reset(token)
     raise error
-
-
-def _failure(exc: Exception, client: _Client) -> ModelError:
-    """Our rules first; where they see no status, what Inspect's provider knows of its own exceptions."""
-    error = base.as_model_error(exc, client.at)
-    status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
-    if error.retryable or error.quota or isinstance(status, int):
-        return error
-    decision = client.model.api.should_retry(exc)
-    return ModelError(str(error), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
 
 
 def response_schema(call: CallSpec) -> Any:
@@ -271,32 +302,3 @@ def _names(node: Any) -> Iterator[str]:
     elif isinstance(node, list | tuple):
         for part in node:
             yield from _names(part)
-
-
-def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
-    """What came back, as a reply."""
-    response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
-    raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
-    if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
-        return outcome
-    if not output.choices:
-        return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
-    usage, stop = output.usage, output.choices[0].stop_reason
-    if stop == "model_length" and usage is None:
-        # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
-        raise ModelError(
-            f"{at.provider.name}: the prompt is too long for {at.model!r}", retryable=False, refused="call"
-        )
-    counts: dict[str, Any] = {}
-    if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
-        cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
-        counts = {
-            "input_tokens": base.count_of(usage.input_tokens + (cached or 0) + (written or 0)),
-            "output_tokens": base.count_of(usage.output_tokens),
-            "reasoning_tokens": base.count_of(usage.reasoning_tokens), "cached_tokens": base.count_of(cached),
-        }  # fmt: skip
-    fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
-    return Reply(
-        text=output.completion, model=base.word_of(output.model) or call.model, fingerprint=base.word_of(fingerprint),
-        finish=base.finish_of(stop, _FINISH), raw=raw, **counts,
-    )  # fmt: skip
