@@ -21,7 +21,7 @@ from provider_cases import CANARY, CASES, CHAT, CLAUDE, GEMINI, OPENAI, SAID, Ca
 from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Ledger, Reply, run_batches
-from assaymark.engine.providers.batches import BatchState, NotTaken, Trace
+from assaymark.engine.providers.batches import BatchState, NotTaken
 from assaymark.engine.providers.registry import batch_providers
 from assaymark.errors import ModelError
 
@@ -52,8 +52,9 @@ class Desk:
     def submit(self, label: str = "assaymark-1") -> str:
         return self.batches.submit([(spec.key, spec) for spec in self.asked], label=label)
 
-    def trace(self, label: str = "assaymark-1", **more: Any) -> Trace:
-        return Trace(label, frozenset(self.keys), next(iter(self.host.batches.values())).made, **more)
+    def find(self, label: str = "assaymark-1", keys=None, known=frozenset()) -> str | None:
+        made = next(iter(self.host.batches.values())).made
+        return self.batches.find(label, frozenset(self.keys if keys is None else keys), made, known)
 
     def run(self, ledger, **more: Any):
         terms = {"poll_s": 0.001, "settle_s": 0.0} | more
@@ -162,13 +163,13 @@ def test_a_batch_is_watched_found_and_cancelled(desk):
     assert desk.batches.state(remote).status in ("running", "ended")
     desk.host.polls = 10**6
     assert desk.batches.state(remote).status == "running"
-    assert desk.batches.find(desk.trace()) == remote
+    assert desk.find() == remote
     desk.host.polls = 0
     assert desk.batches.state(remote).status == "ended"
-    assert desk.batches.find(desk.trace()) == remote
+    assert desk.find() == remote
     if desk.case is not CLAUDE:
-        assert desk.batches.find(desk.trace("assaymark-2")) is None
-    assert desk.batches.find(replace(desk.trace(known=frozenset({remote})), label="assaymark-2")) is None
+        assert desk.find("assaymark-2") is None
+    assert desk.find("assaymark-2", known={remote}) is None
     desk.batches.cancel(remote)
     assert desk.host.batches[remote].cancelled
     assert desk.batches.state(remote).status == "cancelled"
@@ -180,8 +181,8 @@ def test_somebody_elses_batch_that_has_ended_is_known_by_its_keys():
         desk = Desk(CLAUDE, host, server)
         others = [replace(spec, trial=90 + n) for n, spec in enumerate(desk.asked)]
         desk.batches.submit([(spec.key, spec) for spec in others], label="")
-        assert desk.batches.find(desk.trace()) is None
-        assert desk.batches.find(replace(desk.trace(), keys=frozenset(spec.key for spec in others))) == "msgbatch_1"
+        assert desk.find() is None
+        assert desk.find(keys=[spec.key for spec in others]) == "msgbatch_1"
         desk.batches.close()
 
 
@@ -254,7 +255,7 @@ def test_a_refused_key_says_so_and_shows_no_key(desk):
     for act in (
         desk.submit,
         partial(desk.batches.state, desk.host.remote_name(1)),
-        partial(desk.batches.find, Trace("l", frozenset(), 0)),
+        partial(desk.batches.find, "l", frozenset(), 0),
     ):
         with pytest.raises(ModelError, match=f"{desk.case.key_env} was refused") as caught:
             act()
@@ -375,7 +376,7 @@ def test_a_server_that_no_key_is_named_for_gets_none():
         remote = batches.submit([(spec.key, spec)], label="assaymark-1")
         assert batches.state(remote).status == "ended"
         assert len(list(batches.results(remote))) == 1
-        assert batches.find(Trace("assaymark-1", frozenset(), 0)) == remote
+        assert batches.find("assaymark-1", frozenset(), 0) == remote
         batches.close()
     assert not any("authorization" in request.headers for request in server.requests)
 

@@ -48,7 +48,7 @@ def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path):
 
 def test_more_calls_than_a_group(ledger, monkeypatch):
     monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
-    monkeypatch.setattr("assaymark.engine.calls._KNOWN_TEXTS", 2)
+    monkeypatch.setattr("assaymark.engine.ledger._KNOWN_TEXTS", 2)
     assert ledger.plan(call(n) for n in range(10)) == 10
 
 

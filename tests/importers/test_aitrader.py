@@ -403,9 +403,8 @@ def two_days(*lines: dict[str, object]):
 def test_a_book_without_a_price_on_the_day_is_valued_at_the_last_one_and_named():
     found = two_days(step("2025-11-02", CASH=0.0, BBB=1000.0), step("2025-11-03", CASH=0.0, BBB=1000.0))
     assert [(day, nav, stale) for day, _, _, _, nav, _, _, stale in found.books] == [
-        ("2025-11-02", 50_000.0, ()),
-        ("2025-11-03", 50_000.0, ("BBB",)),
-    ]
+        ("2025-11-02", 50_000.0, ()), ("2025-11-03", 50_000.0, ("BBB",)),
+    ]  # fmt: skip
 
 
 def test_a_day_without_a_step_keeps_the_book_and_a_day_before_the_first_has_none():
@@ -446,10 +445,7 @@ def test_a_fill_has_its_stated_price_or_the_open():
         )
     ]
     found = season_aitrader(made.files(*lines), "cn-hourly")
-    assert [row[3:7] for row in found.fills] == [
-        (1, "600036.SH", 100.0, 40.2),
-        (2, "601318.SH", -100.0, 55.0),
-    ]
+    assert [row[3:7] for row in found.fills] == [(1, "600036.SH", 100.0, 40.2), (2, "601318.SH", -100.0, 55.0)]
 
 
 def test_lines_that_an_import_refuses_are_passed_over():
@@ -477,9 +473,8 @@ def test_the_last_books_and_all_checks_are_those_of_the_audit(shared):
             assert len(told) == len(audit.reconciliation.mismatches)
             for kind in RELIABILITY:
                 assert checks[audit.agent, kind][:2] == (
-                    audit.reconciliation.checks[kind],
-                    audit.reconciliation.passed[kind],
-                )
+                    audit.reconciliation.checks[kind], audit.reconciliation.passed[kind],
+                )  # fmt: skip
         states = [state for _, _, state, *_ in found.books]
         assert set(states) <= {"ok", "not stated"}
         assert sum(state != "ok" for state in states) == (2 if track == "cn-daily" else 0)

@@ -35,11 +35,10 @@ def test_a_conversation_is_one_decision_with_several_orders():
     assert (eth.leverage, eth.stop, eth.target, eth.confidence, eth.rationale) == (15, 3920, 4265, 0.65, None)
     assert first.actions[1].rationale == "BTC broke out at 114207.5."
     assert [(one.kind, one.text) for one in first.rationales] == [
-        ("summary", "I hold ETH."),
-        ("candidate", "BTC: BTC broke out at 114207.5."),
+        ("summary", "I hold ETH."), ("candidate", "BTC: BTC broke out at 114207.5."),
         ("risk", "Invalidation conditions\nETH: 4-hour close below 3900\nBTC: 4-hour close below 3900"),
         ("stage", "ETH trades at 4116.25, above its stop of 3920."),
-    ]
+    ]  # fmt: skip
     assert first.stages["orders"][0] == {"instrument": "ETH", "risk_usd": 157.96}
     assert (first.agent.family, first.call.seconds, first.call.timing_source) == ("openai", 46.0, "derived")
 

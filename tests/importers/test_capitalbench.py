@@ -75,9 +75,8 @@ def test_a_v3_market_rationale_that_differs_is_kept_beside_the_summary():
     said = {"portfolio_v3": {**V3, "market_rationale": "Another view."}}
     decision, _ = only(imported(records=[record("weights-v3", metadata=said)]))
     assert [r.text for r in decision.rationales if r.kind == "summary"] == [
-        "Gold fell 3.1% in 7d and looks cheap.",
-        "Another view.",
-    ]
+        "Gold fell 3.1% in 7d and looks cheap.", "Another view.",
+    ]  # fmt: skip
 
 
 def test_no_arena_text_is_among_the_agents():
@@ -102,9 +101,8 @@ def test_a_v2_holding_repeats_nothing_of_its_candidate():
 def test_weights_are_fractions_and_forecasts_ratios():
     decision, _ = only(imported(records=[record("weights-v2")]))
     assert [(a.instrument, a.weight, a.expected_return) for a in decision.actions] == [
-        ("GOLD", 0.6, 0.015),
-        ("SP500", 0.4, 0.005),
-    ]
+        ("GOLD", 0.6, 0.015), ("SP500", 0.4, 0.005),
+    ]  # fmt: skip
     assert decision.stages["forecast"] == {
         "portfolio_pct": 1.1, "benchmark_pct": 0.5, "alpha_pct": 0.6, "holdings": {"GOLD": 1.5, "SP500": 0.5},
     }  # fmt: skip

@@ -190,9 +190,8 @@ def test_constraints_are_part_of_their_context():
     contexts, _ = seen(**{"map.toml": RULED, "c.csv": RULES})
     context = contexts["r1/alpha"]
     assert [(c.kind, c.limit, c.unit, c.scope) for c in context.constraints] == [
-        ("max_weight", 0.5, "nav", "holding"),
-        ("max_holdings", 5.0, "count", "portfolio"),
-    ]
+        ("max_weight", 0.5, "nav", "holding"), ("max_holdings", 5.0, "count", "portfolio"),
+    ]  # fmt: skip
     assert context.completeness == "complete"
 
 

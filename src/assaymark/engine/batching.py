@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final
 
-from assaymark.engine.batches import Batch, BatchStatus, Reading
-from assaymark.engine.calls import CallSpec
+from assaymark.engine.batches import Batch, BatchStatus
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
-from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, Trace, lane_of
+from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, lane_of
 from assaymark.engine.rate_limits import at_least, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
@@ -161,8 +161,7 @@ class BatchRun:
         if self._rests(batch.lane):
             return
         attempts = self._book.attempts(batch.label)
-        trace = Trace(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
-        remote = provider.find(trace)
+        remote = provider.find(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
         if remote is not None:
             self._hold(self._book.submitted(batch.label, remote, certain=provider.keeps_labels))
             self._full.discard(batch.lane)
@@ -179,17 +178,29 @@ class BatchRun:
             self._give_up(batch, attempts, "no batch of its size is at its provider")
 
     def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
-        """Write down the results of a batch; it ends when all of them are."""
+        """Write down the results of a batch: the first reply to a call counts, a failure if no reply comes."""
         attempts = self._book.attempts(batch.label)
-        reading = Reading(attempts, self._open(attempts))
-        ends, size = list[End](), 0
+        open_, failed, answered = self._open(attempts), dict[str, ModelError](), set[str]()
+        ends, size, again, unread, strange, unknown = list[End](), 0, 0, 0, 0, list[str]()
         try:
-            for end in reading.replies(provider.results(remote)):
-                ends.append(end)
-                size += len(end.reply.raw or "") if end.reply else 0
-                if len(ends) == _ENDS_A_COMMIT or size > _CHARS_A_COMMIT:
-                    self._commit(ends)
-                    ends, size = [], 0
+            for key, result in provider.results(remote):
+                if not key:
+                    unread += 1
+                elif key not in attempts:
+                    strange += 1
+                    unknown = [*unknown, key[:64]][:3]
+                elif key in answered or (isinstance(result, Reply) and key not in open_):
+                    again += key in answered
+                    answered.add(key)  # of those answered before this reading, the first comes as expected
+                elif isinstance(result, Reply):
+                    answered.add(key)
+                    ends.append(End(open_.pop(key), "replied", reply=result))
+                    size += len(result.raw or "")
+                    if len(ends) == _ENDS_A_COMMIT or size > _CHARS_A_COMMIT:
+                        self._commit(ends)
+                        ends, size = [], 0
+                else:
+                    failed.setdefault(key, result)
         except ModelError as exc:
             if exc.retryable or exc.quota or not self._too_old(batch):
                 raise
@@ -197,14 +208,19 @@ class BatchRun:
             return
         finally:
             self._commit(ends)  # when the file broke off, too: it is read again from its start, and these are ignored
-        if not batch.certain and not reading.ours:
+        if not batch.certain and not (answered or failed):
             self._give_up(batch, attempts, f"batch {remote} turned out to be somebody else's")
             return
-        self._fail(reading.failures())
-        note = reading.note()
-        if reading.strange:
-            self.notes.append(f"{_model(batch)}: batch {remote}: {note}")
-        self._end(batch, "ended", note)
+        last = ModelError("the batch ended without a result for this call", retryable=True)
+        errors = ((attempt, failed.get(key, last)) for key, attempt in open_.items())
+        self._fail([(attempt, str(error), error.retryable) for attempt, error in errors])
+        words = [f"{len(attempts) - len(open_)} replies", f"{len(open_)} without one"]
+        words += [f"{again} results came again and were ignored"] if again else []
+        words += [f"{strange} results for unknown calls were ignored (such as {', '.join(unknown)})"] if strange else []
+        words += [f"{unread} lines could not be read"] if unread else []
+        if len(words) > 2:
+            self.notes.append(f"{_model(batch)}: batch {remote}: {'; '.join(words)}")
+        self._end(batch, "ended", "; ".join(words))
 
     def _too_old(self, batch: Batch) -> bool:
         return self._book.now() - batch.begun_at > _KEPT_S
@@ -328,7 +344,7 @@ class BatchRun:
             return
         self._tries.update(attempt.key for attempt in begun)
         try:
-            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label)
+            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label=label)
         except ModelError as exc:
             if exc.retryable:
                 self._rest(batch.lane, exc.retry_after or 0.0)

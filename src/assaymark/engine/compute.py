@@ -27,9 +27,7 @@ from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
 
 from assaymark import __version__
 from assaymark.encoding import JSON, canonical_json
-from assaymark.engine import database
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
+from assaymark.engine import database, schema
 from assaymark.engine.calls import pack
 from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import check_sealed, metadata, sealed
@@ -158,14 +156,14 @@ chunks = Table(
     metadata,
     Column("key", String(64), primary_key=True),  # no chunk has two results
     Column("function", Text, nullable=False),
-    Column("object", String(64), ForeignKey(tables.objects.c.sha256), nullable=False),
+    Column("object", String(64), ForeignKey(schema.objects.c.sha256), nullable=False),
     Column("finished_at", Double, nullable=False),
     Column("seal", String(64), nullable=False),
 )
 
 _HELD = (
-    sa.select(chunks, tables.objects.c.codec, tables.objects.c.size, tables.objects.c.bytes)
-    .outerjoin(tables.objects, chunks.c.object == tables.objects.c.sha256)
+    sa.select(chunks, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
+    .outerjoin(schema.objects, chunks.c.object == schema.objects.c.sha256)
     .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
 )
 
@@ -187,7 +185,7 @@ class ChunkBook:
                     _check(row)
                     if row["codec"] is None:
                         raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
-                    found[row["key"]] = rows.object_of(row["object"], row, self._store.read)
+                    found[row["key"]] = schema.object_of(row["object"], row, self._store.read)
         return found
 
     def put(self, key: str, function: str, data: bytes) -> None:
@@ -199,12 +197,12 @@ class ChunkBook:
             chunks.create(connection, checkfirst=True)
             now = store.now(connection)
             objects = [database.object_row(store, packed, RESULT)]
-            database.execute_many(connection, store.insert_new(tables.objects), objects)
+            database.execute_many(connection, store.insert_new(schema.objects), objects)
             new = [sealed(chunks, key, function, packed.sha256, now)]
             database.execute_many(connection, store.insert_new(chunks), new)
 
 
-def _check(row: rows.Row) -> None:
+def _check(row: schema.Row) -> None:
     check_sealed(chunks, row, f"chunk {row['key']}")
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,6 @@ from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final, TypeVar
 
 import sqlalchemy as sa
@@ -25,9 +25,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.encoding import sync_folder
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
-from assaymark.engine.calls import INLINE_BYTES, ObjectFiles, Packed, pack, text_bytes
+from assaymark.engine import schema
+from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, text_bytes
 from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, seal, traffic
 from assaymark.errors import LedgerError
 
@@ -164,8 +163,7 @@ class SqliteStore(Store):
         self.path, self.name, self.inserts = path, str(path), sqlite.insert
         self.engine = connect(path)
         sa.event.listen(self.engine, "begin", self._begin)
-        self._files = ObjectFiles(path.parent / "objects")
-        self.read = self._files.read  # type: ignore[method-assign]  # the file of a large object
+        self._folder = path.parent / "objects"
 
     def _begin(self, connection: sa.Connection) -> None:
         writes = bool(connection.get_execution_options().get(_WRITE, False))
@@ -208,8 +206,32 @@ class SqliteStore(Store):
         return len(item.data) <= INLINE_BYTES
 
     def keep(self, packed: Iterable[Packed]) -> None:
-        """Write and sync the files of large objects."""
-        self._files.write(item for item in packed if not self.inline(item))
+        """Put each large object under its digest: temporary file, fsync, rename, fsync of the folder."""
+        folder, items = self._folder, [item for item in packed if not self.inline(item)]
+        if items and not folder.exists():
+            folder.mkdir(exist_ok=True)
+            sync_folder(folder.parent)
+        for item in items:
+            handle, name = tempfile.mkstemp(dir=folder, prefix="writing-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(item.data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(name).replace(folder / item.sha256)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        if items:
+            sync_folder(folder)
+
+    def read(self, sha256: str) -> bytes:
+        """The packed bytes of a large object; its file is complete and synced before any row names it."""
+        file = self._folder / sha256
+        try:
+            return file.read_bytes()
+        except OSError as exc:
+            raise damaged(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which everybody is who uses the file."""
@@ -230,7 +252,7 @@ def connect(path: Path) -> sa.Engine:
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
     logged = log.exists() and log.stat().st_size > 0
     if logged and not index.exists():  # SQLite would have to make the index there
-        copied = TemporaryDirectory(prefix="assaymark-")
+        copied = tempfile.TemporaryDirectory(prefix="assaymark-")
         for file in (path, log):
             shutil.copy(file, copied.name)
         engine = _engine(sa.URL.create("sqlite", database=f"{copied.name}/{path.name}"), only_read=True)
@@ -507,31 +529,31 @@ def _opened_note(name: str, value: object) -> str:
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fence of the claim it is sent under (None: no claim is needed)."""
 
-HELD = sa.select(tables.replies.c.key).where(tables.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
+HELD = sa.select(schema.replies.c.key).where(schema.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
 """Those of some keys that have a reply."""
 
 _LAST_NUMBERS = (
-    sa.select(tables.attempts.c.key, sa.func.max(tables.attempts.c.number))
-    .where(tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
-    .group_by(tables.attempts.c.key)
+    sa.select(schema.attempts.c.key, sa.func.max(schema.attempts.c.number))
+    .where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .group_by(schema.attempts.c.key)
 )
 _END_ATTEMPT = (
-    sa.update(tables.attempts)
-    .where(tables.attempts.c.key == sa.bindparam("at_key"), tables.attempts.c.number == sa.bindparam("at_number"))
+    sa.update(schema.attempts)
+    .where(schema.attempts.c.key == sa.bindparam("at_key"), schema.attempts.c.number == sa.bindparam("at_number"))
     .values({name: sa.bindparam(name) for name in ("ended_at", "outcome", "error", "seal")})
 )
-_NEW_ATTEMPT = sa.insert(tables.attempts)
-_NEW_REPLY = sa.insert(tables.replies)
+_NEW_ATTEMPT = sa.insert(schema.attempts)
+_NEW_REPLY = sa.insert(schema.replies)
 _LOCK = (
-    sa.select(tables.queue.c.key, tables.queue.c.fence)
-    .where(tables.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
-    .order_by(tables.queue.c.key)  # everybody in the same order: no two wait for each other
+    sa.select(schema.queue.c.key, schema.queue.c.fence)
+    .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .order_by(schema.queue.c.key)  # everybody in the same order: no two wait for each other
     .with_for_update()
 )
-_ANSWERED = sa.delete(tables.queue).where(tables.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+_ANSWERED = sa.delete(schema.queue).where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
 _GIVEN_UP = (
-    sa.update(tables.queue)
-    .where(tables.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+    sa.update(schema.queue)
+    .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
     .values(worker=None, expires_at=0, failed_at=sa.bindparam("at"))
 )
 
@@ -551,7 +573,7 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
     """Mark attempts as ``lost``: whoever sent them died before they ended."""
-    marked = [rows.attempt_end(attempt, None, "lost", None) for attempt in lost]
+    marked = [schema.attempt_end(attempt, None, "lost", None) for attempt in lost]
     execute_many(connection, _END_ATTEMPT, marked)
 
 
@@ -582,7 +604,7 @@ def begin(
         for key, fence in begins
     ]
     new = [
-        tables.sealed(tables.attempts, one.key, one.number, one.started_at, None, None, None) for one in begun if one
+        schema.sealed(schema.attempts, one.key, one.number, one.started_at, None, None, None) for one in begun if one
     ]
     execute_many(connection, _NEW_ATTEMPT, new)
     return begun
@@ -611,16 +633,16 @@ def _end(
             else:
                 held.add(key)
                 # its text, and its response body if there is one
-                objects += [object_row(store, *one) for one in zip(items, ("reply", tables.RAW), strict=False)]
+                objects += [object_row(store, *one) for one in zip(items, ("reply", schema.RAW), strict=False)]
                 raw = items[1].sha256 if len(items) > 1 else None
-                answers.append(rows.reply_row(end, end.reply, items[0].sha256, raw, now))
+                answers.append(schema.reply_row(end, end.reply, items[0].sha256, raw, now))
         elif end.final and not stale:
             given_up.append(key)
-        closed.append(rows.attempt_end(end.attempt, now, outcome, end.error))
+        closed.append(schema.attempt_end(end.attempt, now, outcome, end.error))
     if store.shared:
         objects.sort(key=itemgetter("sha256"))  # two that store the same objects must not wait for each other
     execute_many(connection, _END_ATTEMPT, closed)
-    execute_many(connection, store.insert_new(tables.objects), objects)
+    execute_many(connection, store.insert_new(schema.objects), objects)
     execute_many(connection, _NEW_REPLY, answers)
     if store.shared:
         for group in groups([answer["key"] for answer in answers], KEYS_A_QUERY):

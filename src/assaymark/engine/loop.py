@@ -104,19 +104,8 @@ PLACES: Final = 2
 """So many of them are in memory at once, in one run. Each may be there several times over while it is written down."""
 
 
-class BodySlots:
-    """The places of one run."""
-
-    def __init__(self, places: int = PLACES) -> None:
-        self._free = asyncio.Semaphore(places)
-
-    def place(self) -> Slot:
-        """A place for one attempt, which takes it only if it needs it."""
-        return Slot(self._free)
-
-
 class Slot:
-    """The right of one attempt to hold a large body."""
+    """The right of one attempt to hold a large body, which takes one of the ``free`` places only if it needs it."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
-from assaymark.engine.loop import Attempts, BodySlots, Slot, Trouble, on_own_loop
+from assaymark.engine.loop import PLACES, Attempts, Slot, Trouble, on_own_loop
 from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
@@ -179,7 +179,7 @@ class Run:
         self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
         self._planned, self._already = planned, already
-        self._attempts, self._room = Attempts(manner.deadline_s), BodySlots()
+        self._attempts, self._room = Attempts(manner.deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Gate] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
@@ -254,7 +254,7 @@ class Run:
                 return
             self.retried += sent > 0
             sent += 1
-            place = self._room.place()
+            place = Slot(self._room)
             self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
             self._under_way -= 1

@@ -27,17 +27,13 @@ if TYPE_CHECKING:
     from assaymark.importers.roles import Wanted
     from assaymark.importers.scores import ScoresRead, read_scores
     from assaymark.importers.tables import FORMATS, read_rows
+    from assaymark.importers.verdict_log import CALLS_CONDITION, VERDICTS, OrderCounts, VerdictLog, to_pair_calls
     from assaymark.importers.verdicts import (
-        CALLS_CONDITION,
         LABELS,
         SPELLINGS,
-        VERDICTS,
-        OrderCounts,
-        VerdictLog,
         VerdictMap,
         parse_verdict_map,
         read_verdicts,
-        to_pair_calls,
         verdict_map,
     )
 

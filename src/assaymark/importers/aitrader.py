@@ -540,10 +540,9 @@ def _decision(
         stages |= {"holdings": dict(book.positions), "cash_after": book.cash}
     return records.Decision(
         record_id=step.record_id, episode_id=step.track.name, step=number, cluster=report.week_of(step.at),
-        decided_at=decided, agent=report.agent_of(step.agent, step.agent), context_id=context_id,
-        actions=step.actions, rationales=rationales,
-        format=step.track.name, provenance=provenance, stages=stages, call=call, flags=tuple(flags),
-        missing=(*report.text_missing(rationales), *(("positions after",) if book is None else ())),
+        decided_at=decided, agent=report.agent_of(step.agent, step.agent), context_id=context_id, actions=step.actions,
+        rationales=rationales, format=step.track.name, provenance=provenance, stages=stages, call=call,
+        flags=tuple(flags), missing=(*report.text_missing(rationales), *(("positions after",) if book is None else ())),
     )  # fmt: skip
 
 

@@ -25,27 +25,19 @@ from assaymark.importers.roles import SYNONYMS, shown_swapped
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.importers.verdict_log import (
     BLANKS,
-    CALLS_CONDITION,
     VERDICTS,
     Bools,
     Coded,
     Findings,
     Ints,
-    OrderCounts,
     VerdictLog,
     coded,
     dense,
     joined,
     sorted_codes,
-    to_pair_calls,
 )
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
-
-__all__ = [
-    "CALLS_CONDITION", "LABELS", "SPELLINGS", "VERDICTS", "OrderCounts", "VerdictLog", "VerdictMap",
-    "parse_verdict_map", "read_verdicts", "to_pair_calls", "verdict_map",
-]  # fmt: skip
 
 Column = Annotated[str, Field(min_length=1)]
 

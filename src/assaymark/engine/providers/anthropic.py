@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Final
 
@@ -195,14 +195,14 @@ class AnthropicBatches(batches.StreamedBatches):
         requests = [self.record(key, call) for key, call in items]
         return await self._created(requests=requests)
 
-    async def _find(self, trace: batches.Trace) -> str | None:
+    async def _find(self, _label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None:
         running: str | None = None
         async for batch in batches.newest(self._batches.list(limit=100, extra_headers=self._headers)):
             made = batch.created_at
-            if isinstance(made, datetime) and made.timestamp() < trace.since - batches.CLOCKS_APART_S:
+            if isinstance(made, datetime) and made.timestamp() < after:
                 break
             counts = [base.count_of(getattr(batch.request_counts, name, None)) or 0 for name in _COUNTS]
-            if sum(counts) != len(trace.keys) or batch.id in trace.known:
+            if sum(counts) != len(keys) or batch.id in known:
                 continue
             remote = self.remote_of(batch.id)
             if batch.processing_status != "ended":
@@ -210,7 +210,7 @@ class AnthropicBatches(batches.StreamedBatches):
                 continue
             async for page in self._results(remote):
                 if page:  # the first results of a batch say whether it is one of our calls
-                    if any(key in trace.keys for key, _ in page):
+                    if any(key in keys for key, _ in page):
                         return remote
                     break
         return running

@@ -6,7 +6,7 @@ import io
 import math
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
@@ -214,12 +214,12 @@ class GoogleBatches(batches.RemoteBatches):
         job = await sdk.batches.create(model=self.at.model, src=self.remote_of(file.name), config=named)
         return self.remote_of(job.name)
 
-    async def _find(self, trace: batches.Trace) -> str | None:
+    async def _find(self, label: str, _keys: Set[str], after: float, _known: Set[str], /) -> str | None:
         jobs = await self.client().sdk.aio.batches.list(config={"page_size": 100})
         async for job in batches.newest(jobs):
-            if job.display_name == trace.label:
+            if job.display_name == label:
                 return self.remote_of(job.name)
-            if job.create_time is not None and job.create_time.timestamp() < trace.since - batches.CLOCKS_APART_S:
+            if job.create_time is not None and job.create_time.timestamp() < after:
                 break
         return None
 

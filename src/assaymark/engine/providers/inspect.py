@@ -59,19 +59,8 @@ _SENT_UNSEEN: Final[Mapping[str, frozenset[str]]] = {
 _NOT_SETTINGS: Final = frozenset({"messages", "input", "contents", "system", "instructions", "properties", "tools"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Place(Transport):
-    """Where a call goes, and what else its provider is made with."""
-
-    options: tuple[tuple[str, JSON], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Client:
-    """Inspect's model, and the place that it goes to with the key it found."""
-
-    model: Any
-    at: Transport
+_Client = tuple[Any, Transport]
+"""Inspect's model, and the place that it goes to with the key it found."""
 
 
 @dataclass(slots=True)
@@ -98,7 +87,7 @@ class InspectModel:
         self.name = name
         self.provider = name.partition("/")[0]
         self._environ, self._options = environ, dict(options or {})
-        self._clients: PerLoop[_Client] = PerLoop(self._client, lambda client: client.model.api.aclose())
+        self._clients: PerLoop[_Client] = PerLoop(self._client, lambda client: client[0].api.aclose())
         self._unsent: set[str] = set()
 
     async def complete(self, call: CallSpec) -> Reply:
@@ -112,7 +101,7 @@ class InspectModel:
         if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
             problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
             raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
-        at = _Place(
+        at = Transport(
             provider=replace(INSPECT, name=f"inspect/{self.provider}"),
             model=call.model.partition("/")[2],
             base_url=base_url,
@@ -124,8 +113,8 @@ class InspectModel:
             ),
         )
         load_sdk(INSPECT)
-        client, seen = await self._clients.of(at), _Seen()
-        output = await base.attempt(client.at, _generated(client, call, seen))
+        (model, at), seen = await self._clients.of(at), _Seen()
+        output = await base.attempt(at, _generated(model, at, call, seen))
         # Refuse an answer to another question than the one that was asked, and remember why
         if seen.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
@@ -137,8 +126,8 @@ class InspectModel:
         refuse(call, [self._drops(name) for name in missing])
         # What came back, as a reply.
         response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
-        raw = client.at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
-        if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, client.at)) is not None:
+        raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
+        if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
             return outcome
         if not output.choices:
             return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
@@ -146,7 +135,7 @@ class InspectModel:
         if stop == "model_length" and usage is None:
             # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
             raise ModelError(
-                f"{client.at.provider.name}: the prompt is too long for {client.at.model!r}",
+                f"{at.provider.name}: the prompt is too long for {at.model!r}",
                 retryable=False,
                 refused="call",
             )
@@ -185,7 +174,7 @@ class InspectModel:
         """Inspect's model for a place, with every retry off and its provider watched."""
         api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
         key = at.key.reveal() if at.key else (_NO_KEY if at.base_url else None)
-        options = {**(dict(at.options) if isinstance(at, _Place) else {}), **self._options}
+        options = {**dict(at.options), **self._options}
         try:
             model = api.get_model(self.name, base_url=at.base_url, api_key=key, memoize=False, **options)
         except Exception as exc:  # what Inspect raises in markup becomes one plain line
@@ -206,7 +195,7 @@ class InspectModel:
                     (name for name in names if os.environ[name] == found_key), "the key of Inspect's provider"
                 )
                 place = replace(at, key=Secret(found_key), key_env=source)
-            return _Client(model, place)
+            return model, place
         raise error
 
 
@@ -243,7 +232,7 @@ def _watch(api: Any) -> None:
     api.generate = generate
 
 
-async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
+async def _generated(model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
     """Inspect's output for a call, or what went wrong as our error."""
     api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
     system, users = base.system_and_users(call)
@@ -257,18 +246,18 @@ async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
     )  # fmt: skip
     token = _SEEN.set(seen)
     try:
-        return await client.model.generate(messages, config=config, cache=False)
+        return await model.generate(messages, config=config, cache=False)
     except ModelError as exc:
         error = exc
     except Exception as exc:
         # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
         caused = seen.error or exc
-        made = base.as_model_error(caused, client.at)
+        made = base.as_model_error(caused, at)
         status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
         if made.retryable or made.quota or isinstance(status, int):
             error = made
         else:
-            decision = client.model.api.should_retry(caused)
+            decision = model.api.should_retry(caused)
             error = ModelError(str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
     finally:
         _SEEN.reset(token)

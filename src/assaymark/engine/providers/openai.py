@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -232,11 +232,11 @@ class OpenAIBatches(batches.StreamedBatches):
             metadata={LABEL: label},
         )  # fmt: skip
 
-    async def _find(self, trace: batches.Trace) -> str | None:
+    async def _find(self, label: str, _keys: Set[str], after: float, _known: Set[str], /) -> str | None:
         async for batch in batches.newest(self._batches.list(limit=100, extra_headers=self._headers)):
-            if isinstance(batch.metadata, dict) and batch.metadata.get(LABEL) == trace.label:
+            if isinstance(batch.metadata, dict) and batch.metadata.get(LABEL) == label:
                 return self.remote_of(batch.id)
-            if isinstance(batch.created_at, int) and batch.created_at < trace.since - batches.CLOCKS_APART_S:
+            if isinstance(batch.created_at, int) and batch.created_at < after:
                 break
         return None
 

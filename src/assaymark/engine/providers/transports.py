@@ -110,6 +110,7 @@ class Transport:
     key_env: str
     key: Secret | None = field(repr=False)
     timeout_s: float = TIMEOUT_S
+    options: tuple[tuple[str, JSON], ...] = ()  # that a client is made with besides
 
     @property
     def address(self) -> str:
