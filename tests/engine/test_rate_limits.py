@@ -43,7 +43,7 @@ def ledger(tmp_path, monkeypatch):
 @pytest.fixture
 def short(monkeypatch):
     """Minutes of 0.4 seconds."""
-    for name, value in {"_WINDOW_S": 0.4, "_SLACK_S": 0.1, "_BUCKET_S": 0.02}.items():
+    for name, value in {"_WINDOW_S": 0.4, "_SLACK_S": 0.3, "_BUCKET_S": 0.02}.items():
         monkeypatch.setattr(f"assaymark.engine.rate_limits.{name}", value)
 
 
