@@ -10,22 +10,8 @@ from typing import Final, Literal
 import svg
 
 from assaymark.records import AgreementStatus
-from assaymark.report.charts.canvas import (
-    HALF,
-    NARROW,
-    WIDE,
-    Scale,
-    axis,
-    both,
-    hatch,
-    label,
-    line,
-    num,
-    path,
-    rect,
-    row_mark,
-    scale_ticks,
-)  # fmt: skip
+from assaymark.report.charts import canvas as c
+from assaymark.report.charts.canvas import axis, both
 from assaymark.report.text import AGREES, fit, shortened, text_width
 from assaymark.text import MINUS, number, span
 
@@ -61,7 +47,7 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
     on that scale. Its own axis holds every number drawn, zero, and the bands and lines of the rules."""
     if ends is not None:
         low, high = ends
-        ticks = [(mark, f"{mark:g}".replace("-", MINUS)) for mark in scale_ticks(*ends)]
+        ticks = [(mark, f"{mark:g}".replace("-", MINUS)) for mark in c.scale_ticks(*ends)]
     else:
         drawn = [0.0, *(end for row in rows for pair in (row.bounds, row.band) if pair for end in pair)]
         drawn += [one for row in rows for one in (row.value, row.cut) if one is not None]
@@ -72,47 +58,47 @@ def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: E
         ticks = [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
 
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
-        scale, y = Scale(low, high, _PAD, width - _PAD), 0.0
-        parts: list[svg.Element] = [hatch(f"{called}-h")]
+        scale, y = c.Scale(low, high, _PAD, width - _PAD), 0.0
+        parts: list[svg.Element] = [c.hatch(f"{called}-h")]
         for row in rows:
             parts += [
-                label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"),
-                label(width, y + 14, row.shown, "tk", "end"),
-                label(0, y + 57, fit(row.note, width, 12), "tk"),
+                c.label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"),
+                c.label(width, y + 14, row.shown, "tk", "end"),
+                c.label(0, y + 57, fit(row.note, width, 12), "tk"),
             ]
             if row.value is None and row.box is None and not row.values:
-                parts.append(rect(1, y + 21, width - 2, 20, "void", f"url(#{called}-h)"))
+                parts.append(c.rect(1, y + 21, width - 2, 20, "void", f"url(#{called}-h)"))
             else:
                 parts += _difference(row, scale, y + 31) if ends is None else _distribution(row, scale, y + 31)
             y += _ROW
         return [*parts, *axis(scale, y + 2, ticks, None if ends else width)], y + 26
 
-    return both(name, title, desc, draw, HALF)
+    return both(name, title, desc, draw, c.HALF)
 
 
-def _difference(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
+def _difference(row: AxisRow, scale: c.Scale, y: float) -> list[svg.Element]:
     parts: list[svg.Element] = []
     if row.band:
-        parts.append(rect(scale(row.band[0]), y - 11, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
-    parts.append(line(scale(0), y - 12, scale(0), y + 12, "gs"))
+        parts.append(c.rect(scale(row.band[0]), y - 11, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
+    parts.append(c.line(scale(0), y - 12, scale(0), y + 12, "gs"))
     if row.cut is not None:
-        parts.append(line(scale(row.cut), y - 12, scale(row.cut), y + 12, "gd"))
-    parts.append(line(scale.left, y, scale.right, y, "hair"))
+        parts.append(c.line(scale(row.cut), y - 12, scale(row.cut), y + 12, "gd"))
+    parts.append(c.line(scale.left, y, scale.right, y, "hair"))
     if row.bounds:
-        parts.append(line(scale(row.bounds[0]), y, scale(row.bounds[1]), y, f"{row.mark}b"))
+        parts.append(c.line(scale(row.bounds[0]), y, scale(row.bounds[1]), y, f"{row.mark}b"))
     return parts + point(scale(row.value or 0.0), y, row.mark)
 
 
-def _distribution(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "hair")]
+def _distribution(row: AxisRow, scale: c.Scale, y: float) -> list[svg.Element]:
+    parts: list[svg.Element] = [c.line(scale.left, y, scale.right, y, "hair")]
     if row.values:
         # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
         dots = zip(thinned(row.values), (y - 6 + 3 * (at % 5) for at in range(DOTS)), strict=False)
-        parts.append(path("".join(f"M{num(scale(v))} {num(at)}h0" for v, at in dots), "dots"))
+        parts.append(c.path("".join(f"M{c.num(scale(v))} {c.num(at)}h0" for v, at in dots), "dots"))
     if row.box is not None:
         low, middle, high = (scale(value) for value in row.box)
-        parts += [] if row.values else [rect(low, y - 8, high - low, 16, "quart")]
-        parts.append(line(middle, y - 11, middle, y + 11, "gs"))
+        parts += [] if row.values else [c.rect(low, y - 8, high - low, 16, "quart")]
+        parts.append(c.line(middle, y - 11, middle, y + 11, "gs"))
     return parts
 
 
@@ -130,8 +116,8 @@ def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False
         whole = f"M{x - r:.1f} {y - r:.1f}h{2 * r}v{2 * r}h{-2 * r}z"
         half = f"M{x - r:.1f} {y - r:.1f}h{r}v{2 * r}h{-r}z"
     if mark == "mh":
-        return [path(whole, "mh gap")]
-    return [path(whole, "open gap"), path(whole, f"open {mark}s"), *([path(half, "mq")] if mark == "mq" else [])]
+        return [c.path(whole, "mh gap")]
+    return [c.path(whole, "open gap"), c.path(whole, f"open {mark}s"), *([c.path(half, "mq")] if mark == "mq" else [])]
 
 
 # Agreement by dimension: point, two intervals and the gates they are measured against.
@@ -189,43 +175,43 @@ def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc:
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
 
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
-        roomy = width == WIDE
-        scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
+        roomy = width == c.WIDE
+        scale = c.Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
         parts, bottom = (_wide if roomy else _narrow)(called, rows, gates, scale)
-        return [hatch(f"{called}-h"), *parts, *axis(scale, bottom, ticks)], bottom + 26
+        return [c.hatch(f"{called}-h"), *parts, *axis(scale, bottom, ticks)], bottom + 26
 
     return both(name, title, desc, draw)
 
 
-def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) -> tuple[list[svg.Element], float]:
+def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, scale: c.Scale) -> tuple[list[svg.Element], float]:
     apart = len(rows) > 1
     bottom = _TOP + _FOREST_ROW * len(rows) + (12 if apart and any(row.pooled for row in rows) else 0)
     parts = [*_bands(name, scale, gates, _TOP, bottom), *_gate_heads(scale, gates, 30, 52)]
     heads = (gates.sign, "jackknife", "bootstrap", "agreement")
-    parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
+    parts += [c.label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
     y = _TOP + _FOREST_ROW / 2
     for row in rows:
-        parts += [label(0, y + 4.5, fit(row.title, 186, 13), "tb" if row.pooled else ""), *_mark(row, scale, y, 7)]
+        parts += [c.label(0, y + 4.5, fit(row.title, 186, 13), "tb" if row.pooled else ""), *_mark(row, scale, y, 7)]
         if row.value is None:
-            parts.append(label(_COLUMNS[0], y + 4.5, "no number", "tk"))
+            parts.append(c.label(_COLUMNS[0], y + 4.5, "no number", "tk"))
             kind = "tb"
         else:
             ends = (span(*pair) if pair else "none" for pair in (row.interval, row.bootstrap))
-            parts.append(label(_COLUMNS[0], y + 4.5, number(row.value), "tb" if row.pooled else ""))
-            parts += [label(x, y + 4.5, text, "t2") for x, text in zip(_COLUMNS[1:3], ends, strict=True)]
+            parts.append(c.label(_COLUMNS[0], y + 4.5, number(row.value), "tb" if row.pooled else ""))
+            parts += [c.label(x, y + 4.5, text, "t2") for x, text in zip(_COLUMNS[1:3], ends, strict=True)]
             kind = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
         # The gate's word, and below it the kappa that decides where that is not the one of the row.
-        parts.append(label(_COLUMNS[3], y + (-2.5 if row.by else 4.5), row.word, kind))
+        parts.append(c.label(_COLUMNS[3], y + (-2.5 if row.by else 4.5), row.word, kind))
         if row.by:
-            parts.append(label(_COLUMNS[3], y + 12.5, shortened((row.by,), WIDE - _COLUMNS[3], 12)[0], "tk"))
+            parts.append(c.label(_COLUMNS[3], y + 12.5, shortened((row.by,), c.WIDE - _COLUMNS[3], 12)[0], "tk"))
         y += _FOREST_ROW
         if row.pooled and apart:
-            parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
+            parts.append(c.line(0, y - 12, c.WIDE, y - 12, "hair"))
             y += 12
     return parts, bottom
 
 
-def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) -> tuple[list[svg.Element], float]:
+def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, scale: c.Scale) -> tuple[list[svg.Element], float]:
     parts, y = _gate_heads(scale, gates, 24, 42), 50.0
     for row in rows:
         figures = "no number"
@@ -233,51 +219,51 @@ def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) ->
             figures = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
             figures += "" if row.status == "publish" or row.by else f" {row.word}"
         parts += [
-            label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), "tb" if row.pooled else ""),
-            label(NARROW, y + 13, figures, "tk", "end"),
+            c.label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), "tb" if row.pooled else ""),
+            c.label(c.NARROW, y + 13, figures, "tk", "end"),
         ]
         if row.by:
             y += _NOTE
-            parts.append(label(NARROW, y + 12, fit(f"{row.word}: {row.by}", NARROW, 12), "tk", "end"))
+            parts.append(c.label(c.NARROW, y + 12, fit(f"{row.word}: {row.by}", c.NARROW, 12), "tk", "end"))
         parts += [*_bands(name, scale, gates, y + 20, y + 42), *_mark(row, scale, y + 31, 6)]
         y += 54
     return parts, y - 4
 
 
-def _bands(name: str, scale: Scale, gates: Gates, top: float, bottom: float) -> list[svg.Element]:
+def _bands(name: str, scale: c.Scale, gates: Gates, top: float, bottom: float) -> list[svg.Element]:
     halt, publish = scale(gates.halt), scale(gates.publish)
     return [
-        rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{name}-h)"),
-        rect(halt, top, publish - halt, bottom - top, "panel"),
-        line(halt, top, halt, bottom, "gd"),
-        line(publish, top, publish, bottom, "gs"),
+        c.rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{name}-h)"),
+        c.rect(halt, top, publish - halt, bottom - top, "panel"),
+        c.line(halt, top, halt, bottom, "gd"),
+        c.line(publish, top, publish, bottom, "gs"),
     ]
 
 
-def _gate_heads(scale: Scale, gates: Gates, y: float, below: float) -> list[svg.Element]:
+def _gate_heads(scale: c.Scale, gates: Gates, y: float, below: float) -> list[svg.Element]:
     halt, publish = scale(gates.halt), scale(gates.publish)
     ends: tuple[tuple[AgreementStatus, float], ...] = (
         ("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right),
     )  # fmt: skip
-    words: list[svg.Element] = [label(both / 2, y, AGREES[status], "tk", "middle") for status, both in ends]
-    return words + [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in (gates.halt, gates.publish)]
+    words: list[svg.Element] = [c.label(both / 2, y, AGREES[status], "tk", "middle") for status, both in ends]
+    return words + [c.label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in (gates.halt, gates.publish)]
 
 
-def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Element]:
+def _mark(row: ForestRow, scale: c.Scale, y: float, size: float) -> list[svg.Element]:
     if row.value is None:
         middle, width = (scale.left + scale.right) / 2, scale.right - scale.left
-        box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
-        return [box, label(middle, y + 4, fit(row.state, width - 20, 12), "tk halo", "middle")]
+        box = c.rect(scale.left + 4, y - 10, width - 8, 20, "void")
+        return [box, c.label(middle, y + 4, fit(row.state, width - 20, 12), "tk halo", "middle")]
     parts: list[svg.Element] = []
     if row.bootstrap:
         below = y + size + 4
-        parts.append(line(scale(row.bootstrap[0]), below, scale(row.bootstrap[1]), below, f"{row.kind}l"))
+        parts.append(c.line(scale(row.bootstrap[0]), below, scale(row.bootstrap[1]), below, f"{row.kind}l"))
     if row.interval:
-        parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{row.kind}b"))
-    parts += [svg.Circle(cx=num(scale(kappa)), cy=num(y), r=3.5, class_=["open", "ring"]) for kappa in row.within]
+        parts.append(c.line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{row.kind}b"))
+    parts += [svg.Circle(cx=c.num(scale(kappa)), cy=c.num(y), r=3.5, class_=["open", "ring"]) for kappa in row.within]
     if row.gating is not None:
         x = scale(row.gating)
-        parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{row.kind}l")]
+        parts += [c.line(x, y - 9, x, y + 9, "gap"), c.line(x, y - 8, x, y + 8, f"{row.kind}l")]
     r = size + 1.5 if row.pooled else size - 1
     return parts + point(scale(row.value), y, row.kind, r, diamond=row.pooled)
 
@@ -299,9 +285,9 @@ class ScoreAxis:
     digits: int
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> c.Scale:
         """Where values lie on a strip."""
-        return Scale(self.low, self.high, _SCORE_PAD, STRIP - _SCORE_PAD)
+        return c.Scale(self.low, self.high, _SCORE_PAD, STRIP - _SCORE_PAD)
 
 
 def score_axis(values: Sequence[float]) -> ScoreAxis:
@@ -326,8 +312,8 @@ def score_head(axis: ScoreAxis) -> str:
     """The tick labels above the strips; empty without an axis."""
     if not axis.ticks:
         return ""
-    return row_mark(
-        [label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks], STRIP, 18
+    return c.row_mark(
+        [c.label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks], STRIP, 18
     )
 
 
@@ -397,10 +383,10 @@ def interval_strip(axis: ScoreAxis, low: float | None, high: float | None, point
     False
     """
     scale = axis.scale
-    parts: list[svg.Element] = [line(0, 14, STRIP, 14, "hair")]
-    parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
+    parts: list[svg.Element] = [c.line(0, 14, STRIP, 14, "hair")]
+    parts += [c.line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
     if low is not None and high is not None:
-        parts.append(line(scale(low), 14, max(scale(high), scale(low) + 1), 14, "span"))
+        parts.append(c.line(scale(low), 14, max(scale(high), scale(low) + 1), 14, "span"))
     if point is not None:
-        parts.append(path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
-    return row_mark(parts, STRIP, 28)
+        parts.append(c.path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
+    return c.row_mark(parts, STRIP, 28)

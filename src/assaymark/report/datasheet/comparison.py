@@ -15,37 +15,8 @@ from assaymark.report.blocks import Block, Inline, Items, Linked, Page, Section,
 from assaymark.report.charts.canvas import label, num, rect
 from assaymark.report.charts.datasheet import DotRow, Panel, axis_of, dots, small_curve, small_segment
 from assaymark.report.charts.intervals import JudgeWords, judge_marks
-from assaymark.report.datasheet.reading import (
-    SAME,
-    DatasheetIndex,
-    Missing,
-    Plot,
-    about,
-    bounds,
-    capital,
-    comparable,
-    condition_words,
-    interval_words,
-    known,
-    measured_cells,
-    missing_words,
-    n_words,
-    plot_blocks,
-    share_words,
-    shown_name,
-    step_words,
-    title_of,
-    value_words,
-)
-from assaymark.report.datasheet.sections import (
-    axes_plot,
-    curve_of,
-    curve_words,
-    operating,
-    parts_plot,
-    scatter_plot,
-    threshold_line,
-)
+from assaymark.report.datasheet import reading as r
+from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import JUDGES
 from assaymark.report.text import counted, interval, listing, p_value, shortened
 from assaymark.text import clean, count, number, percent, prose, span
@@ -72,12 +43,12 @@ def _section(
     id: str,
     title: str,
     answer: str,
-    plots: Sequence[Plot] = (),
+    plots: Sequence[r.Plot] = (),
     table: Table | None = None,
     said: Sequence[str] = (),
 ) -> Section:
     """A section with its answer, its figures, what has to be read with them, and a table of what has no figure."""
-    blocks: tuple[Block, ...] = (plot_blocks(plots),) if plots else ()
+    blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
     tables = (replace(table, summary="All of it as a table"),) if table else ()
     return Section(id, title, answer, (*blocks, *notes(said), *tables))
 
@@ -92,12 +63,12 @@ _POINTS: Final = (
 )  # fmt: skip
 
 
-def pointwise_section(sheet: DatasheetIndex) -> Section | None:
+def pointwise_section(sheet: r.DatasheetIndex) -> Section | None:
     """How a rubric judge scores nothing, what a requirement and mere length are worth to it; None if it was not asked.
 
     A datasheet from before length was asked about says nothing of it.
     """
-    orders, plots, parts, every = list(sheet.every("point.order")), list[Plot](), [], False
+    orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), [], False
     for name, title, caption, said in _POINTS:
         found = list(sheet.every(f"point.{name}"))
         every = every or bool(found)
@@ -105,10 +76,10 @@ def pointwise_section(sheet: DatasheetIndex) -> Section | None:
             continue
         rows = []
         for m in found:
-            ends = f" ({span(*both)})" if m.value is not None and (both := bounds(m)) else ""
-            rows.append(DotRow(_dimension(m), m.value, bounds(m), f"{value_words(m)}{ends}"))
+            ends = f" ({span(*both)})" if m.value is not None and (both := r.bounds(m)) else ""
+            rows.append(DotRow(_dimension(m), m.value, r.bounds(m), f"{r.value_words(m)}{ends}"))
         key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
-        cells = tuple((_dimension(m), *measured_cells(sheet, m)) for m in found)
+        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
         table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
         plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
         parts.append(said.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
@@ -123,17 +94,17 @@ def pointwise_section(sheet: DatasheetIndex) -> Section | None:
     return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, notes_of)
 
 
-def _dots(name: str, title: str, caption: str, rows: Sequence[DotRow], table: Table, line: float | None) -> Plot:
+def _dots(name: str, title: str, caption: str, rows: Sequence[DotRow], table: Table, line: float | None) -> r.Plot:
     desc = "; ".join(f"{row.title}: {row.text}" for row in rows)
-    return Plot(name, title, caption, lambda _, width: dots(rows, axis_of(rows, line=line), width), table, desc)
+    return r.Plot(name, title, caption, lambda _, width: dots(rows, axis_of(rows, line=line), width), table, desc)
 
 
-def _quantities(sheet: DatasheetIndex, found: Sequence[Measurement]) -> Table:
-    rows = tuple((title_of(m.name), _dimension(m), *measured_cells(sheet, m)) for m in found)
+def _quantities(sheet: r.DatasheetIndex, found: Sequence[Measurement]) -> Table:
+    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in found)
     return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
 
 
-def people_section(sheet: DatasheetIndex) -> Section | None:
+def people_section(sheet: r.DatasheetIndex) -> Section | None:
     """How the judge grades beside people, and how two people do; None where nobody graded."""
     found = [m for name in _PEOPLE for m in sheet.every(f"human.{name}")]
     if not found:
@@ -142,8 +113,8 @@ def people_section(sheet: DatasheetIndex) -> Section | None:
     kappa, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
     answer = "On the overall score not measured."
     if kappa is not None and kappa.value is not None:
-        answer = f"On the overall score it agrees with people at κ {value_words(kappa)}"
-        answer += "." if two is None or two.value is None else f"; two people agree at {value_words(two)}."
+        answer = f"On the overall score it agrees with people at κ {r.value_words(kappa)}"
+        answer += "." if two is None or two.value is None else f"; two people agree at {r.value_words(two)}."
     note = "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
     return _section("people", "Does it grade as people do?", answer, table=_quantities(sheet, found), said=(note,))
 
@@ -151,16 +122,16 @@ def people_section(sheet: DatasheetIndex) -> Section | None:
 _PEOPLE: Final = ("kappa", "ceiling", "icc", "bias", "tpr", "tnr")
 
 
-def repeat_section(sheet: DatasheetIndex) -> Section | None:
+def repeat_section(sheet: r.DatasheetIndex) -> Section | None:
     """Whether the same question gets the same answer; None where the datasheet has no such measurement."""
     found = sheet.one("repeat.stability")
     if found is None:
         return None
     title = "Does it answer alike when asked again?"
     if found.value is None:
-        return _section("repeat", title, missing_words(found, "repeat stability"))
+        return _section("repeat", title, r.missing_words(found, "repeat stability"))
     kappa = found.detail.get("kappa")
-    said_of = [f"Over {n_words(found)}: {clean(found.method, 200)}."]
+    said_of = [f"Over {r.n_words(found)}: {clean(found.method, 200)}."]
     if isinstance(kappa, (int, float)):
         low, high = found.detail.get("kappa_low"), found.detail.get("kappa_high")
         ends = (float(low), float(high)) if isinstance(low, (int, float)) and isinstance(high, (int, float)) else None
@@ -170,11 +141,11 @@ def repeat_section(sheet: DatasheetIndex) -> Section | None:
         )
     else:
         said_of.append("Agreement beyond chance is not defined here. A judge that always ties is stable, too.")
-    answer = f"Two trials of one question gave the same outcome in {share_words(found)} of cases."
+    answer = f"Two trials of one question gave the same outcome in {r.share_words(found)} of cases."
     return _section("repeat", title, answer, said=said_of)
 
 
-def drift_section(sheet: DatasheetIndex) -> Section | None:
+def drift_section(sheet: r.DatasheetIndex) -> Section | None:
     """Old against new; None where no comparison was made."""
     shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
     if not shifts and verdict is None:
@@ -193,14 +164,14 @@ def drift_section(sheet: DatasheetIndex) -> Section | None:
     # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
     chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[DotRow](), list[tuple[str, ...]]()
     for m in shifts:
-        of, ends, p = m.labels.get("of", ""), bounds(m), m.detail.get("p_holm")
+        of, ends, p = m.labels.get("of", ""), r.bounds(m), m.detail.get("p_holm")
         title, old, new = of_words(of), part(m, "old"), part(m, "new")
         if m in chosen:
-            change = value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
+            change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
             drawn.append(DotRow(title, m.value, ends, f"{old} to {new}, {change}", of not in moved))
         holm = p_value(float(p)).removeprefix("p ").removeprefix("= ") if isinstance(p, (int, float)) else "not given"
-        cells.append((title, old, new, *measured_cells(sheet, m)[:2], holm, n_words(m)))
-    plots: tuple[Plot, ...] = ()
+        cells.append((title, old, new, *r.measured_cells(sheet, m)[:2], holm, r.n_words(m)))
+    plots: tuple[r.Plot, ...] = ()
     if any(row.value is not None for row in drawn):
         heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
         table = Table(heads, tuple(cells), frozenset(range(1, 7)))
@@ -221,8 +192,8 @@ def of_words(of: str) -> str:
     if parts is None or ("[" in of and parts[2] is None):
         return clean(of, 80)
     labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
-    said = about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
-    return f"{title_of(parts[1])}, {said}" if said else title_of(parts[1])
+    said = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    return f"{r.title_of(parts[1])}, {said}" if said else r.title_of(parts[1])
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
@@ -232,7 +203,7 @@ def _length_notes(lengths: Sequence[Measurement]) -> list[str]:
     """How to read the worth of length, and in how many pairs of texts none could show."""
     found = [m for m in lengths if m.value is not None]
     if not found:
-        return [f"What length alone is worth: {missing_words(lengths[0], 'it')}"] if lengths else []
+        return [f"What length alone is worth: {r.missing_words(lengths[0], 'it')}"] if lengths else []
     notes = ["Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing."]
     alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
     stuck, pairs = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
@@ -245,7 +216,7 @@ def _length_notes(lengths: Sequence[Measurement]) -> list[str]:
 
 
 def _dimension(measurement: Measurement) -> str:
-    return capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
+    return r.capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
 
 
 def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
@@ -268,17 +239,17 @@ def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
 
 
 DRAWN: Final = 12
-Cell = Callable[[DatasheetIndex, int, float], list[svg.Element] | None]
+Cell = Callable[[r.DatasheetIndex, int, float], list[svg.Element] | None]
 _CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
 _BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
 _COMPARISON_ROWS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("dark_current", {}),
-    ("delta0.raw", {"condition": SAME}),
-    ("delta0.stable", {"condition": SAME}),
-    ("delta0.positional", {"condition": SAME}),
-    ("delta0.one_sided", {"condition": SAME}),
-    ("delta0.other_pairs", {"condition": SAME}),
-    ("delta0.flip_rate", {"condition": SAME}),
+    ("delta0.raw", {"condition": r.SAME}),
+    ("delta0.stable", {"condition": r.SAME}),
+    ("delta0.positional", {"condition": r.SAME}),
+    ("delta0.one_sided", {"condition": r.SAME}),
+    ("delta0.other_pairs", {"condition": r.SAME}),
+    ("delta0.flip_rate", {"condition": r.SAME}),
     ("delta0.raw", {"condition": "different_subset"}),
     *((f"truth.{name}", {}) for name in ("accuracy", "both", "one", "none")),
     ("sensitivity", {"delta": "0.5"}),
@@ -290,29 +261,29 @@ _COMPARISON_ROWS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("pair.invalid_share", {}),
 )
 _UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
-    ("criterion.shift", {"condition": SAME}),
+    ("criterion.shift", {"condition": r.SAME}),
     ("criterion.shift", {"condition": "ladder", "delta": "1"}),
     ("repeat.stability", {}),
 )
 
 
-def comparison_lead(sheets: Sequence[DatasheetIndex]) -> str:
+def comparison_lead(sheets: Sequence[r.DatasheetIndex]) -> str:
     """How many judges there are."""
     return f"{counted(len(sheets), 'judge')}, listed alphabetically, not ranked."
 
 
 def comparison_page(
-    path: str, sheets: Sequence[DatasheetIndex], agreement: Sequence[Measurement], styles: Sequence[str]
+    path: str, sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Measurement], styles: Sequence[str]
 ) -> Page:
     """The page of judges that are in alphabetical order already."""
     drawn = sheets[:DRAWN]
-    said = [_mixed(sheets)] if not all(comparable(sheets[0].sheet, s.sheet) for s in sheets) else []
+    said = [_mixed(sheets)] if not all(r.comparable(sheets[0].sheet, s.sheet) for s in sheets) else []
     if len(sheets) > DRAWN:
         said.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
     known_kappas = (m for s in sheets for name in _BASES for m in s.every(name))
     kappas = {m.id: m for m in (*known_kappas, *agreement)}
     whole = any(not s.is_log for s in sheets)
-    maps: tuple[Plot | Missing, ...] = (parts_plot(drawn, focus=False), scatter_plot(drawn, focus=False))
+    maps: tuple[r.Plot | r.Missing, ...] = (sec.parts_plot(drawn, focus=False), sec.scatter_plot(drawn, focus=False))
     table, agreed = _table(sheets), _agreement(list(kappas.values()))
     sections = [
         Section("judges", "Which judges?", blocks=(Items(tuple(map(judge_line, sheets))),)),
@@ -322,13 +293,13 @@ def comparison_page(
             if not whole
             else "Do they choose where texts are equal?",
             "Each judge keeps the same marker in every figure.",
-            (plot_blocks((axes_plot(drawn, focus=False), *maps) if whole else maps),),
+            (r.plot_blocks((sec.axes_plot(drawn, focus=False), *maps) if whole else maps),),
         ),
     ]
     if whole:
         grids = (_curves(drawn), _segments(drawn))
         lead = "One small picture a judge, by name, all on the same axes."
-        sections.append(Section("grids", "Which differences do they notice?", lead, (plot_blocks(grids),)))
+        sections.append(Section("grids", "Which differences do they notice?", lead, (r.plot_blocks(grids),)))
     of_all = (
         "Estimate and interval under the instruction that allows ties. The page of each judge has all, with n and "
         "method."
@@ -370,7 +341,7 @@ def comparison_page(
     )
 
 
-def _mixed(sheets: Sequence[DatasheetIndex]) -> str:
+def _mixed(sheets: Sequence[r.DatasheetIndex]) -> str:
     """The warning where the judges were not asked the same."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for s in sheets:
@@ -379,7 +350,7 @@ def _mixed(sheets: Sequence[DatasheetIndex]) -> str:
     return f"Not all judges saw the same texts under the same prompt. Numbers compare within a group only: {told}."
 
 
-def judge_line(sheet: DatasheetIndex) -> Inline:
+def judge_line(sheet: r.DatasheetIndex) -> Inline:
     """A judge in a list: its name, its model and what stands out."""
     chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
     model = clean(sheet.sheet.model, 80) or "model not stated"
@@ -389,34 +360,36 @@ def judge_line(sheet: DatasheetIndex) -> Inline:
 # --- small multiples ------------------------------------------------------------------------------------------------
 
 
-def _curves(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
+def _curves(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
     title = "How big a difference does each notice?"
     if not any(s.steps("sensitivity", s.base) for s in sheets):
-        return Missing(title, "The quality ladder was not run for any of these judges.")
+        return r.Missing(title, "The quality ladder was not run for any of these judges.")
 
-    def one(sheet: DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
-        curve = curve_of(sheet, at)
+    def one(sheet: r.DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
+        curve = sec.curve_of(sheet, at)
         return small_curve(curve, width, _CELL[0]) if curve.points else None
 
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
-    heads = ("Judge", *(f"{step_words(delta)} apart" for delta in steps), "75 % threshold")
+    heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
     rows = []
     for sheet in sheets:
         known_steps = sheet.steps("sensitivity", sheet.base)
-        threshold = sheet.to(sheet.base_one("threshold"), threshold_line(sheet))
+        threshold = sheet.to(sheet.base_one("threshold"), sec.threshold_line(sheet))
         rows.append((sheet.name, *(_cell(sheet, known_steps.get(delta)) for delta in steps), threshold))
     caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
     table = Table(heads, tuple(rows))
-    return Plot("curves", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=curve_words(sheets))
+    return r.Plot(
+        "curves", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=sec.curve_words(sheets)
+    )
 
 
-def _segments(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
+def _segments(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
     title = "What does being strict about ties give and take?"
-    both = {s.name: (operating(s, s.base), operating(s, STRICT)) for s in sheets}
+    both = {s.name: (sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets}
     if not any(base and strict for base, strict in both.values()):
-        return Missing(title, "The strict instruction was not run for any of these judges.")
+        return r.Missing(title, "The strict instruction was not run for any of these judges.")
 
-    def one(sheet: DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
+    def one(sheet: r.DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
         base, strict = both[sheet.name]
         return small_segment(base, strict, at, width, _CELL[0]) if base and strict else None
 
@@ -430,10 +403,10 @@ def _segments(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
         "Filled: ties allowed. Empty: strict."
     )
     table = Table(("Judge", "Ties allowed: false preference, picks the better", "Strict"), tuple(rows))
-    return Plot("segments", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
+    return r.Plot("segments", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
 
 
-def _grid(sheets: Sequence[DatasheetIndex], width: float, one: Cell) -> Panel:
+def _grid(sheets: Sequence[r.DatasheetIndex], width: float, one: Cell) -> Panel:
     """One cell a judge, as many in a line as are still readable."""
     across = 2
     gap = 16.0
@@ -456,21 +429,21 @@ def _grid(sheets: Sequence[DatasheetIndex], width: float, one: Cell) -> Panel:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _table(sheets: Sequence[DatasheetIndex]) -> Table:
+def _table(sheets: Sequence[r.DatasheetIndex]) -> Table:
     """The main quantities, one judge a column; rows that no judge has are left out."""
     log, kept = all(s.is_log for s in sheets), []
     for name, labels in (*_COMPARISON_ROWS, *_UNARMED):
         found = [s.one(name, **labels) for s in sheets]
         if (name, labels) in _COMPARISON_ROWS:
             # The pairs of a log are in the row of the decomposed pairs.
-            own = labels.get("condition") == SAME
+            own = labels.get("condition") == r.SAME
             found = [s.base_one(name, **({"condition": s.condition} if own else labels)) for s in sheets]
-        title = title_of(name, log)
+        title = r.title_of(name, log)
         if "delta" in labels:
-            title = f"{title}, {step_words(labels['delta'])} apart"
+            title = f"{title}, {r.step_words(labels['delta'])} apart"
         elif "condition" in labels and not log:
-            title = f"{title}, {condition_words(labels['condition'])}"
-        if any(map(known, found)):
+            title = f"{title}, {r.condition_words(labels['condition'])}"
+        if any(map(r.known, found)):
             # Many judges with a link in every cell would be a page that is too long; only their names are links then.
             cells = map(_cell, sheets, found)
             kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
@@ -478,12 +451,12 @@ def _table(sheets: Sequence[DatasheetIndex]) -> Table:
     return Table(heads, tuple(kept), frozenset(range(1, len(heads))))
 
 
-def _cell(sheet: DatasheetIndex, measurement: Measurement | None) -> str:
+def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
     if measurement is None:
         return "not measured"
     if measurement.value is None:
-        return value_words(measurement)
-    return sheet.to(measurement, f"{value_words(measurement)} ({interval_words(measurement)})")
+        return r.value_words(measurement)
+    return sheet.to(measurement, f"{r.value_words(measurement)} ({r.interval_words(measurement)})")
 
 
 def _agreement(found: Sequence[Measurement]) -> Table | None:
@@ -493,11 +466,11 @@ def _agreement(found: Sequence[Measurement]) -> Table | None:
     bases = list(_BASES)
     rows = [
         (
-            f"{shown_name(m.labels.get('a', ''))} and {shown_name(m.labels.get('b', ''))}",
+            f"{r.shown_name(m.labels.get('a', ''))} and {r.shown_name(m.labels.get('b', ''))}",
             _BASES[m.name],
-            value_words(m),
-            interval_words(m) if m.value is not None else "none",
-            n_words(m),
+            r.value_words(m),
+            r.interval_words(m) if m.value is not None else "none",
+            r.n_words(m),
             clean(m.method, 160),
         )
         for m in sorted(found, key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), bases.index(m.name)))

@@ -13,67 +13,12 @@ import svg
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import STRICT, Datasheet
 from assaymark.records import Measurement
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Group,
-    Inline,
-    Items,
-    Linked,
-    Page,
-    Section,
-    Table,
-    Text,
-    bold,
-    noted,
-    notes,
-    plain,
-    strong_link,
-)
+from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
 from assaymark.report.charts.datasheet import Panel
-from assaymark.report.datasheet.comparison import (
-    FOOT,
-    comparison_page,
-    drift_section,
-    people_section,
-    pointwise_section,
-    repeat_section,
-)
-from assaymark.report.datasheet.reading import (
-    DatasheetIndex,
-    Missing,
-    Plot,
-    arm_words,
-    bounds,
-    comparable,
-    hits,
-    known,
-    missing_words,
-    of_n,
-    opened,
-    plot_blocks,
-    xml_safe,
-)
-from assaymark.report.datasheet.sections import (
-    ONE,
-    axes_plot,
-    curve_plot,
-    every_table,
-    flip_note,
-    ladder_table,
-    near_plot,
-    pair_counts,
-    parts_plot,
-    planted_answer,
-    planted_section,
-    quiet_answer,
-    scatter_plot,
-    seeing_answer,
-    segment_plot,
-    slot_note,
-)
+from assaymark.report.datasheet import comparison
+from assaymark.report.datasheet import reading as r
+from assaymark.report.datasheet import sections as s
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import counted, fit, listing, short_hash, text_width
@@ -88,108 +33,108 @@ NO_SKETCH: Final = "No sketch: its rules are about built texts whose quality is 
 """What stands for the chips of a log."""
 
 
-def sentences(sheet: DatasheetIndex) -> list[Inline]:
+def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     """The judge in plain words, counts first; a count leads to its row."""
     return list(filter(None, _sentences(sheet)))
 
 
-def _sentences(sheet: DatasheetIndex) -> Iterator[Inline]:
+def _sentences(sheet: r.DatasheetIndex) -> Iterator[b.Inline]:
     log = sheet.is_log
 
-    def counts(share: Measurement) -> Inline:
-        return strong_link(sheet.to(share, of_n(share)))
+    def counts(share: Measurement) -> b.Inline:
+        return b.strong_link(sheet.to(share, r.of_n(share)))
 
     dark = sheet.base_one("dark_current")
     if dark is not None and dark.value is not None:
-        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(hits(dark))
+        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
         yield f"Given {given}, it {still}chose in ", counts(dark), " calls."
     elif not log:
-        yield missing_words(dark, "what it does with nothing to choose between")
+        yield r.missing_words(dark, "what it does with nothing to choose between")
     raw = sheet.part("raw")
     if raw is None or raw.value is None:
-        yield missing_words(raw, "preference" if log else "preference between equal texts")
+        yield r.missing_words(raw, "preference" if log else "preference between equal texts")
     else:
         where = "Of the pairs in the log" if log else "Between equal texts"
         yield f"{where} it preferred one in ", counts(raw), " calls", _why(sheet), "."
     # How often it names the better text, where a log says which that is.
-    calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
+    calls, pairs = r.known(sheet.base_one("truth.accuracy")), r.known(sheet.base_one("truth.both"))
     if calls is not None:
-        ends = bounds(calls)
+        ends = r.bounds(calls)
         between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
-        both: Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
+        both: b.Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
         yield "It named the better text in ", counts(calls), f" calls{between}", both, "."
-    seen = sheet.steps("sensitivity", sheet.base).get(ONE)
+    seen = sheet.steps("sensitivity", sheet.base).get(s.ONE)
     if seen is not None:
         yield "It noticed one missing requirement in ", counts(seen), " calls."
-    strict, seen = known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(ONE)
-    if strict is not None and seen is not None and known(raw) is not None and sheet.base != STRICT:
+    strict, seen = r.known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(s.ONE)
+    if strict is not None and seen is not None and r.known(raw) is not None and sheet.base != STRICT:
         told = "Told to be strict about ties, it preferred one of two equal texts in "
         yield told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."
     floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
     if floors:
         said = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
-        yield "Scoring one text at a time, it gave an empty one ", bold(said), f" points{by}."
+        yield "Scoring one text at a time, it gave an empty one ", b.bold(said), f" points{by}."
     invalid = [m for m in sheet.every("pair.invalid_share") if m.value]
     if invalid:
-        bad, every = sum(map(hits, invalid)), sum(m.n for m in invalid)
-        yield bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)})."
+        bad, every = sum(map(r.hits, invalid)), sum(m.n for m in invalid)
+        yield b.bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)})."
 
 
-def chips(sheet: DatasheetIndex) -> list[tuple[str, str]]:
+def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
     """A word about each axis, and the rule that chose it; none of a log."""
     parts = [] if sheet.is_log else [text.partition(" (") for text in sheet.sheet.sketch]
     return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
 
 
-def facts_of(sheet: DatasheetIndex) -> tuple[tuple[str, Inline], ...]:
+def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
     """The instrument card: what was asked, with what, and how often."""
     record = sheet.sheet
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
     family = f"family {clean(record.family, 60)}, " if record.family else ""
-    facts = [("Model", noted(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
+    facts = [("Model", b.noted(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
     if sheet.is_log:
-        facts.append(("Prompt", noted("that of the log", "not stated")))
+        facts.append(("Prompt", b.noted("that of the log", "not stated")))
     for arm in () if sheet.is_log else record.arms or tuple(record.prompts):
         digest = record.prompts.get(arm, "")
-        facts.append(("Prompt", noted(arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
+        facts.append(("Prompt", b.noted(r.arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")
     if sheet.is_log:
-        truth = any(map(known, sheet.every("truth.accuracy")))
+        truth = any(map(r.known, sheet.every("truth.accuracy")))
         quality = "a column says which is better" if truth else "their quality is not known, and no manifest names them"
-        facts.append(("Texts", noted(tasks, f"of a log: {quality}")))
+        facts.append(("Texts", b.noted(tasks, f"of a log: {quality}")))
         facts += _log_facts(record.log)
     else:
         manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
-        facts.append(("Texts", noted(tasks, manifest)))
+        facts.append(("Texts", b.noted(tasks, manifest)))
     invalid = record.calls.get("invalid", 0)
     total = record.calls.get("all", sum(n for key, n in record.calls.items() if key != "all"))
-    facts.append(("Calls", noted(count(total), f"{count(invalid)} without a usable reply")))
+    facts.append(("Calls", b.noted(count(total), f"{count(invalid)} without a usable reply")))
     if sheet.is_log:
-        facts.append(("Gates", noted("not applied", "gates are for built texts")))
+        facts.append(("Gates", b.noted("not applied", "gates are for built texts")))
     elif record.manifest:
-        facts.append(("Gates", noted("5 of 5 passed", f"before the first call: {_GATES}")))
+        facts.append(("Gates", b.noted("5 of 5 passed", f"before the first call: {_GATES}")))
     else:
-        facts.append(("Gates", noted("not recorded")))
+        facts.append(("Gates", b.noted("not recorded")))
     return tuple(facts)
 
 
-def _log_facts(log: Mapping[str, Any]) -> Iterator[tuple[str, Inline]]:
+def _log_facts(log: Mapping[str, Any]) -> Iterator[tuple[str, b.Inline]]:
     """Where a log is from, which of its rows were read, and what its labels were taken to name."""
     if not log:
         return
     chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
     said = [*chosen, *log["said"]]
-    yield ("File", noted(clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}"))
+    yield ("File", b.noted(clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}"))
     rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
-    yield ("Rows", noted(rows, clean("; ".join(said), 400)))
-    yield ("Labels", noted(clean(log["reading"], 300)))
+    yield ("Rows", b.noted(rows, clean("; ".join(said), 400)))
+    yield ("Labels", b.noted(clean(log["reading"], 300)))
 
 
-def _why(sheet: DatasheetIndex) -> Inline:
+def _why(sheet: r.DatasheetIndex) -> b.Inline:
     """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
-    stable, positional, one_sided, *_ = pair_counts(sheet)
-    if known(sheet.part("stable")) is None or not stable + positional + one_sided:
+    stable, positional, one_sided, *_ = s.pair_counts(sheet)
+    if r.known(sheet.part("stable")) is None or not stable + positional + one_sided:
         return ""
     said = "what was said" if sheet.is_log else "how it was worded"
     if one_sided > stable + positional:
@@ -201,7 +146,7 @@ def _why(sheet: DatasheetIndex) -> Inline:
     else:
         before, strong, after = "partly for ", f"where it stood and partly for {said}", ""
     pairs = f" (pairs: {count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only)"
-    return f", {before}", bold(strong), f"{after}{pairs}"
+    return f", {before}", b.bold(strong), f"{after}{pairs}"
 
 
 # The summary of a datasheet as one picture that stands alone, reads at 1120 px and prints in greyscale.
@@ -214,7 +159,7 @@ _MARGIN: Final = 24.0
 _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 
 
-def summary_svg(sheet: DatasheetIndex, peers: Sequence[DatasheetIndex], marks: str, page: str) -> str:
+def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], marks: str, page: str) -> str:
     """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts.
 
     ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
@@ -222,8 +167,8 @@ def summary_svg(sheet: DatasheetIndex, peers: Sequence[DatasheetIndex], marks: s
     """
     drawn = (sheet, *peers[:_PEERS])
     found = [
-        ("axes", axes_plot(drawn)), ("curve", curve_plot(drawn)), ("parts", parts_plot(drawn)),
-        ("segment", segment_plot(sheet)), ("scatter", scatter_plot(drawn)), ("near", near_plot(sheet)),
+        ("axes", s.axes_plot(drawn)), ("curve", s.curve_plot(drawn)), ("parts", s.parts_plot(drawn)),
+        ("segment", s.segment_plot(sheet)), ("scatter", s.scatter_plot(drawn)), ("near", s.near_plot(sheet)),
     ]  # fmt: skip
     # An even number of figures; what a log cannot give is not among them.
     plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
@@ -238,7 +183,7 @@ def summary_svg(sheet: DatasheetIndex, peers: Sequence[DatasheetIndex], marks: s
         lines = max(len(_caption(plot)) for _, plot in (left, right))
         for x, (key, plot) in zip(_COLUMNS, (left, right), strict=True):
             heights.append(_place(key, plot, x, y, lines, parts))
-            told.append(f"{plot.title}: {plot.described if isinstance(plot, Plot) else plot.why}")
+            told.append(f"{plot.title}: {plot.described if isinstance(plot, r.Plot) else plot.why}")
         y += max(heights) + 28
     foot = (
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
@@ -256,7 +201,7 @@ def summary_svg(sheet: DatasheetIndex, peers: Sequence[DatasheetIndex], marks: s
     ).as_str()
 
 
-def _title(sheet: DatasheetIndex, parts: list[svg.Element]) -> float:
+def _title(sheet: r.DatasheetIndex, parts: list[svg.Element]) -> float:
     """Name, instrument and profile; the height below them."""
     record = sheet.sheet
     facts = [
@@ -270,8 +215,8 @@ def _title(sheet: DatasheetIndex, parts: list[svg.Element]) -> float:
         label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"),
     ]
     y = 72.0
-    said = [*map(plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
-    said += [NO_SKETCH if sheet.is_log else "", flip_note(sheet)]
+    said = [*map(b.plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
+    said += [NO_SKETCH if sheet.is_log else "", s.flip_note(sheet)]
     for text in filter(None, said):
         for row in _wrapped(text, WIDE, 15):
             parts.append(label(0, y, row, "say"))
@@ -279,10 +224,10 @@ def _title(sheet: DatasheetIndex, parts: list[svg.Element]) -> float:
     return y + 14
 
 
-def _place(key: str, plot: Plot | Missing, x: float, y: float, lines: int, parts: list[svg.Element]) -> float:
+def _place(key: str, plot: r.Plot | r.Missing, x: float, y: float, lines: int, parts: list[svg.Element]) -> float:
     """A figure with its head at a place, below as many lines of caption as its neighbour needs; its height."""
     parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
-    if isinstance(plot, Missing):
+    if isinstance(plot, r.Missing):
         parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
         for at, row in enumerate(_wrapped(plot.why, HALF - 32, 13)[:3]):
             parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
@@ -294,8 +239,8 @@ def _place(key: str, plot: Plot | Missing, x: float, y: float, lines: int, parts
     return panel.height + head
 
 
-def _caption(plot: Plot | Missing) -> list[str]:
-    return _wrapped(plot.caption, HALF, 12) if isinstance(plot, Plot) else []
+def _caption(plot: r.Plot | r.Missing) -> list[str]:
+    return _wrapped(plot.caption, HALF, 12) if isinstance(plot, r.Plot) else []
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:
@@ -341,41 +286,55 @@ _ABSENT: Final = (
 
 
 def judge_page(
-    sheet: DatasheetIndex, fit: Sequence[DatasheetIndex], unfit: Sequence[DatasheetIndex], every: Table, *, up: bool
-) -> Page:
+    sheet: r.DatasheetIndex,
+    fit: Sequence[r.DatasheetIndex],
+    unfit: Sequence[r.DatasheetIndex],
+    every: b.Table,
+    *,
+    up: bool,
+) -> b.Page:
     """The page of one judge with the peers that its figures may hold, and those that they may not.
 
     ``every`` is the table of all measurements; it stands on a page of its own where it is long.
     """
     drawn, apart = (sheet, *fit[:PEERS]), sheet.rows_page != sheet.page
-    planted = planted_section(sheet)
-    seeing, ladder, absent = seeing_plots(sheet, drawn), ladder_table(sheet), _absent(sheet)
+    planted = s.planted_section(sheet)
+    seeing, ladder, absent = seeing_plots(sheet, drawn), s.ladder_table(sheet), _absent(sheet)
     log = sheet.is_log
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
-    said = (slot_note(sheet), *_peer_notes(sheet, fit, unfit))
-    sections = [Section("quiet", quiet, quiet_answer(sheet), (plot_blocks(quiet_plots(sheet, drawn)), *notes(said)))]
+    said = (s.slot_note(sheet), *_peer_notes(sheet, fit, unfit))
+    sections = [
+        b.Section("quiet", quiet, s.quiet_answer(sheet), (r.plot_blocks(quiet_plots(sheet, drawn)), *b.notes(said)))
+    ]
     if seeing:
         rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
         heading = "Which differences does it notice?"
-        sections.append(Section("seeing", heading, seeing_answer(sheet), (plot_blocks(seeing), *rates)))
-    found = (pointwise_section(sheet), people_section(sheet), repeat_section(sheet), drift_section(sheet))
+        sections.append(b.Section("seeing", heading, s.seeing_answer(sheet), (r.plot_blocks(seeing), *rates)))
+    found = (
+        comparison.pointwise_section(sheet),
+        comparison.people_section(sheet),
+        comparison.repeat_section(sheet),
+        comparison.drift_section(sheet),
+    )
     sections += [section for section in found if section is not None]
     if absent:
-        lines = tuple((bold(what), f": not measured, {why}.") for what, why in absent)
+        lines = tuple((b.bold(what), f": not measured, {why}.") for what, why in absent)
         lead = "Not measured, because it needs texts that were built for it."
-        sections.append(Section("absent", "What can a log not tell?", lead, (Items(lines),)))
+        sections.append(b.Section("absent", "What can a log not tell?", lead, (b.Items(lines),)))
     sections += [planted] if planted else []
     total = counted(len(every.rows), "measurement")
-    rows: Block = Text("No measurement is in this datasheet.")
+    rows: b.Block = b.Text("No measurement is in this datasheet.")
     if every.rows:
         rows = (
-            Text(Linked(f"All {total}", sheet.rows_page)) if apart else Group(f"Show {total}", (every,), folded="phone")
+            b.Text(b.Linked(f"All {total}", sheet.rows_page))
+            if apart
+            else b.Group(f"Show {total}", (every,), folded="phone")
         )
-    sections.append(Section("every", "Every measurement", _UNDEFINED, (rows,)))
+    sections.append(b.Section("every", "Every measurement", _UNDEFINED, (rows,)))
     not_claimed = tuple(prose(text, 400) for text in sheet.sheet.non_claims)
     sections.append(
-        Section(
-            "non-claims", f"What this {'page' if log else 'datasheet'} does not claim", blocks=(Items(not_claimed),)
+        b.Section(
+            "non-claims", f"What this {'page' if log else 'datasheet'} does not claim", blocks=(b.Items(not_claimed),)
         )
     )
     short = {
@@ -383,42 +342,42 @@ def judge_page(
         "people": "People", "repeat": "Repeats", "drift": "Drift", "every": "Every measurement",
         "non-claims": "Not claimed",
     }  # fmt: skip
-    notice: Inline = (
-        bold("Built-in judge. "),
-        f"A rule with planted flaws. {planted_answer(sheet)} ",
-        Linked("Planted and measured", f"{sheet.page}#planted"),
+    notice: b.Inline = (
+        b.bold("Built-in judge. "),
+        f"A rule with planted flaws. {s.planted_answer(sheet)} ",
+        b.Linked("Planted and measured", f"{sheet.page}#planted"),
     )
-    return Page(
+    return b.Page(
         sheet.page,
         f"{sheet.name}, {'measured from a log' if log else 'judge datasheet'}",
         _lede(sheet),
         tuple(sections),
         (
-            *notes((notice if planted else "",), "notice"),
+            *b.notes((notice if planted else "",), "notice"),
             _profile_block(sheet),
         ),
-        up=Linked("All judges", COMPARISON) if up else "",
+        up=b.Linked("All judges", COMPARISON) if up else "",
         contents=tuple((one.id, short[one.id]) for one in sections if one.id in short),
-        foot=(f"Datasheet of {_hash(sheet)}. ", FOOT),
+        foot=(f"Datasheet of {_hash(sheet)}. ", comparison.FOOT),
         here=JUDGES,
         styles=_STYLES,
     )
 
 
-def _profile_block(sheet: DatasheetIndex) -> Beside:
+def _profile_block(sheet: r.DatasheetIndex) -> b.Beside:
     """The judge in plain words, beside what was asked of it."""
     said, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
-    blocks: list[Block] = [Text(said or "Nothing was measured.", "profile")]
+    blocks: list[b.Block] = [b.Text(said or "Nothing was measured.", "profile")]
     if sketch:
-        rules = tuple((bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch)
-        blocks.append(Items(tuple(word for word, _ in sketch), "chips"))
-        blocks.append(Group("Sketch by stated rules, descriptive only", (Items(rules),), folded="closed"))
-    figure = Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
-    blocks += notes((NO_SKETCH if sheet.is_log else "", flip_note(sheet), figure))
-    return Beside((tuple(blocks), (Group("The judge", (Facts(facts_of(sheet), wide=False),), level=2),)), "cols")
+        rules = tuple((b.bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch)
+        blocks.append(b.Items(tuple(word for word, _ in sketch), "chips"))
+        blocks.append(b.Group("Sketch by stated rules, descriptive only", (b.Items(rules),), folded="closed"))
+    figure = b.Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
+    blocks += b.notes((NO_SKETCH if sheet.is_log else "", s.flip_note(sheet), figure))
+    return b.Beside((tuple(blocks), (b.Group("The judge", (b.Facts(facts_of(sheet), wide=False),), level=2),)), "cols")
 
 
-def _lede(sheet: DatasheetIndex) -> str:
+def _lede(sheet: r.DatasheetIndex) -> str:
     if sheet.is_log:
         return (
             "Measured from verdicts that were made elsewhere, on texts of unknown quality. It describes; it does not "
@@ -427,33 +386,35 @@ def _lede(sheet: DatasheetIndex) -> str:
     return "A datasheet of one judge under stated prompts and one set of texts. It describes; it does not rank judges."
 
 
-def _hash(sheet: DatasheetIndex) -> str:
+def _hash(sheet: r.DatasheetIndex) -> str:
     if sheet.sheet.manifest:
         return f"texts {short_hash(clean(sheet.sheet.manifest))}"
     return "verdicts of a log" if sheet.is_log else "no manifest"
 
 
-def quiet_plots(sheet: DatasheetIndex, drawn: Sequence[DatasheetIndex]) -> tuple[Plot | Missing, ...]:
+def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
     """What a judge does where it should not choose."""
     if sheet.is_log:
-        return parts_plot(drawn), scatter_plot(drawn)
-    return axes_plot(drawn), parts_plot(drawn), scatter_plot(drawn), near_plot(sheet)
+        return s.parts_plot(drawn), s.scatter_plot(drawn)
+    return s.axes_plot(drawn), s.parts_plot(drawn), s.scatter_plot(drawn), s.near_plot(sheet)
 
 
-def seeing_plots(sheet: DatasheetIndex, drawn: Sequence[DatasheetIndex]) -> tuple[Plot | Missing, ...]:
+def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
     """The ladder and the strict prompt; a log has neither, and says so once."""
-    found = (curve_plot(drawn), segment_plot(sheet))
-    return () if sheet.is_log and not any(isinstance(plot, Plot) for plot in found) else found
+    found = (s.curve_plot(drawn), s.segment_plot(sheet))
+    return () if sheet.is_log and not any(isinstance(plot, r.Plot) for plot in found) else found
 
 
-def _absent(sheet: DatasheetIndex) -> tuple[tuple[str, str], ...]:
+def _absent(sheet: r.DatasheetIndex) -> tuple[tuple[str, str], ...]:
     """What a log cannot give, each with its reason."""
     if not sheet.is_log:
         return ()
-    return tuple((title, why) for name, title, why in _ABSENT if not any(map(known, sheet.every(name))))
+    return tuple((title, why) for name, title, why in _ABSENT if not any(map(r.known, sheet.every(name))))
 
 
-def _peer_notes(sheet: DatasheetIndex, fit: Sequence[DatasheetIndex], unfit: Sequence[DatasheetIndex]) -> list[str]:
+def _peer_notes(
+    sheet: r.DatasheetIndex, fit: Sequence[r.DatasheetIndex], unfit: Sequence[r.DatasheetIndex]
+) -> list[str]:
     found = []
     if len(fit) > PEERS:
         left = listing([peer.name for peer in fit[PEERS:]])
@@ -492,20 +453,20 @@ def render_datasheet(
     ['datasheet/quay-j.html', 'datasheet/quay-j.svg']
     """
     others = [peer for peer in peers if peer.judge != sheet.judge]
-    fit = opened([peer for peer in others if comparable(sheet, peer)])
-    unfit = opened([peer for peer in others if not comparable(sheet, peer)])
-    this = DatasheetIndex.of(sheet)
-    every = every_table(this, rests)
+    fit = r.opened([peer for peer in others if r.comparable(sheet, peer)])
+    unfit = r.opened([peer for peer in others if not r.comparable(sheet, peer)])
+    this = r.DatasheetIndex.of(sheet)
+    every = s.every_table(this, rests)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
-    made = {this.page: xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
+    made = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
     if this.rows_page != this.page:
-        lead = (f"{_UNDEFINED} ", Linked("Back to the datasheet", this.page))
+        lead = (f"{_UNDEFINED} ", b.Linked("Back to the datasheet", this.page))
         title = f"{this.name}, every measurement"
-        page = Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
-        made[this.rows_page] = xml_safe(frame.page(page))
-    made[figure] = xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
-    made |= {path: xml_safe(text) for path, text in frame.files()}
+        page = b.Page(this.rows_page, title, lead, blocks=(every,), foot=comparison.FOOT, here=JUDGES, styles=_STYLES)
+        made[this.rows_page] = r.xml_safe(frame.page(page))
+    made[figure] = r.xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
+    made |= {path: r.xml_safe(text) for path, text in frame.files()}
     return made
 
 
@@ -522,6 +483,6 @@ def render_comparison(
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:
         raise InputError("comparison of datasheets", problems)
-    page = comparison_page(COMPARISON, opened(sheets), agreement, _STYLES)
+    page = comparison.comparison_page(COMPARISON, r.opened(sheets), agreement, _STYLES)
     frame = frame or judges_frame()
-    return {COMPARISON: xml_safe(frame.page(page)), **{path: xml_safe(text) for path, text in frame.files()}}
+    return {COMPARISON: r.xml_safe(frame.page(page)), **{path: r.xml_safe(text) for path, text in frame.files()}}

@@ -18,40 +18,10 @@ from markupsafe import Markup
 from assaymark.claims.boards import Leaderboard
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict
-from assaymark.report.blocks import (
-    Block,
-    Card,
-    Group,
-    Inline,
-    Linked,
-    Mark,
-    Quote,
-    Row,
-    Share,
-    Styled,
-    Table,
-    Text,
-    bold,
-    notes,
-    small,
-    spaced,
-)
+from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
-from assaymark.report.portbench.book import (
-    ALL,
-    KINDS,
-    STAGES,
-    BenchmarkIndex,
-    board_title,
-    ends_of,
-    kind_of,
-    pipeline_boards,
-    profile_word,
-    range_words,
-    shown_names,
-    why_none,
-)
+from assaymark.report.portbench import book as bench
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import alpha, counted, listing, ordinal_span, p_value, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, prose
@@ -76,7 +46,7 @@ _SCOPES: Final = {
 }
 
 
-def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
+def said_levels(book: bench.BenchmarkIndex) -> Iterator[SaidLevel]:
     """The three levels in order; pairs and single models are among all claims alone."""
     for level in LEVELS:
         known = [one for one in front(book) if level == one.publication_level != "no-claim"]
@@ -85,39 +55,39 @@ def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
         yield SaidLevel(level, TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 
 
-def _board_place(book: BenchmarkIndex, verdict: Verdict) -> int:
+def _board_place(book: bench.BenchmarkIndex, verdict: Verdict) -> int:
     boards = [leaderboard.board.name for leaderboard in book.run.leaderboards]
     return boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
 
 
-def front(book: BenchmarkIndex) -> list[Verdict]:
+def front(book: bench.BenchmarkIndex) -> list[Verdict]:
     """The verdicts that are sentences of the first page: the first board, the limits, equal weight, the others."""
     counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
 
     def place(verdict: Verdict) -> tuple[int, int]:
-        kind, at = kind_of(verdict), _board_place(book, verdict)
-        return 1 if kind != "first" else 2 + at if at else 0, KINDS.index(kind)
+        kind, at = bench.kind_of(verdict), _board_place(book, verdict)
+        return 1 if kind != "first" else 2 + at if at else 0, bench.KINDS.index(kind)
 
     kept = book.of_kind("first", "gates", "gate", "beats", "dissociation")
-    return sorted((v for v in kept if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
+    return sorted((v for v in kept if bench.kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(book: BenchmarkIndex, verdict: Verdict) -> Quote:
+def said_claim(book: bench.BenchmarkIndex, verdict: Verdict) -> b.Quote:
     """A supported claim with its condition and its clipboard text."""
     run, text = book.run, said_words(verdict.claim.statement)
     built_in = stands_in(book, verdict.claim.subjects)
     condition = " ".join(filter(None, (built_in, said_words(verdict.condition or ""))))
     copy = copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
-    return Quote(verdict.publication_level, text, condition, copy)
+    return b.Quote(verdict.publication_level, text, condition, copy)
 
 
-def claim_cards(book: BenchmarkIndex) -> list[Card]:
+def claim_cards(book: bench.BenchmarkIndex) -> list[b.Card]:
     """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
-        kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
+        kind, names = bench.kind_of(verdict), tuple(sorted(verdict.claim.subjects))
         told = "" if kind in ("above", "within") else verdict.claim.id
-        return _board_place(book, verdict), KINDS.index(kind), names, told
+        return _board_place(book, verdict), bench.KINDS.index(kind), names, told
 
     cards = []
     for verdict in sorted(book.run.verdicts, key=place):
@@ -130,16 +100,16 @@ def claim_cards(book: BenchmarkIndex) -> list[Card]:
                 others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
                 found.append((words, book.links[name]))
-        rests = spaced(Linked(*one) for one in sorted(found)[:_LINKS])
+        rests = b.spaced(b.Linked(*one) for one in sorted(found)[:_LINKS])
         total = counted(len(set(verdict.measurements)), "measurement")
-        about = Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        said = Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
-        why = (Text(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(Card(level, TAGS[level], _SCOPES[kind_of(verdict)], (said, *why, about)))
+        about = b.Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
+        said = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
+        why = (b.Text(said_words(reason), "why") for reason in verdict.reasons)
+        cards.append(b.Card(level, TAGS[level], _SCOPES[bench.kind_of(verdict)], (said, *why, about)))
     return cards
 
 
-def stands_in(book: BenchmarkIndex, models: Sequence[str]) -> str:
+def stands_in(book: bench.BenchmarkIndex, models: Sequence[str]) -> str:
     """That these models are built in, which is said wherever a sentence about them is copied; else nothing."""
     return stand_ins(english(), {}, book.run.built_in, models, made_by="models")
 
@@ -153,10 +123,10 @@ def said_words(text: str) -> str:
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
-def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
+def withheld_words(book: bench.BenchmarkIndex, verdict: Verdict) -> str:
     """What a claim that is not supported is about, without its direction."""
-    names = sorted(shown_names(verdict.claim.subjects))
-    dimension, kind = clean(verdict.claim.dimension, 60), kind_of(verdict)
+    names = sorted(bench.shown_names(verdict.claim.subjects))
+    dimension, kind = clean(verdict.claim.dimension, 60), bench.kind_of(verdict)
     board = book.board(verdict.claim.dimension)
     where = clean(board.board.words, 120) if board else dimension
     stay = "stays" if len(names) == 1 else "stay"
@@ -175,14 +145,14 @@ def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
 # --- what is withheld, in few lines -----------------------------------------------------------------------------------
 
 
-def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
+def withheld_groups(book: bench.BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     """The claims of a run that are not supported in a handful of lines, with their numbers."""
     kept = [verdict for verdict in book.run.verdicts if verdict.publication_level == "no-claim"]
     groups, boards = [], book.run.leaderboards
-    if orders := [verdict for verdict in kept if kind_of(verdict) in ("above", "first", "within")]:
+    if orders := [verdict for verdict in kept if bench.kind_of(verdict) in ("above", "first", "within")]:
         # How many pairs of a board are not resolved, and the smallest adjusted p among them.
         parts = [
-            f"{board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
+            f"{bench.board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
             f"(smallest adjusted {p_value(board.least)}, needed {alpha(round(board.alpha, 4))})"
             for board in boards
             if board.open_pairs
@@ -190,19 +160,19 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         further = "" if all(len(board.tiers) == 1 for board in boards) else "further "
         why: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
         groups.append(WithheldGroup(f"Any {further}ranking of the models.", why, len(orders)))
-    if beats := [verdict for verdict in kept if kind_of(verdict) == "beats"]:
+    if beats := [verdict for verdict in kept if bench.kind_of(verdict) == "beats"]:
         groups.append(_beats(book, beats))
     groups += _limits(kept)
     for verdict in kept:
-        if kind_of(verdict) == "dissociation":
+        if bench.kind_of(verdict) == "dissociation":
             reasons = " ".join(map(said_words, verdict.reasons))
             groups.append(WithheldGroup(withheld_words(book, verdict), ((f"{reasons} ", False),), 1))
     return tuple(groups)
 
 
-def _beats(book: BenchmarkIndex, kept: Sequence[Verdict]) -> WithheldGroup:
+def _beats(book: bench.BenchmarkIndex, kept: Sequence[Verdict]) -> WithheldGroup:
     items = [book.by_id[name] for verdict in kept for name in verdict.measurements if name in book.by_id]
-    ends = [found for item in items if (found := ends_of(item)) is not None]
+    ends = [found for item in items if (found := bench.ends_of(item)) is not None]
     across = sum(low <= 0 <= high for low, high in ends)
     numbers = f"Of {counted(len(kept), 'Sharpe difference')} {listing(_sides(ends, len(kept)))}. "
     if across == len(kept):
@@ -210,7 +180,7 @@ def _beats(book: BenchmarkIndex, kept: Sequence[Verdict]) -> WithheldGroup:
         if across == 1:
             numbers = "The one Sharpe difference has an interval that contains zero. "
     other = "any model" if len(kept) == len(book.of_kind("beats")) else "any other model or profile"
-    who = shown_names(book.names)[0] if len(book.names) == 1 else other
+    who = bench.shown_names(book.names)[0] if len(book.names) == 1 else other
     return WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(kept))
 
 
@@ -233,7 +203,7 @@ def _limits(kept: Sequence[Verdict]) -> Iterator[WithheldGroup]:
     """Limits for which not all stress windows were run: profiles with their reasons, each reason once."""
     by_reason: dict[str, Counter[str]] = {}
     for verdict in kept:
-        if kind_of(verdict) in ("gates", "gate"):
+        if bench.kind_of(verdict) in ("gates", "gate"):
             reason = " ".join(map(said_words, verdict.reasons))
             name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
             by_reason.setdefault(reason, Counter())[name] += 1
@@ -260,35 +230,35 @@ class GroupHead:
     ranks: Mapping[str, str]
 
     @property
-    def shown(self) -> Inline:
+    def shown(self) -> b.Inline:
         """The head as a row of a table shows it."""
-        level = () if self.level is None else (" ", Mark(self.level, TAGS[self.level]))
-        return (bold(self.places), f" {self.words}" if self.words else "", *level)
+        level = () if self.level is None else (" ", b.Mark(self.level, TAGS[self.level]))
+        return (b.bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
-def stage_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
+def stage_tables(book: bench.BenchmarkIndex) -> tuple[b.Group, ...]:
     """A table for every leaderboard of the pipeline, the one over all profiles first."""
-    return tuple(_table(book, board, f"board-{at}") for at, board in enumerate(pipeline_boards(book.run), 1))
+    return tuple(_table(book, board, f"board-{at}") for at, board in enumerate(bench.pipeline_boards(book.run), 1))
 
 
-def _table(book: BenchmarkIndex, board: Leaderboard, anchor: str) -> Group:
+def _table(book: bench.BenchmarkIndex, board: Leaderboard, anchor: str) -> b.Group:
     ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
     ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
     axis, profile = score_axis(ends), board.board.name
-    heads: tuple[Inline, ...] = (
+    heads: tuple[b.Inline, ...] = (
         "Model",
-        *((f"{name} ", small(words)) for name, (words, _) in STAGES.items()),
+        *((f"{name} ", b.small(words)) for name, (words, _) in bench.STAGES.items()),
         ("CEPS", Markup(score_head(axis))),
         f"CEPS, {percent(book.run.plan.level)} interval",
-        "Stress limits" if profile == ALL else "Stress limit",
+        "Stress limits" if profile == bench.ALL else "Stress limit",
     )
-    built_in, rows = book.run.built_in, list[Row]()
+    built_in, rows = book.run.built_in, list[b.Row]()
     for head in (*group_heads(book, board), *unscored_heads(book, board)):
-        rows.append(Row((head.shown,)))
+        rows.append(b.Row((head.shown,)))
         for model in head.members:
             item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
-            strip, whole = "", book.to(item, range_words(item))
-            score: Inline = whole
+            strip, whole = "", book.to(item, bench.range_words(item))
+            score: b.Inline = whole
             if item is not None and item.value is not None:
                 point = item.value if head.licensed else None
                 strip = Markup(interval_strip(axis, item.low, item.high, point))
@@ -297,24 +267,24 @@ def _table(book: BenchmarkIndex, board: Leaderboard, anchor: str) -> Group:
             mixed = built_in.get(model) and not all(built_in.values())
             said = (head.ranks.get(model, ""), "reference model" if mixed else "")
             labels = {"model": model, "profile": profile, "windows": "all"}
-            cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in STAGES)
-            limit = _gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile])
-            name = (clean(model, 60), *(small(words) for words in said if words))
-            rows.append(Row((name, *cells, strip, score, limit)))
-    ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
+            cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in bench.STAGES)
+            limit = _gate(book, model, [p.name for p in book.run.profiles] if profile == bench.ALL else [profile])
+            name = (clean(model, 60), *(b.small(words) for words in said if words))
+            rows.append(b.Row((name, *cells, strip, score, limit)))
+    ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in bench.STAGES]
     if all(ceiling):
         best = book.one("bench.ceiling", profile=profile, stage="CEPS")
         cells = (stage_cell(book, item) for item in ceiling)
-        rows.append(Row(((bold("Ceiling"), " true answers at every stage"),)))
-        rows.append(Row((("true answers", small("no model")), *cells, "", book.to(best, shown(best)), "")))
-    columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
-    title, note = board_title(profile), design_note(book, profile)
-    blocks: list[Block] = [Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)]
-    blocks += [] if board.models else [Text("No model has a score on this board.", "none")]
-    return Group(title, (*blocks, *notes((note,))), anchor)
+        rows.append(b.Row(((b.bold("Ceiling"), " true answers at every stage"),)))
+        rows.append(b.Row((("true answers", b.small("no model")), *cells, "", book.to(best, shown(best)), "")))
+    columns = ("", *("hc",) * len(bench.STAGES), "st", "iv", "gt")
+    title, note = bench.board_title(profile), design_note(book, profile)
+    blocks: list[b.Block] = [b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)]
+    blocks += [] if board.models else [b.Text("No model has a score on this board.", "none")]
+    return b.Group(title, (*blocks, *b.notes((note,))), anchor)
 
 
-def design_note(book: BenchmarkIndex, board: str) -> str:
+def design_note(book: bench.BenchmarkIndex, board: str) -> str:
     """How differences on a board are tested, whether neighbouring clusters depend, and the smallest detectable gap."""
     tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
     said = [f"Differences: {listing(sorted(tests - {''}))}."] if tests - {""} else []
@@ -335,7 +305,7 @@ def design_note(book: BenchmarkIndex, board: str) -> str:
     return " ".join(said)
 
 
-def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
+def unscored_heads(book: bench.BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
     """What stands below the tiers: models that nothing is said of, and models that were left out."""
     shares = [item for item in book.every("missing.share", part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
@@ -347,7 +317,7 @@ def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHe
             yield GroupHead(members, "No score", words, None, licensed=False, ranks={})
 
 
-def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
+def group_heads(book: bench.BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]:
     """The tiers of a leaderboard from the top, models by name inside, each at the level that sets it apart."""
     place, alone, of = 1, len(board.models) == 1, count(len(board.models))
     for members in board.tiers:
@@ -364,38 +334,40 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]
         place += size
 
 
-def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> Share:
+def stage_cell(book: bench.BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
-        return Share(None, why_none(item))
-    ends = ends_of(item)
+        return b.Share(None, bench.why_none(item))
+    ends = bench.ends_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
-    return Share(item.value, book.to(item, number(item.value)), half)
+    return b.Share(item.value, book.to(item, number(item.value)), half)
 
 
-def pass_mark(passes: bool) -> Mark:
+def pass_mark(passes: bool) -> b.Mark:
     """The mark of a limit that is kept or broken."""
-    return Mark("supported" if passes else "contradicted", style="gm")
+    return b.Mark("supported" if passes else "contradicted", style="gm")
 
 
-def _gate(book: BenchmarkIndex, model: str, profiles: Sequence[str]) -> Inline:
+def _gate(book: bench.BenchmarkIndex, model: str, profiles: Sequence[str]) -> b.Inline:
     """Whether a limit, or those of all profiles, are kept."""
     kept = {name: book.gate(model, name) for name in profiles}
     if not kept or any(value is None for value in kept.values()):
-        return Styled("not decided", "gap")
-    broken = [profile_word(name).lower() for name, value in kept.items() if not value]
+        return b.Styled("not decided", "gap")
+    broken = [bench.profile_word(name).lower() for name, value in kept.items() if not value]
     note = listing(broken) if broken else f"all {count(len(kept))} profiles"
-    return pass_mark(not broken), bold("fails" if broken else "passes"), *((small(note),) if len(kept) > 1 else ())
+    return pass_mark(not broken), b.bold("fails" if broken else "passes"), *((b.small(note),) if len(kept) > 1 else ())
 
 
-def stage_note(book: BenchmarkIndex) -> str:
+def stage_note(book: bench.BenchmarkIndex) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
     of, stages = "", list(book.every("bench.stage", stage="S1", windows="all"))
     if stages:
-        sizes = sorted({item.n for item in stages if item.labels.get("profile") == ALL} or {item.n for item in stages})
+        sizes = sorted(
+            {item.n for item in stages if item.labels.get("profile") == bench.ALL} or {item.n for item in stages}
+        )
         items = " to ".join(dict.fromkeys((count(sizes[0]), count(sizes[-1]))))
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
-    levels = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
+    levels = [item for board in bench.pipeline_boards(book.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
     method = f"Intervals: {listing(sorted(methods))}." if methods else "No interval can be given."
     return (
@@ -426,7 +398,7 @@ def _unread(replies: Mapping[str, int]) -> str:
     )
 
 
-def lede(book: BenchmarkIndex) -> str:
+def lede(book: bench.BenchmarkIndex) -> str:
     """The run in one line: models, decisions, instruments, costs, convention."""
     run = book.run
     parts = [plural(len(book.names), "model").capitalize()]

@@ -22,17 +22,7 @@ from assaymark.report.charts.intervals import interval_strip, score_axis, score_
 from assaymark.report.charts.paths import brush_of, history_panels
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.measurements import MeasuredRow, rows_of
-from assaymark.report.portbench.book import (
-    EQUAL_WEIGHT,
-    QUESTIONS,
-    ROUNDING,
-    BenchmarkIndex,
-    ends_of,
-    profile_word,
-    range_words,
-    sizes,
-    why_none,
-)
+from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import counted, interval, listing, moment, plural, signed
@@ -65,7 +55,7 @@ History = tuple[Section, Panels, str]
 """The section of one window and profile, its panels, and the text of the file that they link to, or nothing."""
 
 
-def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
+def history_views(book: bench.BenchmarkIndex) -> list[tuple[Window, list[History]]]:
     """Every window and profile with a history: stress windows first, in the order of the plan.
 
     The first of them have brushes: numbers for all of a large run would make the page too long.
@@ -90,12 +80,12 @@ def _history(section: Section, panels: Panels, values: str) -> History:
     return replace(section, blocks=(*section.blocks[:1], panels)), panels, values
 
 
-def stress_first(book: BenchmarkIndex) -> tuple[Window, ...]:
+def stress_first(book: bench.BenchmarkIndex) -> tuple[Window, ...]:
     """The windows, stress windows first, in the order of the plan."""
     return *book.stress, *(window for window in book.run.windows if window.kind == "normal")
 
 
-def chosen_history(book: BenchmarkIndex) -> History | None:
+def chosen_history(book: bench.BenchmarkIndex) -> History | None:
     """The one that the first page shows: the strictest profile in the window with the largest drawdown."""
     profile = book.strictest
     if profile is None:
@@ -110,7 +100,7 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
     return _history(made[0], replace(made[1], brush=None), made[2])
 
 
-def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | None:
+def _view(book: bench.BenchmarkIndex, window: Window, profile: Profile) -> History | None:
     mine = (one for one in book.run.results if (one.window, one.profile) == (window.name, profile.name))
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
@@ -128,7 +118,7 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
         caption: list[Inline] = [bold(clean(name, 60))]
         why = "No history: this episode was not run to its end."
         if item is not None and item.value is not None:
-            broken = item.value > limit + ROUNDING
+            broken = item.value > limit + bench.ROUNDING
             caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
         elif item is not None:
             why = f"No history: {item.state.removeprefix('no score: ')}."
@@ -145,16 +135,16 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
     return Section(f"nav-{at}", title, blocks=(Text(text, "cap"), shown)), shown, values
 
 
-def equal_weight(book: BenchmarkIndex, window: str) -> BaselineResult | None:
+def equal_weight(book: bench.BenchmarkIndex, window: str) -> BaselineResult | None:
     """The history of equal weight in a window."""
-    found = (p for p in book.run.baselines if p.window == window and p.name in EQUAL_WEIGHT and len(p.nav))
+    found = (p for p in book.run.baselines if p.window == window and p.name in bench.EQUAL_WEIGHT and len(p.nav))
     return next(found, None)
 
 
 # --- figures of performance -------------------------------------------------------------------------------------------
 
 
-def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[Group, ...]:
+def performance_views(book: bench.BenchmarkIndex, windows: Sequence[Window]) -> tuple[Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
     found: list[Group] = []
     heads = ("Model", *(head for _, head, _ in _FIGURES))
@@ -178,7 +168,7 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
     return tuple(found)
 
 
-def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
+def baselines(book: bench.BenchmarkIndex) -> tuple[str, ...]:
     """The baselines that were run, in their order."""
     return tuple(dict.fromkeys(item.labels["baseline"] for item in book.by_name.get("bench.baseline", ())))
 
@@ -192,13 +182,13 @@ def baseline_word(name: str) -> str:
     return _BASELINES.get(name, clean(name, 40))
 
 
-def _cells(book: BenchmarkIndex, items: Sequence[Measurement | None]) -> list[str]:
+def _cells(book: bench.BenchmarkIndex, items: Sequence[Measurement | None]) -> list[str]:
     found = []
     for (_, _, kind), item in zip(_FIGURES, items, strict=True):
         if item is None or item.value is None:
-            found.append(why_none(item))
+            found.append(bench.why_none(item))
             continue
-        value, ends = item.value, ends_of(item)
+        value, ends = item.value, bench.ends_of(item)
         text = {
             "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
             "fall": number(-100 * abs(value), 1), "count": number(value, 1),
@@ -215,11 +205,11 @@ def history_bytes(panels: Panels) -> int:
     return 300 * len(panels.panels) + len("".join(drawn).encode())
 
 
-def performance_answer(book: BenchmarkIndex) -> str:
+def performance_answer(book: bench.BenchmarkIndex) -> str:
     """What the tables show, without saying who is ahead."""
     names = [baseline_word(name) for name in baselines(book)]
     beside = f" beside {plural(len(names), 'baseline')} ({listing(names)})" if names else ""
-    profiles = listing([profile_word(profile.name).lower() for profile in book.run.profiles])
+    profiles = listing([bench.profile_word(profile.name).lower() for profile in book.run.profiles])
     return f"One history per model, window and profile ({profiles}){beside}. Models stand by name."
 
 
@@ -230,7 +220,7 @@ _MOST = 15
 # --- calm against stress ----------------------------------------------------------------------------------------------
 
 
-def windows_table(book: BenchmarkIndex) -> Table | None:
+def windows_table(book: bench.BenchmarkIndex) -> Table | None:
     """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
     kinds = {"normal": "Calm windows", "stress": "Stress windows"}
     found = {
@@ -247,7 +237,7 @@ def windows_table(book: BenchmarkIndex) -> Table | None:
         for kind in kinds:
             item = found[name, kind]
             low, high = (item.low, item.high) if item else (None, None)
-            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, range_words(item))]
+            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, bench.range_words(item))]
         rows.append(tuple(cells))
     heads: list[Inline] = ["Model"]
     for words in kinds.values():
@@ -256,7 +246,7 @@ def windows_table(book: BenchmarkIndex) -> Table | None:
     return Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
 
 
-def signals_figure(book: BenchmarkIndex) -> Figure | None:
+def signals_figure(book: bench.BenchmarkIndex) -> Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
     for name in book.names[:_MOST]:
@@ -267,7 +257,9 @@ def signals_figure(book: BenchmarkIndex) -> Figure | None:
             absent.append(clean(name, 40))
             continue
         (_, x), (_, y) = values
-        one, two = (None if (e := ends_of(item)) is None else (max(e[0], 0.0), min(e[1], 1.0)) for item, _ in values)
+        one, two = (
+            None if (e := bench.ends_of(item)) is None else (max(e[0], 0.0), min(e[1], 1.0)) for item, _ in values
+        )
         points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
         said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
         rows.append((clean(name, 40), *said))
@@ -276,7 +268,7 @@ def signals_figure(book: BenchmarkIndex) -> Figure | None:
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
     wide, narrow = (
         share_map(points, ("S2, signals", "S4, trading"), width, height).framed(f"signals-{kind[0]}", title, desc, kind)
-        for (kind, width), height in zip(sizes(WIDE / 2), (380.0, 340.0), strict=True)
+        for (kind, width), height in zip(bench.sizes(WIDE / 2), (380.0, 340.0), strict=True)
     )
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
     if absent:
@@ -285,7 +277,7 @@ def signals_figure(book: BenchmarkIndex) -> Figure | None:
     return Figure(title, caption, wide, narrow, table=table)
 
 
-def scatter_views(book: BenchmarkIndex) -> tuple[Figure, ...]:
+def scatter_views(book: bench.BenchmarkIndex) -> tuple[Figure, ...]:
     """Calm returns against stressed losses: a figure for each profile, the strictest first."""
     window = book.normal
     if window is None or not book.stress:
@@ -295,7 +287,7 @@ def scatter_views(book: BenchmarkIndex) -> tuple[Figure, ...]:
     return tuple(figure for figure in figures if figure is not None)
 
 
-def _scatter(book: BenchmarkIndex, window: Window, profile: Profile, name: str) -> Figure | None:
+def _scatter(book: bench.BenchmarkIndex, window: Window, profile: Profile, name: str) -> Figure | None:
     stress, limit, missing = [one.name for one in book.stress], profile.drawdown_tolerance, []
     points, rows = list[StressPoint](), list[tuple[str, ...]]()
     marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
@@ -313,7 +305,7 @@ def _scatter(book: BenchmarkIndex, window: Window, profile: Profile, name: str) 
             missing += [] if baseline else [clean(model, 60)]
             continue
         deepest, item = max(known, key=itemgetter(0))
-        passes = deepest <= limit + ROUNDING if baseline else book.gate(model, profile.name)
+        passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
         called = baseline_word(model) if baseline else clean(model, 60)
         points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline))
         kept = "not decided" if passes is None else "within" if passes else "beyond"
@@ -344,7 +336,7 @@ def _bars(caption: str, heads: Sequence[Inline], rows: Sequence[tuple[Inline, ..
     return Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
 
 
-def alignment_table(book: BenchmarkIndex) -> Group | None:
+def alignment_table(book: bench.BenchmarkIndex) -> Group | None:
     """How well portfolios fit each profile, and how much that differs between profiles."""
     labels = {"stage": "PAS", "windows": "all"}
     if not any(book.every("bench.stage", **labels)):
@@ -359,16 +351,18 @@ def alignment_table(book: BenchmarkIndex) -> Group | None:
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
         "model’s mean alignment between profiles: near 0 it fits all profiles equally well or badly."
     )
-    heads = [(profile_word(profile.name), small("alignment")) for profile in book.run.profiles]
+    heads = [(bench.profile_word(profile.name), small("alignment")) for profile in book.run.profiles]
     caption = "Fit to each investor"
     return Group(caption, (_bars(caption, (*heads, ("Adaptation", small("spread"))), rows), Text(note)))
 
 
-def stress_table(book: BenchmarkIndex) -> Group | None:
+def stress_table(book: bench.BenchmarkIndex) -> Group | None:
     """What is left of the tolerance under stress, by profile."""
     if "bench.stress" not in book.by_name:
         return None
-    heads = [(profile_word(p.name), small(f"tolerates {percent(p.drawdown_tolerance)}")) for p in book.run.profiles]
+    heads = [
+        (bench.profile_word(p.name), small(f"tolerates {percent(p.drawdown_tolerance)}")) for p in book.run.profiles
+    ]
     rows: list[tuple[Inline, ...]] = []
     for name in book.names:
         cells: list[Inline] = [clean(name, 60)]
@@ -385,7 +379,7 @@ def stress_table(book: BenchmarkIndex) -> Group | None:
     return Group(caption, (_bars(caption, heads, rows), Text(note)))
 
 
-def safety_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
+def safety_tables(book: bench.BenchmarkIndex) -> tuple[Group, ...]:
     """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
     found = []
     for profile in book.run.profiles:
@@ -414,20 +408,20 @@ def safety_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
                     cell = Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
                 cells.append((cell, pass_mark(safe)))
             rows.append(tuple(cells))
-        caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
+        caption = f"{bench.profile_word(profile.name)} profile: quality of decisions under stress"
         found.append(Group(caption, (_bars(caption, heads, rows),), folded="open"))
     return tuple(found)
 
 
-def bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> Share:
+def bar_cell(book: bench.BenchmarkIndex, item: Measurement | None, digits: int = 2) -> Share:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
-        return Share(None, why_none(item), style="bar")
-    ends = ends_of(item)
+        return Share(None, bench.why_none(item), style="bar")
+    ends = bench.ends_of(item)
     return Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
-def stress_answer(book: BenchmarkIndex) -> str:
+def stress_answer(book: bench.BenchmarkIndex) -> str:
     """The counts that verdicts give, or in words why there are none."""
     if any(verdict.publication_level == "headline" for verdict in book.of_kind("gates")):
         return f"Limits were counted over {plural(len(book.stress), 'stress window')}; each window happened once."
@@ -457,7 +451,7 @@ _TITLES: Final = {
 }
 
 
-def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+def every_measurement(book: bench.BenchmarkIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
 
     def hidden(item: Measurement) -> str:
@@ -475,10 +469,10 @@ def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tupl
         elif item.name == "bench.risk_safe" or (item.name == "bench.stage" and labels["stage"] == "CEPS"):
             board = labels["profile"]
         elif item.name == "bench.question" and labels.keys() == {"model", "condition"}:
-            board = QUESTIONS
+            board = bench.QUESTIONS
         if item.value is None or not book.shares_tier(board, labels.get("model", "")):
             return ""
-        ends = ends_of(item)
+        ends = bench.ends_of(item)
         return f"{f'{span(*ends)}, its interval' if ends else 'not shown'}; the model shares its tier"
 
     return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)

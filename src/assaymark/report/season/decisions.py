@@ -12,24 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Filter,
-    Group,
-    Inline,
-    Linked,
-    Mark,
-    Row,
-    Table,
-    Text,
-    bold,
-    row_bytes,
-    small,
-    spaced,
-    written,
-)
+from assaymark.report import blocks as b
 from assaymark.report.evidence import STATES
 from assaymark.report.page import in_parts, paged_by
 from assaymark.report.season.index import AgentIndex, SeasonClaimLine, SeasonStep, SeasonTrade, Words
@@ -111,10 +94,10 @@ def decision_bytes(step: SeasonStep) -> int:
     orders = [order[:_ORDER] for order in step.orders[:_ORDERS]]
     wrong = [text[:_REASON] for text in step.mismatches]
     listed = len(orders) + len(step.fills) + len(step.refusals) + len(step.flags) + len(wrong) + len(texts)
-    return row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *short, *orders, *refused, *wrong, step.problem])
+    return b.row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *short, *orders, *refused, *wrong, step.problem])
 
 
-def decision_filters(words: Words, steps: Sequence[SeasonStep]) -> tuple[Filter, ...]:
+def decision_filters(words: Words, steps: Sequence[SeasonStep]) -> tuple[b.Filter, ...]:
     """The buttons above some decisions: all, and each kind that occurs."""
     titles = {key: words.word("filter", key) for key in FILTERS}
     return words.filters((key for step in steps for key in decision_keys(step)), titles, len(steps))
@@ -132,23 +115,23 @@ def decisions_answer(book: AgentIndex) -> str:
 # --- one decision -----------------------------------------------------------------------------------------------------
 
 
-def decision_row(book: AgentIndex, step: SeasonStep, place: str) -> tuple[Inline, ...]:
+def decision_row(book: AgentIndex, step: SeasonStep, place: str) -> tuple[b.Inline, ...]:
     """A decision in a line: its day, trades, their cost, the beginning of its reasons, and all of it."""
     words, cost = book.words, sum(fill.cost for fill in step.fills if fill.kind == "order")
-    all_of_it = _source(book, step) or Linked(words.say("decisions.whole"), place)
+    all_of_it = _source(book, step) or b.Linked(words.say("decisions.whole"), place)
     return words.day(step.day), trades_words(words, step), words.amount(cost, 2), reason_words(words, step), all_of_it
 
 
 def _source(book: AgentIndex, step: SeasonStep) -> str:
     """The link to the prompt and the reply of a decision; empty where records do not lie beside the pages."""
     place = book.lookup.record("decisions", book.agent.name, step.record_id)
-    return Linked(book.say("decisions.source"), place) if place else ""
+    return b.Linked(book.say("decisions.source"), place) if place else ""
 
 
-def reason_words(words: Words, step: SeasonStep) -> Inline:
+def reason_words(words: Words, step: SeasonStep) -> b.Inline:
     """The first sentence of the reasons of a decision; empty where it gave none."""
     first = clean(_END.split(next((text for _, text in step.texts if text.strip()), "").strip())[0], _FIRST)
-    return written(words.quoted(first)) if first else ""
+    return b.written(words.quoted(first)) if first else ""
 
 
 def trades_words(words: Words, step: SeasonStep) -> str:
@@ -165,57 +148,59 @@ def trades_words(words: Words, step: SeasonStep) -> str:
     return said[0].upper() + said[1:]
 
 
-def decision_group(book: AgentIndex, step: SeasonStep) -> Group:
+def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
     """All of a decision: reasons beside orders, fills, rejections, flags and what does not reconcile."""
     words, (first, *others) = book.words, decision_keys(step)
-    below: list[Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
+    below: list[b.Inline] = [] if step.nav is None else [words.say("decisions.nav", nav=words.amount(step.nav))]
     timed = words.say("decisions.untimed")
     below.append(timed if step.seconds is None else words.say("decisions.seconds", seconds=step.seconds))
     below += [source] if (source := _source(book, step)) else []
     # Orders, fills, what was rejected with the reason that the agent was shown, flags, and mismatches.
-    orders: list[Inline] = [written(clean(order, _ORDER)) for order in step.orders[:_ORDERS] if order != _NO_ORDER[1]]
+    orders: list[b.Inline] = [
+        b.written(clean(order, _ORDER)) for order in step.orders[:_ORDERS] if order != _NO_ORDER[1]
+    ]
     if len(step.orders) > _ORDERS:
         orders.append(words.say("decisions.more", n=len(step.orders) - _ORDERS))
-    refused: list[Inline] = []
+    refused: list[b.Inline] = []
     for refusal in step.refusals:
-        said: tuple[Inline, ...] = bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
+        said: tuple[b.Inline, ...] = b.bold(clean(refusal.symbol, 40)), f": {words.word('refusal', refusal.reason)}"
         if refusal.text and refusal.text != refusal.reason:
             shown = f"{words.say('decisions.shown')} {words.quoted(clean(refusal.text, _REASON))}"
-            said = *said, " ", small(shown)
+            said = *said, " ", b.small(shown)
         refused.append(said)
-    kinds: dict[str, Sequence[Inline]] = {
+    kinds: dict[str, Sequence[b.Inline]] = {
         "fills": [_fill(words, fill) for fill in step.fills], "refused": refused,
         "flags": [words.word("flag", flag) for flag in step.flags],
         "mismatches": [mismatch_words(words, text) for text in step.mismatches],
     }  # fmt: skip
-    done = [(words.say(f"decisions.{'orders' if order_count(step) else 'no_orders'}"), spaced(orders))]
-    done += [(words.say(f"decisions.{kind}"), spaced(items)) for kind, items in kinds.items() if items]
-    heading = words.say("decisions.day", n=step.number), " ", small(words.day(step.day))
-    blocks = (Text(spaced(below, " · "), "sub"), Beside((tuple(_texts(words, step)), (Facts(tuple(done)),))))
-    return Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
+    done = [(words.say(f"decisions.{'orders' if order_count(step) else 'no_orders'}"), b.spaced(orders))]
+    done += [(words.say(f"decisions.{kind}"), b.spaced(items)) for kind, items in kinds.items() if items]
+    heading = words.say("decisions.day", n=step.number), " ", b.small(words.day(step.day))
+    blocks = (b.Text(b.spaced(below, " · "), "sub"), b.Beside((tuple(_texts(words, step)), (b.Facts(tuple(done)),))))
+    return b.Group(heading, blocks, f"d{step.number}", key=first, also=" ".join(others), style="dec", level=2)
 
 
-def _texts(words: Words, step: SeasonStep) -> Iterator[Block]:
+def _texts(words: Words, step: SeasonStep) -> Iterator[b.Block]:
     """What the agent wrote, with its lines; and, where it gave no usable answer, that it did not.
 
     What is long is folded, and what is very long is cut and says so.
     """
     if unanswered(step) or step.problem:
         what = words.say("decisions.unanswered" if unanswered(step) else "decisions.unread")
-        yield Text((bold(what), " ", written(clean(step.problem, _REASON))), "state")
+        yield b.Text((b.bold(what), " ", b.written(clean(step.problem, _REASON))), "state")
     if not step.texts and not unanswered(step):
-        yield Text(words.say("decisions.no_reason"), "sub")
+        yield b.Text(words.say("decisions.no_reason"), "sub")
     last = None if len(step.texts) > 1 else step.texts[0][0] if step.texts else None
     for kind, text in step.texts:
         if kind != last:
-            yield Text(words.word("text", kind), "hd")
+            yield b.Text(words.word("text", kind), "hd")
         last = kind
         lines, left = [clean(splitline) for splitline in text[:_TEXT].splitlines()], len(text) - _TEXT
         kept = "\n".join(line for line in lines[:_LINES] if line)
-        body: tuple[Text, ...] = (Text(written(kept), "said"),)
-        body += (Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
+        body: tuple[b.Text, ...] = (b.Text(b.written(kept), "said"),)
+        body += (b.Text(words.say("decisions.cut", n=left), "sub"),) if left > 0 else ()
         folded = len(kept) > _SHOWN or left > 0
-        yield Group(written(clean(kept, _SHOWN // 2)), body, folded="closed") if folded else body[0]
+        yield b.Group(b.written(clean(kept, _SHOWN // 2)), body, folded="closed") if folded else body[0]
 
 
 def _fill(words: Words, one: SeasonTrade) -> str:
@@ -262,18 +247,18 @@ _MOVE: Final = re.compile(
 def mismatch_parts(path: str, steps: Sequence[SeasonStep]) -> dict[str, tuple[tuple[SeasonStep, str], ...]]:
     """The pages of what does not reconcile, in the order of the days; none where everything does."""
     found = [(step, text) for step in steps for text in step.mismatches]
-    return _further(path, "checks", found, lambda one: row_bytes(220, (one[0].day, one[1][:_REASON])))
+    return _further(path, "checks", found, lambda one: b.row_bytes(220, (one[0].day, one[1][:_REASON])))
 
 
-def mismatch_table(book: AgentIndex, found: Iterable[tuple[SeasonStep, str]], places: Mapping[int, str]) -> Table:
+def mismatch_table(book: AgentIndex, found: Iterable[tuple[SeasonStep, str]], places: Mapping[int, str]) -> b.Table:
     """Statements that do not follow from the others, each with the day and the link to its decision."""
     heads, words = tuple(book.say(f"reliability.{name}") for name in ("day", "date", "text")), book.words
     rows = tuple(
-        (Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
-         written(mismatch_words(words, text)))
+        (b.Linked(words.amount(step.number), places[step.number]), clean(step.day, 24),
+         b.written(mismatch_words(words, text)))
         for step, text in found
     )  # fmt: skip
-    return Table(heads, rows, summary="", stacked=True)
+    return b.Table(heads, rows, summary="", stacked=True)
 
 
 def mismatch_words(words: Words, text: str) -> str:
@@ -317,54 +302,54 @@ def ledger_parts(path: str, lines: Sequence[SeasonClaimLine]) -> dict[str, tuple
     """The pages of the fact check, newest first; they end at the same row in every language."""
 
     def size(one: SeasonClaimLine) -> int:
-        return row_bytes(_ROW_BYTES, (clean(one.quote, _QUOTE), clean(one.saw, _SAW), *one.judges))
+        return b.row_bytes(_ROW_BYTES, (clean(one.quote, _QUOTE), clean(one.saw, _SAW), *one.judges))
 
     return _further(path, "ledger", tuple(reversed(lines)), size)
 
 
 def ledger_table(
     book: AgentIndex, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = ""
-) -> Table:
+) -> b.Table:
     """Rows under their heads, with filters where it has a ``name``; ``places`` are those of decisions."""
     heads = tuple(book.say(f"ledger.head.{name}") for name in ("day", "claim", "saw", "numbers", "judges"))
     rows = tuple(ledger_row(book, line, places) for line in lines)
     found = ledger_filters(book.words, lines) if name else ()
     what = book.say("ledger.what")
-    return Table(heads, rows, summary="", stacked=True, id=name, style="checked", filters=found, what=what)
+    return b.Table(heads, rows, summary="", stacked=True, id=name, style="checked", filters=found, what=what)
 
 
-def ledger_row(book: AgentIndex, one: SeasonClaimLine, places: Mapping[int, str]) -> Row:
+def ledger_row(book: AgentIndex, one: SeasonClaimLine, places: Mapping[int, str]) -> b.Row:
     """One number in its sentence; where the layers differ its row is of the style ``diff``."""
     words, key, saw = book.words, one.numbers or NO_NUMBER, clean(one.saw, _SAW)
 
-    def state(name: str) -> tuple[Inline, ...]:
-        word = bold(words.word("claim_state", name))
-        return (Mark(name), word) if name in STATES else (word,)
+    def state(name: str) -> tuple[b.Inline, ...]:
+        word = b.bold(words.word("claim_state", name))
+        return (b.Mark(name), word) if name in STATES else (word,)
 
     rules = ", ".join(rule_word(words, rule) for rule in one.rule.split(", ")[:_RULES]) if one.rule else ""
-    said: Inline = written(words.quoted(clean(one.quote, _QUOTE)))
+    said: b.Inline = b.written(words.quoted(clean(one.quote, _QUOTE)))
     if one.which:
         before, which, after = excerpt(one.quote, one.start, one.which, _REACH)
         opened, closed = words.quoted("\n").split("\n")
-        said = (written(opened + before), bold(which), written(after + closed))
+        said = (b.written(opened + before), b.bold(which), b.written(after + closed))
     seen = "; ".join(
         words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
         for part in saw.split("; ")
     )
     # One state where all of the panel say so; otherwise each state with who says it.
-    judged, states = list[Inline](), dict.fromkeys(one.judges.values())
+    judged, states = list[b.Inline](), dict.fromkeys(one.judges.values())
     for name in states:
         judged.append(state(name))
         if len(states) > 1 or len(one.judges) < len(book.run.plan.panel):
-            judged.append(small(", ".join(clean(judge, 40) for judge, says in one.judges.items() if says == name)))
-    cells: tuple[Inline, ...] = (
-        Linked(words.day(one.day), places.get(one.number, "")), said,
-        written(seen) if saw else small(words.say("ledger.no_field")),
-        (*state(key), small(rules)) if rules else state(key),
-        tuple(judged) or small(words.say("ledger.not_looked_at")),
+            judged.append(b.small(", ".join(clean(judge, 40) for judge, says in one.judges.items() if says == name)))
+    cells: tuple[b.Inline, ...] = (
+        b.Linked(words.day(one.day), places.get(one.number, "")), said,
+        b.written(seen) if saw else b.small(words.say("ledger.no_field")),
+        (*state(key), b.small(rules)) if rules else state(key),
+        tuple(judged) or b.small(words.say("ledger.not_looked_at")),
     )  # fmt: skip
     differ = one.disagree
-    return Row(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else "")
+    return b.Row(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else "")
 
 
 def rule_word(words: Words, name: str) -> str:
@@ -382,7 +367,7 @@ def rule_word(words: Words, name: str) -> str:
     return words.say(f"claim_over.{found['what']}", span=span)
 
 
-def ledger_filters(words: Words, lines: Sequence[SeasonClaimLine]) -> tuple[Filter, ...]:
+def ledger_filters(words: Words, lines: Sequence[SeasonClaimLine]) -> tuple[b.Filter, ...]:
     """The buttons above some rows: all, each state that occurs, and where the layers differ."""
     named = {key: words.word("claim_state", key) for key in (*STATES, NO_NUMBER)}
     titles = {key: word[:1].upper() + word[1:] for key, word in named.items()}
@@ -390,7 +375,7 @@ def ledger_filters(words: Words, lines: Sequence[SeasonClaimLine]) -> tuple[Filt
     return words.filters(keys, titles | {DIFFER: words.say("filter.differ")}, len(lines))
 
 
-def ledger_counts(book: AgentIndex) -> Table | None:
+def ledger_counts(book: AgentIndex) -> b.Table | None:
     """How often each state occurs in each layer, over the whole fact check; None without a claim."""
     if not book.lines:
         return None
@@ -404,7 +389,7 @@ def ledger_counts(book: AgentIndex) -> Table | None:
         if any(seen[state] for seen in layers)
     )
     heads = (book.say("ledger.head.state"), book.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
-    return Table(heads, rows, frozenset(range(1, len(heads))), book.say("ledger.counts"))
+    return b.Table(heads, rows, frozenset(range(1, len(heads))), book.say("ledger.counts"))
 
 
 def ledger_answer(book: AgentIndex) -> str:
@@ -418,11 +403,11 @@ def ledger_answer(book: AgentIndex) -> str:
     return book.say("ledger.counted", n=len(book.lines), counts=counts)
 
 
-def ledger_notes(book: AgentIndex) -> tuple[Inline, ...]:
+def ledger_notes(book: AgentIndex) -> tuple[b.Inline, ...]:
     """What share the material bears out and what chance would, where the layers differ, and what holds no number."""
     if not book.lines:
         return ()
-    item, words, found = book.one("season.ledger"), book.words, list[Inline]()
+    item, words, found = book.one("season.ledger"), book.words, list[b.Inline]()
     if item is not None and item.value is None:
         found.append(book.say("ledger.no_share", why=words.term("state", item.state)))
     elif item is not None and item.value is not None:
