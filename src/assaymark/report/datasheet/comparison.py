@@ -64,10 +64,7 @@ _POINTS: Final = (
 
 
 def pointwise_section(sheet: r.DatasheetIndex) -> Section | None:
-    """How a rubric judge scores nothing, what a requirement and mere length are worth to it; None if it was not asked.
-
-    A datasheet from before length was asked about says nothing of it.
-    """
+    """How a rubric judge scores nothing, what a requirement and mere length are worth to it."""
     orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), [], False
     for name, title, caption, said in _POINTS:
         found = list(sheet.every(f"point.{name}"))

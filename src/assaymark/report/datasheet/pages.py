@@ -160,11 +160,7 @@ _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 
 
 def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], marks: str, page: str) -> str:
-    """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts.
-
-    ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
-    since not every reader of SVG knows CSS variables.
-    """
+    """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts."""
     drawn = (sheet, *peers[:_PEERS])
     found = [
         ("axes", s.axes_plot(drawn)), ("curve", s.curve_plot(drawn)), ("parts", s.parts_plot(drawn)),
@@ -293,10 +289,7 @@ def judge_page(
     *,
     up: bool,
 ) -> b.Page:
-    """The page of one judge with the peers that its figures may hold, and those that they may not.
-
-    ``every`` is the table of all measurements; it stands on a page of its own where it is long.
-    """
+    """The page of one judge with the peers that its figures may hold, and those that they may not."""
     drawn, apart = (sheet, *fit[:PEERS]), sheet.rows_page != sheet.page
     planted = s.planted_section(sheet)
     seeing, ladder, absent = seeing_plots(sheet, drawn), s.ladder_table(sheet), _absent(sheet)
@@ -446,8 +439,6 @@ def render_datasheet(
 ) -> Mapping[str, str]:
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
-    Examples
-    --------
     >>> sheet = Datasheet(judge="quay-j", measurements=(), sketch=(), calls={"all": 0}, tasks=0, source="run")
     >>> sorted(render_datasheet(sheet))
     ['datasheet/quay-j.html', 'datasheet/quay-j.svg']

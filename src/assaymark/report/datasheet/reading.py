@@ -110,12 +110,7 @@ def title_of(name: str, log: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DatasheetIndex:
-    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`.
-
-    ``base`` is the arm that the figures show, ``condition`` the one whose pairs are decomposed: texts that differ in
-    wording only, where there are any. ``rows`` are the measurements that a page has a row for: all, or those that a log
-    can give.
-    """
+    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`."""
 
     sheet: Datasheet
     name: str
@@ -193,10 +188,7 @@ def opened(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
 
 
 def comparable(first: Datasheet, second: Datasheet) -> bool:
-    """Whether two judges saw the same texts under the same base prompt, so that one figure may hold both.
-
-    Two logs are taken to be of one collection: whoever puts them together says so.
-    """
+    """Whether two judges saw the same texts under the same base prompt, so that one figure may hold both."""
     same = (first.source, first.manifest) == (second.source, second.manifest)
     return same and first.prompts.get(BASE) == second.prompts.get(BASE)
 
@@ -277,11 +269,7 @@ Draw = Callable[[str, float], Panel]
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure: ``draw`` takes a name for its patterns and a width.
-
-    ``desc`` says what is to be seen for those who cannot see it, ``note`` what has to be read with it. ``judges`` are
-    the judges whose marks it holds, where there are several.
-    """
+    """One figure: ``draw`` takes a name for its patterns and a width."""
 
     name: str
     title: str

@@ -1,7 +1,4 @@
-"""What a judge does when it should not choose, and what it notices when there is something to see.
-
-Vacuum, equal and nearly equal texts, filler; the ladder, its threshold, and the strict instruction.
-"""
+"""What a judge does when it should not choose, and what it notices when there is something to see."""
 
 from __future__ import annotations
 
@@ -83,7 +80,8 @@ def _map(
             judges.append(JudgeWords(at, sheet.name, ", ".join(said)))
     across, up = map(r.capital, names[-2:])
     return r.Plot(
-        name, title, caption, draw=lambda _, width: charts.share_map(points, heads, width), judges=tuple(judges), note=note,
+        name, title, caption, draw=lambda _, width: charts.share_map(points, heads, width), judges=tuple(judges),
+        note=note,
         table=Table(("Judge", across, "Interval", up, "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
@@ -368,10 +366,7 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
 
 
 def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, arm and step; undefined ones are named, none is left out.
-
-    ``rests`` gives the answers that a measurement was computed from.
-    """
+    """All measurements by kind, arm and step; undefined ones are named, none is left out."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
         state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")

@@ -1,8 +1,4 @@
-"""The accounts of a season: paths against baselines, what agents hold, and their last decisions.
-
-Returns and paths are facts and are shown whatever may be claimed. That one of them is better is a claim, and is not
-made here.
-"""
+"""The accounts of a season: paths against baselines, what agents hold, and their last decisions."""
 
 from __future__ import annotations
 

@@ -343,8 +343,8 @@ def _further(book: AgentIndex, places: Mapping[int, str]) -> Iterator[b.Page]:
     words, wrong, counts = book.words, d.mismatch_parts(book.path, book.steps), d.ledger_counts(book)
     kinds: Sequence[tuple[str, b.Inline, Mapping[str, Sequence[Any]], Callable[[Any], tuple[b.Block, ...]]]] = (
         ("decisions", d.decisions_answer(book), d.decision_parts(book.path, book.steps),
-         lambda steps: (b.Listing(tuple(d.decision_group(book, step) for step in steps), d.decision_filters(words, steps),
-                                words.say("decisions.what"), "decision-cards"),)),
+         lambda steps: (b.Listing(tuple(d.decision_group(book, step) for step in steps),
+                                  d.decision_filters(words, steps), words.say("decisions.what"), "decision-cards"),)),
         ("ledger", book.say("ledger.answer"), d.ledger_parts(book.path, book.lines),
          lambda lines: (*b.notes(d.ledger_notes(book)), *((counts,) if counts else ()),
                         d.ledger_table(book, lines, places, "claim-lines"))),

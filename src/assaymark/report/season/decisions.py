@@ -1,8 +1,4 @@
-"""The decisions of an agent, newest first, and the fact check of its sentences.
-
-A decision has its reasons, its orders, what came of them, and what does not reconcile; a sentence what the agent saw,
-and what arithmetic and judges say of it.
-"""
+"""The decisions of an agent, newest first, and the fact check of its sentences."""
 
 from __future__ import annotations
 
@@ -181,10 +177,7 @@ def decision_group(book: AgentIndex, step: SeasonStep) -> b.Group:
 
 
 def _texts(words: Words, step: SeasonStep) -> Iterator[b.Block]:
-    """What the agent wrote, with its lines; and, where it gave no usable answer, that it did not.
-
-    What is long is folded, and what is very long is cut and says so.
-    """
+    """What the agent wrote, with its lines; and, where it gave no usable answer, that it did not."""
     if unanswered(step) or step.problem:
         what = words.say("decisions.unanswered" if unanswered(step) else "decisions.unread")
         yield b.Text((b.bold(what), " ", b.written(clean(step.problem, _REASON))), "state")

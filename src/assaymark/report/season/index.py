@@ -56,11 +56,7 @@ class SeasonRefusal:
 
 @dataclass(frozen=True, slots=True)
 class SeasonStep:
-    """One decision and what came of it.
-
-    ``orders`` and ``texts`` (kind and text) are as the agent wrote them: hostile until escaped. ``mismatches`` are
-    statements of the record that do not follow from the others.
-    """
+    """One decision and what came of it."""
 
     number: int
     day: str
@@ -80,12 +76,7 @@ class SeasonStep:
 
 @dataclass(frozen=True, slots=True)
 class SeasonClaimLine:
-    """One checkable statement of a record, in both layers.
-
-    ``numbers`` is the state of the numeric ledger, None where the quotation holds no number; ``judges`` the states by
-    judge, for those that looked at it. ``saw`` names what of the agent's material decided. ``which`` is the number that
-    the state is of, and ``start`` its place in ``quote``, which is hostile.
-    """
+    """One checkable statement of a record, in both layers."""
 
     number: int
     day: str
@@ -109,11 +100,7 @@ class SeasonClaimLine:
 
 @dataclass(frozen=True, slots=True)
 class SeasonGradeView:
-    """What one judge gave one agent's whole record: axes and parts in points, by name.
-
-    ``state`` is ``ok`` or why there are no grades; then all numbers are absent. ``capped`` names parts that the numeric
-    ledger lowered, with what the judge had given. ``verdict`` and ``summary`` are the judge's words: hostile.
-    """
+    """What one judge gave one agent's whole record: axes and parts in points, by name."""
 
     agent: str
     judge: str
@@ -146,40 +133,7 @@ class SeasonRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonRun:
-    """A season that was judged, measured and decided, as its site shows it.
-
-    Attributes
-    ----------
-    steps, ledger : mapping of agent to lines
-        In the order of the days.
-    table : SeasonTable
-        Totals, bands and tie classes; which of it is printed is for ``decided``.
-    measurements : tuple of Measurement
-        Every number that a page prints beside facts, by id.
-    blinding : mapping of agent to lines
-        What blinding replaced and kept.
-    plan : Season
-        The locked file; ``rules`` are its lines. An agent of records has `RECORDS` before its model.
-    source : str
-        Who ran it: empty for seasons that were run here, else where the records come from.
-    partial : bool
-        Whether some of what the agents could see is not kept.
-    notes : tuple of Said
-        What a reader has to know of this season beside its claims.
-    planned : int
-        Days that the calendar has in all; 0 where it says nothing of days to come.
-    decided_at, next_decision : str
-        The moments of the last decision and of the next one, in UTC; empty where there is none.
-    sheets : mapping of judge to str
-        Where the datasheets of its judges lie, seen from the site's folder.
-    url : str
-        Where the site will lie, for feeds and previews; empty where that is not known.
-    publications : tuple of mappings
-        The verdicts of every publication in order, this one last.
-    records : mapping of (kind, who, about) to str
-        Where records begin that lie beside these pages, below the folder of the site. ``about`` is the agent of a
-        grade or of a guess, the record id of a decision, and empty for all that somebody made.
-    """
+    """A season that was judged, measured and decided, as its site shows it."""
 
     plan: Season
     plan_hash: str
@@ -342,10 +296,7 @@ class Words:
         return f"{self.catalogue.say('frame.open')}{text}{self.catalogue.say('frame.close')}"
 
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
-        """A button for all rows, then one for each key that a row has, in the order of ``titles``.
-
-        ``rows`` is how many there are, where a row has several keys or none.
-        """
+        """A button for all rows, then one for each key that a row has, in the order of ``titles``."""
         seen = Counter(keys)
         found = (Filter(key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
         return Filter("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *found
@@ -381,8 +332,6 @@ def measured_pages(
 ) -> Mapping[str, tuple[MeasuredRow, ...]]:
     """The rows of every page, by its name, in no language yet; at least one page, which may be empty.
 
-    ``hidden`` is why a value is not shown.
-
     >>> list(measured_pages(()))
     ['measurements.html']
     """
@@ -405,23 +354,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex:
-    """A season and its indexes in one language. Build one with `SeasonLookup.of`.
-
-    Attributes
-    ----------
-    agents : mapping of name to AgentSpec
-        In alphabetical order.
-    grades : mapping of agent to grades
-        In the order of the judges.
-    pages : mapping of agent to str
-        Where its page lies below the folder of a language: ``agents/Alder.html``.
-    measured : mapping of page to rows
-        Where every measurement stands, in no language yet.
-    links : mapping of id to str
-        The row of a measurement, below the folder of a language.
-    up : str
-        The way from the folder of the language to that of the site, where records and datasheets lie.
-    """
+    """A season and its indexes in one language. Build one with `SeasonLookup.of`."""
 
     run: SeasonRun
     words: Words
@@ -486,10 +419,7 @@ class SeasonIndex:
         return "" if found is None else self.words("measured.spread", n=n, low=found[0], high=found[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
-        """The range of the judges of an agent, in the points of a kind of measurement; None without a grade.
-
-        One judge has no range, and its points are the agent's: where these may not be shown, it is the tier's.
-        """
+        """The range of the judges of an agent, in the points of a kind of measurement; None without a grade."""
         found = self._points(agent, name, axis)
         if len(found) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)

@@ -283,10 +283,7 @@ def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str |
 
 
 def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
-    """The composites of an agent from low to high; with its judge only where no two agents can be held together by it.
-
-    The dots of one judge over agents that cannot be ranked would rank them, and the dot of a single judge is the total.
-    """
+    """The composites of an agent from low to high."""
     shown = book.shown(agent)
     found = [(one.composite, book.judge_place(one.judge) if shown else None) for one in book.grades[agent]]
     known = [(points, judge) for points, judge in found if points is not None]
@@ -327,10 +324,7 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
 
 
 def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
-    """The band that the judges give: agreed, contested between two, or that of one judge.
-
-    Where a total is shown and efficiency moved it into another band, both are named.
-    """
+    """The band that the judges give: agreed, contested between two, or that of one judge."""
     if row is None or row.agreement is None or row.standing is None:
         return _no_total(row, words)
     judged = row.agreement.standing

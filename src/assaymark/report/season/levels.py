@@ -1,8 +1,4 @@
-"""Supported claims of a season with their conditions, what is not supported, and measurements in words.
-
-A claim that is not supported is listed by its phrase and never by its sentence, and without the values that would show
-its direction.
-"""
+"""Supported claims of a season with their conditions, what is not supported, and measurements in words."""
 
 from __future__ import annotations
 
@@ -93,10 +89,7 @@ def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -
 
 
 def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
-    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims.
-
-    Unsupported claims are listed with the first of their reasons, equal ones once.
-    """
+    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
     found, words = [], book.words
     for level in LEVELS:
         mine = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects

@@ -61,10 +61,7 @@ def write_site(
 def site_pages(
     run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> Iterator[tuple[str, str]]:
-    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
-
-    The first language is at the root, every other in a folder with its code.
-    """
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read."""
     catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
     codes = [one.language for one in catalogues]
     problems = [
@@ -156,7 +153,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str
     run, words, levels = book.run, book.words, said_levels(book)
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
     counts = ", ".join(f"{n} {what}" for _, n, what in tally(book))
-    everything = words("index.reasons", all=words("index.all", n=len(run.decided.verdicts)))
+    everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
     kinds = (("holdings", holdings_blocks(book)), ("latest", latest_blocks(book)))
     columns = tuple((b.Group(words.say(f"accounts.{name}"), blocks),) for name, blocks in kinds if blocks)
     sections = [*([accounts] if accounts else []), board_section(book)]
@@ -194,7 +191,7 @@ def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str
         (
             *b.notes((_state(book), reference, source), "notice"),
             level_blocks([level_part(book, one) for one in levels]),
-            b.Text((f"{counts}. ", b.Linked(everything, "claims.html"), " · ", b.Linked(words("index.share"), feeds.CARD))),
+            b.Text((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
         aside=(*aside, b.spaced(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
@@ -372,8 +369,6 @@ def _changelog(book: SeasonIndex) -> b.Page:
 
 def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
     """The fields in which two plans differ, and the parts of the plan in which they are equal.
-
-    Version and title are left out, which are names and no rules.
 
     >>> changed, same = differences(load_scoring("v0.3"), load_scoring("v0.4"))
     >>> [name for name, _, _ in changed]

@@ -249,11 +249,7 @@ def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
 
 
 def _changes(book: SeasonIndex) -> Iterator[tuple[b.Inline, ...]]:
-    """By how much each agent's total changes without each judge.
-
-    Agents that share a tier are one row: by how much the total of any of them moves at most, since a change beside the
-    range of the judges would give the total.
-    """
+    """By how much each agent's total changes without each judge."""
     words, most = book.words, dict[str, float]()
     none, judges = words("state.not defined"), book.run.plan.panel if len(book.run.plan.panel) > 1 else ()
     for agent in book.agents:
