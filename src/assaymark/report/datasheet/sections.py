@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
-from assaymark.records import Measurement
-from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
+from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.datasheet import reading as r
 from assaymark.report.records.texts import Rests
-from assaymark.report.text import counted, interval, listing, sentence, state_words
+from assaymark.report.text import counted, interval, listing, p_value, real, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -366,77 +368,66 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
 
 
 def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, arm and step; undefined ones are named, none is left out."""
+    """All measurements by kind, arm and step, none left out; ``rests`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
         state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
-        value, found = planted.get(m.id), rests(m)
+        value, found, method = planted.get(m.id), rests(m), clean(m.method, 220)
         outside = " (outside)" if value is not None and r.bounds(m) and not _inside(m, value) else ""
         leads = leads or bool(found)
-        rows.append(
-            Row(
-                (
-                    (r.title_of(m.name, log=sheet.is_log), small(r.about(m, log=sheet.is_log))),
-                    Styled(state, "un") if state else r.value_words(m),
-                    *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
-                    Styled(why or "no reason given", "un") if state else r.interval_words(m),
-                    r.n_words(m),
-                    (f"{_method_words(sheet, m)} ", spaced(found)) if found else _method_words(sheet, m),
-                ),
-                r.row_anchor(m),
-                r.group_of(m.name),
-            )
-        )
+        if sheet.is_log:  # nothing about a log's texts is known but that some are one text
+            method = method.replace("false preference", "preference")
+            method = method.replace("vacuum calls", "calls with one text in both slots")
+        if isinstance(wilson := m.detail.get("wilson"), Mapping):
+            low, high = real(wilson.get("low")), real(wilson.get("high"))
+            if low is not None and high is not None:
+                method += f"; Wilson over calls {span(low, high, 3)}"
+        cells: tuple[Inline, ...] = (
+            (r.title_of(m.name, log=sheet.is_log), small(r.about(m, log=sheet.is_log))),
+            Styled(state, "un") if state else r.value_words(m),
+            *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
+            Styled(why or "no reason given", "un") if state else r.interval_words(m),
+            r.n_words(m), (f"{method} ", spaced(found)) if found else method,
+        )  # fmt: skip
+        rows.append(Row(cells, r.row_anchor(m), r.group_of(m.name)))
     words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
-    method = "Method, and what it rests on" if leads else "Method"
-    return Table(
-        ("Quantity", "Estimate", *(("Planted",) if planted else ()), level_words(sheet), "n", method),
-        tuple(rows),
-        frozenset((1, 2)) if planted else frozenset((1,)),
-        summary="",
-        stacked=True,
-        id="every-rows",
-        style="pl" if planted else "",
-        filters=row_filters([row.key for row in rows], words),
-        what="measurements",
-    )
-
-
-def level_words(sheet: r.DatasheetIndex) -> str:
-    """The level of the intervals, where they share one.
-
-    >>> from assaymark.metrology.datasheet import Datasheet
-    >>> empty = Datasheet(judge="j", measurements=(), sketch=(), calls={}, tasks=0, source="run")
-    >>> level_words(DatasheetIndex.of(empty))
-    'Interval'
-    """
+    # The level of the intervals, where they share one.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
-    return f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
+    level = f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
+    method = "Method, and what it rests on" if leads else "Method"
+    heads = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
+    return Table(
+        heads, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
+        id="every-rows", style="pl" if planted else "", filters=row_filters([row.key for row in rows], words),
+        what="measurements",
+    )  # fmt: skip
 
 
 def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
-    planted = sheet.sheet.planted
+    planted, known = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
     if not planted:
         return None
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
-    read = [(m, value) for m, value in pairs if r.bounds(m) is not None]
-    chosen = [(m, value) for m, value in pairs if _is_key(sheet, m)]
-    chosen += [(m, value) for m, value in read if not _inside(m, value) and (m, value) not in chosen]
-    rows: list[tuple[Inline, ...]] = [
-        (
-            ", ".join(filter(None, (r.title_of(m.name), r.about(m)))),
-            number(value, 3),
-            sheet.to(m, r.value_words(m)),
-            r.interval_words(m) if m.value is not None else "none",
-            _inside_words(m, value),
-        )
-        for m, value in sorted(chosen, key=lambda pair: _row_order(pair[0]))
-    ]
+    rows: list[tuple[Inline, ...]] = []
+    for m, value in sorted(pairs, key=lambda pair: _row_order(pair[0])):
+        labels, ends = m.labels, r.bounds(m)
+        main = (
+            m.name in _MAIN and "variant" not in labels and labels.get("delta", "1") in ("0.5", "1", "5")
+            and labels.get("condition", sheet.condition) in (sheet.condition, "ladder")
+            and labels.get("prompt", sheet.base) == sheet.base
+        )  # fmt: skip
+        if main or (ends is not None and not _inside(m, value)):
+            inside = "yes" if _inside(m, value) else "no"
+            if ends is None:
+                inside = "no interval" if m.value is not None else state_words(m)
+            rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
+                         sheet.to(m, r.value_words(m)), r.interval_words(m) if m.value is not None else "none",
+                         inside))  # fmt: skip
     said = [
         f"{count(len(pairs))} planted values are in the table of every measurement; here the main ones and all outside."
     ]
-    unmatched = sorted(key for key in planted if key not in {m.id for m in sheet.sheet.measurements})
+    unmatched = sorted(key for key in planted if key not in known)
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
         said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
@@ -462,30 +453,15 @@ def _row_order(measurement: Measurement) -> tuple[object, ...]:
     labels = measurement.labels
     delta = labels.get("delta", "")
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
-    strict = labels.get("prompt") == STRICT
+    other = labels.get("condition", "") != r.SAME
     return (
-        strict,
+        labels.get("prompt") == STRICT,
         r.rank_of(measurement.name),
-        labels.get("condition", "") != "same_subset",
+        other,
         "variant" in labels,
         step,
         measurement.id,
     )
-
-
-def _method_words(sheet: r.DatasheetIndex, measurement: Measurement) -> str:
-    text = clean(measurement.method, 220)
-    if sheet.is_log:  # nothing about a log's texts is known but that some are one text
-        text = text.replace("false preference", "preference").replace(
-            "vacuum calls", "calls with one text in both slots"
-        )
-    wilson = measurement.detail.get("wilson")
-    if not isinstance(wilson, Mapping):
-        return text
-    low, high = wilson.get("low"), wilson.get("high")
-    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return text
-    return f"{text}; Wilson over calls {span(float(low), float(high), 3)}"
 
 
 def _inside(measurement: Measurement, value: float) -> bool:
@@ -493,18 +469,193 @@ def _inside(measurement: Measurement, value: float) -> bool:
     return ends is not None and ends[0] - 1e-9 <= value <= ends[1] + 1e-9
 
 
-def _inside_words(measurement: Measurement, value: float) -> str:
-    if r.bounds(measurement) is None:
-        return "no interval" if measurement.value is not None else state_words(measurement)
-    return "yes" if _inside(measurement, value) else "no"
+# --- the other questions: one text at a time, beside people, the same question again, and drift -----------------------
 
 
-def _is_key(sheet: r.DatasheetIndex, measurement: Measurement) -> bool:
-    labels = measurement.labels
-    if measurement.name not in _MAIN or "variant" in labels:
-        return False
-    if labels.get("condition", sheet.condition) not in (sheet.condition, "ladder"):
-        return False
-    if labels.get("prompt", sheet.base) != sheet.base:
-        return False
-    return labels.get("delta", "1") in ("0.5", "1", "5")
+_OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
+_ROWS: Final = 12
+_LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
+_VERDICTS: Final = {
+    "same instrument": "No shift was found",
+    "shifted": "The judge has shifted",
+    "not comparable": "The two datasheets cannot be compared",
+}
+_POINTS: Final = (
+    ("vacuum_score", "What does it give for nothing?", "Mean score of texts without content",
+     "a text without content gets {} points"),
+    ("slope", "What is a requirement worth?", "Score points per requirement met",
+     "a requirement met is worth {} points"),
+    ("verbosity", "What is length alone worth?", "Score points per 100 words of filler",
+     "100 words that say nothing are worth {} points"),
+)  # fmt: skip
+
+
+def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
+    """A section for each of these questions that the datasheet has measurements of."""
+    made = (_pointwise(sheet), _people(sheet), _repeat(sheet), _drift(sheet))
+    return [section for section in made if section is not None]
+
+
+def _section(
+    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, said: Sequence[str] = ()
+) -> Section:
+    """A section with its answer, its figures, what has to be read with them, and a table of what has no figure."""
+    blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
+    tables = (replace(table, summary="All of it as a table"),) if table else ()
+    return Section(id, title, answer, (*blocks, *notes(said), *tables))
+
+
+def _dots(
+    name: str, title: str, caption: str, rows: Sequence[charts.DotRow], table: Table, line: float | None
+) -> r.Plot:
+    desc = "; ".join(f"{row.title}: {row.text}" for row in rows)
+    return r.Plot(
+        name, title, caption, lambda _, width: charts.dots(rows, charts.axis_of(rows, line=line), width), table, desc
+    )
+
+
+def _dimension(measurement: Measurement) -> str:
+    return r.capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
+
+
+def _quantities(sheet: r.DatasheetIndex, found: Sequence[Measurement]) -> Table:
+    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in found)
+    return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
+
+
+def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
+    """How a rubric judge scores nothing, what a requirement and mere length are worth to it."""
+    orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), list[str](), False
+    for name, title, caption, said in _POINTS:
+        found = list(sheet.every(f"point.{name}"))
+        every = every or bool(found)
+        if not (values := [m.value for m in found if m.value is not None]):
+            continue
+        rows = []
+        for m in found:
+            ends = f" ({span(*both)})" if m.value is not None and (both := r.bounds(m)) else ""
+            rows.append(charts.DotRow(_dimension(m), m.value, r.bounds(m), f"{r.value_words(m)}{ends}"))
+        key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
+        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
+        table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
+        plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
+        parts.append(said.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
+    if not every and not orders:
+        return None
+    answer = "Neither its floor, nor its slope, nor its verbosity is defined."
+    if parts:
+        answer = f"By dimension, {listing(parts)}."
+    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if m.value is not None]
+    said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
+    # How to read the worth of length, and in how many pairs of texts none could show.
+    lengths = list(sheet.every("point.verbosity"))
+    if known := [m for m in lengths if m.value is not None]:
+        said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
+        alone = [m for m in known if m.labels.get("dimension") != AGGREGATE]
+        stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
+        if stuck:
+            said_of.append(
+                f"In {count(stuck)} of {count(of)} comparisons, over all dimensions, both texts stand at one end of "
+                "the scale: no worth of length can show there, and the estimate is too close to 0."
+            )
+    elif lengths:
+        said_of.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
+    listed = _quantities(sheet, orders) if orders else None
+    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, said_of)
+
+
+def _people(sheet: r.DatasheetIndex) -> Section | None:
+    """How the judge grades beside people, and how two people do; None where nobody graded."""
+    found = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
+    if not found:
+        return None
+    whole = {m.name: m for m in found if m.labels.get("dimension") == AGGREGATE}
+    kappa, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
+    answer = "On the overall score not measured."
+    if kappa is not None and kappa.value is not None:
+        answer = f"On the overall score it agrees with people at κ {r.value_words(kappa)}"
+        answer += "." if two is None or two.value is None else f"; two people agree at {r.value_words(two)}."
+    note = "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
+    return _section("people", "Does it grade as people do?", answer, (), _quantities(sheet, found), (note,))
+
+
+def _repeat(sheet: r.DatasheetIndex) -> Section | None:
+    """Whether the same question gets the same answer; None where the datasheet has no such measurement."""
+    found, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
+    if found is None or found.value is None:
+        return None if found is None else _section("repeat", title, r.missing_words(found, "repeat stability"))
+    kappa, low, high = (real(found.detail.get(key)) for key in ("kappa", "kappa_low", "kappa_high"))
+    beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
+    if kappa is not None:
+        said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
+        beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
+    answer = f"Two trials of one question gave the same outcome in {r.share_words(found)} of cases."
+    said_of = (f"Over {r.n_words(found)}: {clean(found.method, 200)}.", beyond)
+    return _section("repeat", title, answer, said=said_of)
+
+
+def _drift(sheet: r.DatasheetIndex) -> Section | None:
+    """Old against new; None where no comparison was made."""
+    shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
+    if not shifts and verdict is None:
+        return None
+    listed = verdict.detail.get("shifted", []) if verdict is not None else []
+    moved = frozenset(map(str, listed)) if isinstance(listed, (list, tuple)) else frozenset()
+
+    def rank(measurement: Measurement) -> tuple[bool, bool, bool]:
+        of = measurement.labels.get("of", "")
+        return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
+
+    # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
+    chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[charts.DotRow](), list[tuple[str, ...]]()
+    for m in shifts:
+        of, ends, p = m.labels.get("of", ""), r.bounds(m), real(m.detail.get("p_holm"))
+        parts = (real(m.detail.get(key)) for key in ("old", "new"))
+        old, new = ("not given" if part is None else number(part, 3) for part in parts)
+        if m in chosen:
+            change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
+            drawn.append(charts.DotRow(of_words(of), m.value, ends, f"{old} to {new}, {change}", of not in moved))
+        holm = "not given" if p is None else p_value(p).removeprefix("p ").removeprefix("= ")
+        cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, r.n_words(m)))
+    plots: tuple[r.Plot, ...] = ()
+    if any(row.value is not None for row in drawn):
+        heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
+        table = Table(heads, tuple(cells), frozenset(range(1, 7)))
+        caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
+        plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
+    left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
+    said = (left,) if len(drawn) < len(shifts) else ()
+    return _section("drift", "Has the judge changed?", _drift_answer(verdict, moved), plots, said=said)
+
+
+def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
+    if verdict is None:
+        return "No verdict was given on the differences below."
+    word = str(verdict.detail.get("verdict", "")) or clean(verdict.state, 120)
+    if word == "not comparable":
+        return f"{_VERDICTS[word]}: {clean(verdict.state, 200).removeprefix('not measured: not comparable, ')}."
+    alpha, tests = verdict.detail.get("alpha"), verdict.detail.get("tests")
+    size = f"{count(tests)} quantities compared" if isinstance(tests, int) else "the quantities compared"
+    head = _VERDICTS.get(word, clean(word, 60).capitalize())
+    level = f", level {alpha:g}" if isinstance(alpha, (int, float)) else ""
+    if word == "shifted":
+        names = sorted(of_words(of) for of in moved)
+        more = f" and {count(len(names) - 4)} more" if len(names) > 4 else ""
+        return f"{head} in {'; '.join(names[:4])}{more} ({size}{level})."
+    widest = verdict.detail.get("widest")
+    still = f" A shift of up to {number(float(widest), 2)} is still possible." if isinstance(widest, float) else ""
+    return f"{head} ({size}{level}).{still}"
+
+
+def of_words(of: str) -> str:
+    """What a drift is of, in words.
+
+    >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
+    ('Sensitivity, one requirement apart', 'Dark current, strict about ties', 'odd[')
+    """
+    parts = _OF.fullmatch(of)
+    if parts is None or ("[" in of and parts[2] is None):
+        return clean(of, 80)
+    labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
+    said = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    return f"{r.title_of(parts[1])}, {said}" if said else r.title_of(parts[1])

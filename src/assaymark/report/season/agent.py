@@ -14,7 +14,6 @@ from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.page import beside
 from assaymark.report.season import decisions as d
-from assaymark.report.season.accounts import account_paths, cash_share, data_path, earned_section, held, last_book
 from assaymark.report.season.index import AgentIndex, SeasonGradeView, SeasonIndex
 from assaymark.report.season.leaderboard import PartRow, part_figure
 from assaymark.report.season.levels import agent_levels, level_blocks
@@ -31,13 +30,13 @@ def agent_pages(lookup: SeasonIndex, season: str) -> Iterator[b.Page | tuple[str
     for at, agent in enumerate(lookup.agents.values()):
         book, then = AgentIndex(lookup, agent), names[(at + 1) % len(names)]
         places = d.decision_places(book.path, book.steps)
-        earned, data = earned_section(book)
+        earned, data = d.earned_section(book)
         up: tuple[b.Inline, ...] = (b.Linked(season, "index.html"),)
         if len(names) > 1:
             up = *up, " · ", words.say("head.next"), " ", b.Linked(clean(then, 60), lookup.pages[then])
         yield _main(book, earned, places, up)
         if data:
-            yield data_path(book.path), data
+            yield d.data_path(book.path), data
         yield from _further(book, places)
 
 
@@ -65,7 +64,7 @@ def _main(book: AgentIndex, earned: b.Section, places: Mapping[int, str], up: b.
     facts = book.say("head.facts", **named, **{name: said(f"model.count.{name}", n=n) for name, n in counts.items()})
     # Its value and return, and those of the first baseline.
     account: list[b.Inline] = []
-    for path in account_paths(book.lookup, agent.name)[:2]:
+    for path in d.account_paths(book.lookup, agent.name)[:2]:
         gain = words.percent(path.nav[-1] / path.start - 1, sign=True)
         if not account:
             account.append((b.bold(f"{words.amount(path.nav[-1])} {clean(book.run.plan.currency, 12)}"), " ", gain))
@@ -113,10 +112,10 @@ def _scored(book: AgentIndex, place: Place) -> tuple[b.Inline, ...]:
 def _decided(book: AgentIndex, places: Mapping[int, str]) -> b.Section:
     """What it holds, and its last decisions."""
     words, blocks = book.words, list[b.Block]()
-    if (last := last_book(book.steps)) is not None:
-        cash = f"{words.say('accounts.cash')} {cash_share(words, last)}"
+    if (last := d.last_book(book.steps)) is not None:
+        cash = f"{words.say('accounts.cash')} {d.cash_share(words, last)}"
         when = b.bold(words.say("decisions.held", day=words.day(last.day)))
-        blocks.append(b.Text((when, f": {cash}; {words.say('accounts.held')}: {held(words, last, _HELD)}")))
+        blocks.append(b.Text((when, f": {cash}; {words.say('accounts.held')}: {d.held(words, last, _HELD)}")))
     if latest := book.steps[: -LAST_CARDS - 1 : -1]:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
         lines = tuple(d.decision_row(book, step, places[step.number]) for step in latest)

@@ -61,8 +61,8 @@ class SeasonStep:
     number: int
     day: str
     record_id: str
-    orders: tuple[str, ...] = ()
-    texts: tuple[tuple[str, str], ...] = ()
+    orders: tuple[str, ...] = ()  # as the agent wrote them, like its texts: hostile until escaped
+    texts: tuple[tuple[str, str], ...] = ()  # kind and text
     fills: tuple[SeasonTrade, ...] = ()
     refusals: tuple[SeasonRefusal, ...] = ()
     flags: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class SeasonStep:
     nav: float | None = None
     cash: float | None = None
     positions: Mapping[str, float] = field(default_factory=dict)
-    mismatches: tuple[str, ...] = ()
+    mismatches: tuple[str, ...] = ()  # statements of the record that do not follow from the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class SeasonClaimLine:
 
     number: int
     day: str
-    quote: str
-    saw: str
-    numbers: EvidenceState | None
+    quote: str  # hostile
+    saw: str  # what of the agent's material decided
+    numbers: EvidenceState | None  # of the numeric fact check; None where the quotation holds no number
     rule: str = ""
-    judges: Mapping[str, str] = field(default_factory=dict)
-    which: str = ""
-    start: int = 0
+    judges: Mapping[str, str] = field(default_factory=dict)  # the states by judge, for those that looked at it
+    which: str = ""  # the number that the state is of
+    start: int = 0  # its place in the quotation
 
     @property
     def disagree(self) -> bool:
@@ -104,18 +104,18 @@ class SeasonGradeView:
 
     agent: str
     judge: str
-    state: str
+    state: str  # ``ok`` or why there are no grades; then all numbers are absent
     composite: float | None = None
     axes: Mapping[str, float] = field(default_factory=dict)
     reasoning: Mapping[str, float] = field(default_factory=dict)
     evidence: Mapping[str, float] = field(default_factory=dict)
-    capped: Mapping[str, float] = field(default_factory=dict)
+    capped: Mapping[str, float] = field(default_factory=dict)  # parts that the fact check lowered, as given
     outcome: float | None = None
     outcome_state: str = "none"
     data_reliability: float | None = None
     lookahead: str | None = None
     lookahead_reason: str = ""
-    verdict: str = ""
+    verdict: str = ""  # the judge's words, like the summary: hostile
     summary: str = ""
     reason: str = ""
     parts: int = 1
@@ -145,24 +145,24 @@ class SeasonRun:
     universe: tuple[str, ...]
     scoring: ScoringPlan
     paths: tuple[SeasonPath, ...]
-    steps: Mapping[str, tuple[SeasonStep, ...]]
+    steps: Mapping[str, tuple[SeasonStep, ...]]  # by agent, in the order of the days, like the ledger
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
     grades: tuple[SeasonGradeView, ...]
-    table: SeasonTable
+    table: SeasonTable  # totals, bands and tiers; which of it is printed is for ``decided``
     decided: SeasonVerdicts
-    measurements: tuple[Measurement, ...]
-    blinding: Mapping[str, tuple[AuditLine, ...]]
+    measurements: tuple[Measurement, ...]  # every number that a page prints beside facts
+    blinding: Mapping[str, tuple[AuditLine, ...]]  # by agent, what blinding replaced and kept
     rules: tuple[SeasonRule, ...]
-    source: str = ""
-    partial: bool = False
-    notes: tuple[Said, ...] = ()
-    planned: int = 0
+    source: str = ""  # who ran it; empty for seasons that were run here
+    partial: bool = False  # whether some of what the agents could see is not kept
+    notes: tuple[Said, ...] = ()  # what a reader has to know beside its claims
+    planned: int = 0  # days of the calendar in all; 0 where it says nothing of days to come
     decided_at: str = ""
-    next_decision: str = ""
-    sheets: Mapping[str, str] = field(default_factory=dict)
-    url: str = ""
-    publications: tuple[Mapping[str, Any], ...] = ()
-    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    next_decision: str = ""  # in UTC, like the last one; empty where there is none
+    sheets: Mapping[str, str] = field(default_factory=dict)  # where the datasheets of its judges lie
+    url: str = ""  # where the site will lie, for feeds and previews
+    publications: tuple[Mapping[str, Any], ...] = ()  # the verdicts of every publication, this one last
+    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, who, about): their place
 
 
 _SENTENCE: Final = 900
@@ -251,11 +251,7 @@ class Words:
         return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
 
     def points(self, value: float) -> str:
-        """Points out of 100 as a whole number, rounded half up as bands are read.
-
-        >>> Words(english()).points(66.5)
-        '67'
-        """
+        """Points out of 100 as a whole number, rounded half up as bands are read."""
         return self.amount(whole(value))
 
     def few(self, value: int) -> str:
@@ -303,11 +299,7 @@ class Words:
 
 
 def whole(value: float) -> int:
-    """Points as they are read: rounded half up.
-
-    >>> whole(66.5), whole(66.49999999999999), whole(44.4)
-    (67, 67, 44)
-    """
+    """Points as they are read: rounded half up."""
     return math.floor(round(value, 9) + 0.5)
 
 
@@ -330,11 +322,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasuredRow, ...]]:
-    """The rows of every page, by its name, in no language yet; at least one page, which may be empty.
-
-    >>> list(measured_pages(()))
-    ['measurements.html']
-    """
+    """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
     found = {
         name if "." in name or name == "contrast" else f"season.{name}": group
         for group, names in _GROUPS.items()

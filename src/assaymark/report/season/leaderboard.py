@@ -39,13 +39,7 @@ BandNames = tuple[str, str, str]
 
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
-    """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names.
-
-    >>> from assaymark.judging.season.plans import load_scoring
-    >>> scale = band_scale(load_scoring().bands, [33.0, 79.0])
-    >>> scale.low, scale.high
-    (20.0, 90.0)
-    """
+    """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names."""
     known = list(points)
     low = min((bands.mixed - _ROOM, *(value - _NEAR for value in known)))
     high = max((bands.strong + _ROOM, *(value + _NEAR for value in known)))
@@ -343,11 +337,7 @@ def _no_total(row: SeasonRow | None, words: Words) -> str:
 
 
 def lowest_to_highest(values: Iterable[float]) -> str:
-    """The range of the judges in whole points; a dash, because it is no interval.
-
-    >>> lowest_to_highest([57.6, 72.4, 66]), lowest_to_highest([70.0])
-    ('58–72', '70')
-    """
+    """The range of the judges in whole points; a dash, because it is no interval."""
     found = sorted(map(whole, values))
     return str(found[0]) if found[0] == found[-1] else f"{found[0]}–{found[-1]}"
 

@@ -20,8 +20,8 @@ from assaymark.report.measurements import STYLES, measured_row
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
 from assaymark.report.portbench.records import block
 from assaymark.report.season import feeds
-from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.agent import agent_pages
+from assaymark.report.season.decisions import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
@@ -368,14 +368,7 @@ def _changelog(book: SeasonIndex) -> b.Page:
 
 
 def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
-    """The fields in which two plans differ, and the parts of the plan in which they are equal.
-
-    >>> changed, same = differences(load_scoring("v0.3"), load_scoring("v0.4"))
-    >>> [name for name, _, _ in changed]
-    ['grader', 'panel', 'efficiency.weight']
-    >>> same
-    ['composite', 'bands', 'ties', 'reasoning', 'evidence']
-    """
+    """The fields in which two plans differ, and the parts of the plan in which they are equal."""
 
     def flat(name: str, value: Any) -> dict[str, Any]:
         """The values of a part of a plan by their full names; parts of an axis by their own."""
