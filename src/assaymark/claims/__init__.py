@@ -11,8 +11,8 @@ from assaymark.claims.boards import (
     Leaderboard,
     decide_benchmark,
 )
-from assaymark.claims.certificates import certificate, certificate_name, certificates, season_certificates
-from assaymark.claims.findings import Agreement, governing_agreement
+from assaymark.claims.certificates import KEPT, certificate, certificate_name, certificates, season_certificates
+from assaymark.claims.findings import governing_agreement
 from assaymark.claims.levels import (
     SILENT,
     ClaimKind,
@@ -21,14 +21,11 @@ from assaymark.claims.levels import (
     SeasonGates,
     agreement_status,
     candidate_claims,
-    cell_words,
-    first_claim,
     index,
     kind_of,
     pair_claim,
     publication_level,
     suppressed_phrase,
-    within_claim,
 )
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, english, languages, said
 from assaymark.claims.recompute import Verification
@@ -47,53 +44,10 @@ from assaymark.claims.verify import verify
 from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [
-    "CONSTANT",
-    "DISSOCIATION",
-    "DRAWDOWN",
-    "ENGLISH",
-    "MISSING",
-    "SHARPE_CONTRAST",
-    "SILENT",
-    "SINGLE",
-    "Agreement",
-    "BenchRules",
-    "Board",
-    "Catalogue",
-    "ClaimKind",
-    "Index",
-    "Leaderboard",
-    "Place",
-    "Rules",
-    "Said",
-    "Season",
-    "SeasonGates",
-    "SeasonVerdict",
-    "SeasonVerdicts",
-    "Verification",
-    "agreement_status",
-    "candidate_claims",
-    "catalogue",
-    "cell_b_outcome",
-    "cell_words",
-    "certificate",
-    "certificate_name",
-    "certificates",
-    "decide",
-    "decide_benchmark",
-    "decide_claims",
-    "decide_season",
-    "english",
-    "first_claim",
-    "governing_agreement",
-    "index",
-    "kind_of",
-    "languages",
-    "pair_claim",
-    "publication_level",
-    "said",
-    "season_certificates",
-    "summary_of",
-    "suppressed_phrase",
-    "verify",
-    "within_claim",
-]
+    "CONSTANT", "DISSOCIATION", "DRAWDOWN", "ENGLISH", "KEPT", "MISSING", "SHARPE_CONTRAST", "SILENT", "SINGLE",
+    "BenchRules", "Board", "Catalogue", "ClaimKind", "Index", "Leaderboard", "Place", "Rules", "Said", "Season",
+    "SeasonGates", "SeasonVerdict", "SeasonVerdicts", "Verification", "agreement_status", "candidate_claims",
+    "catalogue", "cell_b_outcome", "certificate", "certificate_name", "certificates", "decide", "decide_benchmark",
+    "decide_claims", "decide_season", "english", "governing_agreement", "index", "kind_of", "languages", "pair_claim",
+    "publication_level", "said", "season_certificates", "summary_of", "suppressed_phrase", "verify",
+]  # fmt: skip
