@@ -49,7 +49,7 @@ def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
 
 def test_grades_of_one_part_are_the_judge_s():
     found = graded(horizon(3), answer_text(points=61))
-    assert (found.state, found.split, found.agent, found.judge) == ("ok", False, "desk", "auditor")
+    assert (found.state, len(found.parts), found.agent, found.judge) == ("ok", 1, "desk", "auditor")
     assert set(found.reasoning.values()) == {61.0}
     assert (found.data_reliability, found.lookahead_check, found.verdict) == (90.0, "pass", "Mixed, but steady")
     assert found.grader == grader_version(PLAN)

@@ -10,7 +10,7 @@ from loopback import Reply, serving
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.sources import Request, pull
-from assaymark.market.sources import ccxt as exchange
+from assaymark.market.sources import bars as exchange
 
 
 def refused(there, request, now, manners) -> str:
