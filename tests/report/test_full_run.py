@@ -29,10 +29,10 @@ from assaymark.report import (
     said_levels,
     withheld_groups,
 )
-from assaymark.report.board import board
-from assaymark.report.cards import cards
 from assaymark.report.study import (
     anchor_section,
+    board,
+    cards,
     checked,
     contamination_section,
     controls_section,
@@ -219,7 +219,7 @@ def test_nothing_reads_passed_where_one_judge_family_makes_it_pass(with_all, wit
     book = RunIndex.of(replace(run, measurements=tuple(filter(None, map(other, run.measurements)))))
     assert said in controls_section(book).lead
     claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
-    checks = {one.name: one.text for one in checked(book, claim).checks}
+    checks = {one.name: one.text for one in checked(book, claim)[0]}
     assert claim.adversarial_status == "passed"
     assert checks["Control texts"].startswith("passed; ") == (with_all == without)
     number = next(m for m in book.run.measurements if m.id == "cell.gate[cell=cell_a]").value
@@ -295,7 +295,7 @@ def test_the_name_of_a_certificate_within_the_margin_is_not_shown():
     assert dict(card.facts)["Certificate"][2].startswith("; its name has the direction in it")
     assert "Otter" not in card.id
     other = replace(verdict, claim=runs.within("Badger", "Otter"))
-    ((_, turned),) = cards(RunIndex.of(replace(full_runs.full(), verdicts=(other,))), {})
+    ((_, turned),) = cards(RunIndex.of(replace(full_runs.full(), verdicts=(other,))))
     assert turned.id == card.id
 
 
@@ -304,7 +304,7 @@ def test_the_name_of_a_certificate_within_the_margin_is_not_shown():
 
 def card_of(run, claim_id):
     book = RunIndex.of(run)
-    found = dict(cards(book, measured_links({"m.html": measured_rows(book)})))
+    found = dict(cards(replace(book, links=measured_links({"m.html": measured_rows(book)}))))
     return found[claim_id], next(v for v in run.verdicts if v.claim.id == claim_id)
 
 
@@ -406,7 +406,7 @@ def test_each_check_that_stops_has_its_words(fields, name, text):
     more = {"stability": StabilityFinding(state="stable"), "p": 0.0001, "p_adjusted": 0.21, **fields}
     made = runs.verdict(claim, "no-claim", "publish", "stable", "passed", **more)
     stopped = replace(made, caps=(runs.Cap(field=cap, level="no-claim"),))
-    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(stopped,))), {})
+    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(stopped,))))
     assert checks_of(card)[name] == (text, "stops")
     assert list(checks_of(card))[-1] == name
 
@@ -473,7 +473,7 @@ def test_a_limit_of_another_kind_has_a_check_of_its_own_and_a_lifted_one_has_no_
         runs.Cap(field="missing", level="qualified"), runs.Cap(field="length", level="qualified", lifted=True),
     )  # fmt: skip
     anchored = replace(claim, caps=caps, publication_level="qualified", human_anchor="confirms", length="may-be-length")
-    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(anchored,))), {})
+    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(anchored,))))
     assert checks_of(card)["Missing"] == ("limits this claim", "condition")
     assert checks_of(card)["Length"][1] == ""
     assert checks_of(card)["People"] == ("people’s grades confirm it", "")
@@ -491,7 +491,7 @@ def test_an_unsupported_first_rank_does_not_show_who_leads():
             ("Badger", "tie-class", "no-claim", 1.0, None),
         )
     ]  # fmt: skip
-    made = [card for _, card in cards(RunIndex.of(replace(run, verdicts=tuple(firsts))), {})]
+    made = [card for _, card in cards(RunIndex.of(replace(run, verdicts=tuple(firsts))))]
     assert len({str(checks_of(card)) for card in made}) == 1
     for card in made:
         assert checks_of(card)["Difference"] == ("no supported lead over every other agent", "stops")
@@ -511,7 +511,7 @@ def test_long_lists_of_measurements_are_counted():
     ids = tuple(m.id for m in run.measurements if m.name == "lofo.effect" or m.name == "single.level")
     claim = next(v for v in run.verdicts if v.publication_level == "headline")
     book = RunIndex.of(replace(run, verdicts=(replace(claim, measurements=ids),)))
-    ((_, card),) = cards(book, measured_links({"m.html": measured_rows(book)}))
+    ((_, card),) = cards(replace(book, links=measured_links({"m.html": measured_rows(book)})))
     rests = dict(card.facts)["Rests on"]
     assert len(linked_in(rests)) == 12
     assert f" and {len(ids) - 12} more" in plain(rests)

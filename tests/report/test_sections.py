@@ -24,14 +24,16 @@ from assaymark.report import (
     withheld_groups,
     written_number,
 )
-from assaymark.report.board import board, board_section
-from assaymark.report.cards import cards, rules_section
 from assaymark.report.study import (
     agreement_section,
     agreement_table,
     agreement_words,
+    board,
+    board_section,
+    cards,
     checked,
     outside_group,
+    rules_section,
     stability_section,
 )
 
@@ -178,7 +180,7 @@ def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
         assert "enough (0.31 in v1)</desc>" in figure
     assert "it decides" in forest.caption
     claim = next(v for v in book.run.verdicts if v.claim.dimension == "sizing")
-    assert checked(book, claim).checks[0].text == "κ 0.31 in v1; 0.40 needed"
+    assert checked(book, claim)[0][0].text == "κ 0.31 in v1; 0.40 needed"
 
 
 def test_too_little_agreement_names_the_format_that_decides():
@@ -315,7 +317,7 @@ def test_one_judge_family_cannot_be_left_out():
         runs.above("Otter", "Badger", AGGREGATE), "no-claim", "publish", "judge-dependent", "passed", stability=alone
     )
     book = RunIndex.of(replace(run, verdicts=(pair,), measurements=()))
-    check = checked(book, pair).checks[-1]
+    check = checked(book, pair)[0][-1]
     assert (check.name, check.text) == ("Without any one judge family", "not measurable: one judge family")
     (group,) = withheld_groups(book)
     assert ("not measurable: one judge family", True) in group.why
@@ -358,7 +360,7 @@ def test_undefined_agreement_stops_in_words():
 def test_a_card_names_the_rules_under_which_its_claim_holds(fragility, text):
     run = runs.realistic()
     claim = replace(run.verdicts[0], publication_level="headline", fragility=fragility)
-    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(claim,))), {})
+    ((_, card),) = cards(RunIndex.of(replace(run, verdicts=(claim,))))
     assert plain(dict(card.facts)["Other rules"]) == text
 
 

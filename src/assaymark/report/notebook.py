@@ -15,12 +15,11 @@ from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part
 from assaymark.records import Measurement, Rows, sha256_text
 from assaymark.report.blocks import Figure, Group, Table
 from assaymark.report.blocks import plain as in_words
-from assaymark.report.board import board
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel
+from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel, board
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards

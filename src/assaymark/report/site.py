@@ -23,7 +23,7 @@ from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.levels import lede as bench_lede
 from assaymark.report.portbench.levels import said_levels as bench_levels
-from assaymark.report.records.texts import visible
+from assaymark.report.records.calls import visible
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede

@@ -75,7 +75,7 @@ from assaymark.report.datasheet.sections import (
     slot_note,
 )
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
-from assaymark.report.records.texts import Rests
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import counted, fit, listing, short_hash, text_width
 from assaymark.text import clean, count, number, percent, prose
 

@@ -53,7 +53,7 @@ from assaymark.report.datasheet.reading import (
     value_words,
     variant_words,
 )
-from assaymark.report.records.texts import Rests
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import counted, interval, listing, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 

@@ -44,6 +44,7 @@ from assaymark.report.charts.tiers import (
     limit_chart,
     tier_chart,
 )
+from assaymark.report.inputs import weakest
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards, sizes
 from assaymark.report.portbench.levels import (
@@ -56,7 +57,6 @@ from assaymark.report.portbench.levels import (
     stands_in,
     withheld_groups,
 )
-from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, span
 

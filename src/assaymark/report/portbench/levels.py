@@ -37,6 +37,7 @@ from assaymark.report.blocks import (
     spaced,
 )
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
+from assaymark.report.inputs import weakest
 from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench.book import (
     ALL,
@@ -52,7 +53,6 @@ from assaymark.report.portbench.book import (
     shown_names,
     why_none,
 )
-from assaymark.report.study.controls import weakest
 from assaymark.report.text import alpha, counted, listing, ordinal_span, p_value, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, prose
 

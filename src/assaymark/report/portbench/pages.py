@@ -37,7 +37,6 @@ from assaymark.report.page import (
     in_parts,
     paged,
     paged_by,
-    part_names,
 )
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, profile_word
 from assaymark.report.portbench.data import data_page, snapshots_page
@@ -122,7 +121,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
         )
         for episode in run.episodes
     ]
-    names = [part_names(stem, len(parts)) for stem, parts in zip(stems, cut, strict=True)]
+    names = [list(in_parts(stem, parts)) for stem, parts in zip(stems, cut, strict=True)]
     places = [
         [f"{name}#d{at}" for name, part in zip(mine, parts, strict=True) for at, _ in part]
         for mine, parts in zip(names, cut, strict=True)

@@ -34,7 +34,7 @@ from assaymark.report.portbench.book import (
     why_none,
 )
 from assaymark.report.portbench.levels import pass_mark
-from assaymark.report.records.texts import Rests
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 

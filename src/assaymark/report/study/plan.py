@@ -1,4 +1,4 @@
-"""The plan and the panel: what was fixed in advance, who judged, and what the records lack."""
+"""The plan and the panel: what was fixed in advance, who judged, what it cost, and what the records lack."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
-from assaymark.report.study.claim_checks import order_words
-from assaymark.report.study.probes import outside_name, outside_state
+from assaymark.report.study.controls import outside_name, outside_state
 from assaymark.report.text import (
     alpha,
     counted,
@@ -44,8 +43,6 @@ from assaymark.report.text import (
     words,
 )
 from assaymark.text import clean, count, money, number, percent, prose
-
-# What did it cost? Calls, tokens and USD of every paid model.
 
 
 def cost_section(book: RunIndex) -> Section | None:
@@ -178,7 +175,6 @@ _TESTS: Final[Mapping[OrderTest, str]] = {
     "moderated-t": "moderated cluster t",
     "own-variance": "cluster t with each pair’s own variance",
 }
-_OWN_PARTS: Final = ("substrate", "controls")
 _PARTS: Final = (
     "gates", "inference", "claims", "stability", "cells", "datasheets", "missing", "human", "contamination",
     "anchor_probe", "records", "rubric",
@@ -187,19 +183,16 @@ _PARTS: Final = (
 
 def plan_section(book: RunIndex) -> Section:
     """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
-    run, facts = book.run, (_plan_facts(book), _panel_facts(book))
-    amended = amended_words(sorted({field for v in run.verdicts for field in v.amended}))
-    lines: list[Inline] = [("Plan ", code(clean(run.plan_hash)))]
-    lines += [(bold(amended), " The claims that depend on it say so.")] if amended else []
+    run, lines = book.run, list[Inline]([("Plan ", code(clean(book.run.plan_hash)))])
+    if amended := amended_words(sorted({field for v in run.verdicts for field in v.amended})):
+        lines.append((bold(amended), " The claims that depend on it say so."))
     fields = Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
-    titles = [book.title(name) for name, _ in run.rubric.dimensions]
-    rubric = (
-        f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {listing(titles) or 'none'}."
+    titles = listing([book.title(name) for name, _ in run.rubric.dimensions]) or "none"
+    rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
+    facts = tuple(
+        (Group(title, (Facts(tuple((term, noted(value, note and f" {note}")) for term, value, note in found)),)),)
+        for title, found in (("The plan", _plan_facts(book)), ("The panel", _panel_facts(book)))
     )
-    shown_facts = []
-    for title, found in zip(("The plan", "The panel"), facts, strict=True):
-        values = tuple((term, noted(value, note and f" {note}")) for term, value, note in found)
-        shown_facts.append((Group(title, (Facts(values),)),))
     # What a rubric of one's own says, word by word.
     texts = table_of(("Dimension", "Mark", "Text"), [
         (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
@@ -208,7 +201,7 @@ def plan_section(book: RunIndex) -> Section:
     return section(
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
-        notes(lines), Beside(tuple(shown_facts)), Group("Show every field", (fields,), folded="phone"), notes([rubric]),
+        notes(lines), Beside(facts), Group("Show every field", (fields,), folded="phone"), notes([rubric]),
         Group("Show the rubric", (texts,), folded="phone") if texts else None,
         Group("Not claimed here", (Text(NEVER_SAID, "never"),)),
     )  # fmt: skip
@@ -243,10 +236,26 @@ def planted_group(name: str, question: str, planted: Sequence[str]) -> Group:
 
 def noise_section(book: RunIndex) -> Section:
     """What the same judge or the same agent does when nothing has changed, where the records can tell."""
-    heads = ("About", "Value", "n", "What it is")
-    table = table_of(heads, _floors(book), {2}, stacked=True) or Text("No noise floor was measured.")
+    rows, gate = list[tuple[Inline, ...]](), number(book.study.gates.repetition_stability)
+    for name, label, meaning in (
+        ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
+        ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
+    ):
+        groups: dict[str, list[Measurement]] = {}  # what is not defined for one and the same reason shares a row
+        for item in book.every(name):
+            key = item.id if item.value is not None else f"{state_words(item)}|{sizes(item)}"
+            groups.setdefault(key, []).append(item)
+        for group in groups.values():
+            who = listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
+            ddof = listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
+            about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
+            rows.append((about, book.to(group[0], shown(group[0], 3)), sizes(group[0]), meaning))
+    for item in book.every("score.length_correlation"):
+        said = "correlation of the length of a text with its panel score"
+        rows.append(("Length and score", book.to(item, shown(item)), sizes(item), said))
+    table = table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
-    return section("noise", "How much of it is noise?", lead, table)
+    return section("noise", "How much of it is noise?", lead, table or Text("No noise floor was measured."))
 
 
 def records_section(book: RunIndex) -> Section:
@@ -270,29 +279,23 @@ def records_section(book: RunIndex) -> Section:
 def study_line(book: RunIndex) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
     study, what = book.study, "decision" if book.run.table is None else "answer"
-    parts = [
-        plural(len(book.agents), "agent"),
-        plural(book.answers, what),
-        *([plural(book.clusters, "cluster")] if book.clusters else []),
-        plural(len(study.judges), "judge") + " from " + plural(len(study.families), "family", "families"),
-    ]
+    judges = f"{plural(len(study.judges), 'judge')} from {plural(len(study.families), 'family', 'families')}"
+    clusters = [plural(book.clusters, "cluster")] if book.clusters else []
+    parts = [plural(len(book.agents), "agent"), plural(book.answers, what), *clusters, judges]
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
 def reference_words(book: RunIndex) -> str:
     """Which judges are built in; empty where none is."""
-    built_in = {view.name for view in book.run.reference_panel}
-    if not built_in:
-        return ""
-    judges = [judge.name for judge in book.study.judges]
-    if built_in.issuperset(judges):
+    built_in, judges = {view.name for view in book.run.reference_panel}, [judge.name for judge in book.study.judges]
+    if built_in and built_in.issuperset(judges):
         return (
             "Every judge is a built-in grader with documented flaws planted in it. "
             "Nothing here describes a language model."
         )
     named = listing([clean(name, 60) for name in judges if name in built_in])
     are = "is a built-in grader" if len(built_in) == 1 else "are built-in graders"
-    return f"{named} {are} with documented flaws planted, no language model."
+    return f"{named} {are} with documented flaws planted, no language model." if built_in else ""
 
 
 Fact = tuple[str, Inline, str]
@@ -307,13 +310,17 @@ def _plan_facts(book: RunIndex) -> list[Fact]:
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = book.to(item, f"{number(item.value)} points for a leader{single}")
+    # How the plan takes the clusters: independent, or following each other in time.
+    time = book.one("order.autocorrelation", dimension=AGGREGATE)
+    order = str(book.study.inference.cluster_order if time is None else time.detail.get("order"))
+    taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
     return [
         ("Plan hash", code(hash_groups(clean(run.plan_hash))), ""),
         ("Locked", moment(run.locked_at) if run.locked_at else "not locked", ""),
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
          f"{counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
         ("Preregistered", "yes" if book.preregistered else "no", ""),
-        ("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}"),
+        ("Test", _TESTS[run.study.inference.test], f"clusters {taken}"),
         ("Could detect", could, note),
     ]  # fmt: skip
 
@@ -346,10 +353,8 @@ def _panel_facts(book: RunIndex) -> list[Fact]:
     ]  # fmt: skip
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
 def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
+    """Every field of the plan with its value, and what it decides."""
     plan: dict[str, Any] = book.study.model_dump(mode="json")
     meanings = {name: said.replace("κ", book.sign) for name, said in _MEANINGS.items()}
     # What the share of alpha comes to under this plan.
@@ -360,37 +365,25 @@ def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
     for agent in book.study.agents:
         said = clean(f"{agent.model}, family {agent.family}", 200)
         yield code(f"agents.{clean(agent.name, 60)}"), said, "agent that decides on every cycle"
-    for part in (*(_OWN_PARTS if own else ()), *_PARTS):
-        if plan[part] is None:
-            yield code(part), plan_value(None), meanings.get(part, "")
-            continue
-        for name, value in plan[part].items():
-            if (part, name) == ("rubric", "text"):  # it has a table of its own
-                continue
-            field = f"{part}.{name}"
-            yield code(field), _field_value(field, value), meanings.get(field, "")
-    if own:
-        yield code("oracle"), plan_value(plan["oracle"]), _MEANINGS["oracle"]
-    yield code("seed"), plan_value(plan["seed"]), _MEANINGS["seed"]
-
-
-def _field_value(field: str, value: Any) -> str:
-    if field == "substrate.date_probe" and isinstance(value, dict):
-        asked = value["model"] or "no model"
-        return clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
-    if field == "substrate.windows" and isinstance(value, dict):
-        return clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
-    if field == "stability.probe" and isinstance(value, dict):
-        return clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
-    return plan_value(value)
+    found: list[tuple[str, Any]] = []
+    for part in (*(("substrate", "controls") if own else ()), *_PARTS, *(("oracle",) if own else ()), "seed"):
+        inner = plan[part].items() if isinstance(plan[part], dict) else None
+        found += [(part, plan[part])] if inner is None else [(f"{part}.{name}", value) for name, value in inner]
+    for field, value in found:
+        said = plan_value(value)
+        if field == "substrate.date_probe" and isinstance(value, dict):
+            asked = value["model"] or "no model"
+            said = clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
+        elif field == "substrate.windows" and isinstance(value, dict):
+            said = clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
+        elif field == "stability.probe" and isinstance(value, dict):
+            said = clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
+        if field != "rubric.text":  # it has a table of its own
+            yield code(field), said, meanings.get(field, "")
 
 
 def plan_value(value: object) -> str:
-    """A value of the plan in words.
-
-    >>> plan_value(None), plan_value(True), plan_value(["a", "b"]), plan_value(0.4), plan_value({"a": 2.0})
-    ('none set', 'yes', 'a, b', '0.4', 'a 2')
-    """
+    """A value of the plan in words."""
     if value is None:
         return "none set"
     if isinstance(value, bool):
@@ -406,30 +399,7 @@ def plan_value(value: object) -> str:
 
 def invalid_words(book: RunIndex, judge: str) -> str:
     """How many replies of a judge were invalid, of how many."""
-    invalid = count(book.run.invalid.get(judge, 0))
-    share = book.one("judge.invalid_share", judge=judge)
+    invalid, share = count(book.run.invalid.get(judge, 0)), book.one("judge.invalid_share", judge=judge)
     if share is None or share.value is None:
         return invalid
     return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
-
-
-def _floors(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
-    """A row for each number; what is not defined for one and the same reason shares a row."""
-    gate = number(book.study.gates.repetition_stability)
-    for name, label, meaning in (
-        ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
-        ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
-    ):
-        groups: dict[str, list[Measurement]] = {}
-        for item in book.every(name):
-            groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{sizes(item)}", []).append(
-                item
-            )
-        for group in groups.values():
-            who = listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
-            ddof = listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
-            about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
-            yield about, book.to(group[0], shown(group[0], 3)), sizes(group[0]), meaning
-    for item in book.every("score.length_correlation"):
-        said = "correlation of the length of a text with its panel score"
-        yield "Length and score", book.to(item, shown(item)), sizes(item), said

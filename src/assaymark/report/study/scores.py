@@ -24,12 +24,13 @@ from assaymark.report.blocks import (
     Table,
     Text,
     bold,
+    code,
     small,
 )
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
-from assaymark.report.study.limits import binding
-from assaymark.report.study.probes import people_words
+from assaymark.report.study.checks import binding
+from assaymark.report.study.controls import people_words
 from assaymark.report.text import counted, ends_of, listing, plural, shown, signed
 from assaymark.text import clean, count, number, prose
 
@@ -56,19 +57,17 @@ _ROLES: Final[Mapping[str, str]] = {
 def read_section(table: TableView) -> Section:
     """How a table was understood, what was filled in, and what was left out."""
     rows: list[tuple[str, Inline]] = [
-        (name.capitalize(), (Markup("<code>{}</code>").format(clean(table.roles[role], 80))))
-        for role, name in _ROLES.items()
-        if role in table.roles
+        (name.capitalize(), code(clean(table.roles[role], 80))) for role, name in _ROLES.items() if role in table.roles
     ]
-    scale = f", {table.scale[0]:g} to {table.scale[1]:g}"
-    rows.append(("Criteria", (listing([clean(dimension, 60) for dimension in table.dimensions]), scale)))
+    criteria = listing([clean(dimension, 60) for dimension in table.dimensions])
     digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
-    rows.append(("File", (clean(table.source, 200), small(f" {table.format}{digest}"))))
+    rows += [("Criteria", (criteria, f", {table.scale[0]:g} to {table.scale[1]:g}")),
+             ("File", (clean(table.source, 200), small(f" {table.format}{digest}")))]  # fmt: skip
     left: Block = Items(tuple(prose(one, 600) for one in table.left))
     if len(table.left) > _LEFT:
         left = Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
     chosen = Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
-    wrong = ("Wrong? Name the column of a role with ", Markup("<code>--map ROLE=COLUMN</code>"), ".")
+    wrong = ("Wrong? Name the column of a role with ", code("--map ROLE=COLUMN"), ".")
     filled = Items((*(prose(one, 600) for one in table.filled), wrong))
     assumed = Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
     blocks = (Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
@@ -163,35 +162,29 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
         reached = book.one("human.agreement", dimension=AGGREGATE)
         two = "" if reached is None or reached.value is None else small(f" two people: {number(reached.value)}")
         found.append((("κ with people", two), {n: "not graded" if m is None else shown(m) for n, m in people.items()}))
-    for measure, head, otherwise in (
-        ("judge.own_family", "Points more for its own family", "none of its family"),
-        ("judge.length", "Points more for twice the length", "not measured"),
+    # Points for its own family and for length, then wins of its own family, if pairs were given beside the scores.
+    for measure, dimension, head, otherwise in (
+        ("judge.own_family", AGGREGATE, "Points more for its own family", "none of its family"),
+        ("judge.length", AGGREGATE, "Points more for twice the length", "not measured"),
+        ("judge.own_family", WINS, "Share of wins more for it, in pairs", ""),
     ):
-        items = {name: book.one(measure, dimension=AGGREGATE, judge=name) for name in names}
-        if not any(items.values()):
+        items = {name: book.one(measure, dimension=dimension, judge=name) for name in names}
+        if not (book.every(measure, dimension=WINS) if dimension == WINS else any(items.values())):
             continue
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
-        axis = strip_axis([end for end in ends_of_all if end is not None], 0.0)
-        made: dict[str, Inline] = {}
+        axis, made = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
         for name, item in items.items():
             made[name] = otherwise if item is None else shown(item)
             if item is not None and item.value is not None:
-                over, point = item.low is not None and item.low > 0, (item.value, item.low, item.high)
-                made[name] = strip_cell(axis, 0.0, point, signed(item.value), over)
-        found.append(((head, small(" dashed: 0")), made))
-    if book.every("judge.own_family", dimension=WINS):  # wins of its own family, if pairs were given beside the scores
-        wins: dict[str, Inline] = {}
-        for name in names:
-            item = book.one("judge.own_family", dimension=WINS, judge=name)
-            wins[name] = "" if item is None else shown(item)
-            if item is not None and item.value is not None:
+                over, said = item.low is not None and item.low > 0, signed(item.value)
                 ends = "" if item.low is None or item.high is None else f" ({signed(item.low)} to {signed(item.high)})"
-                liked = item.low is not None and item.low > 0
-                wins[name] = (bold(signed(item.value)) if liked else signed(item.value), ends)
-        found.append(("Share of wins more for it, in pairs", wins))
+                made[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), said, over)
+                if dimension == WINS:
+                    made[name] = (bold(said) if over else said, ends)
+        found.append((head if dimension == WINS else (head, small(" dashed: 0")), made))
     levels = {name: _levels(book, name) for name in names}
     found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
-    missing: dict[str, Inline] = {name: missing_words(book, name) for name in names}
+    missing: dict[str, Inline] = {name: _missing_words(book, name) for name in names}
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
@@ -255,7 +248,7 @@ def lost(book: RunIndex, judge: str) -> bool:
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def missing_words(book: RunIndex, judge: str) -> str:
+def _missing_words(book: RunIndex, judge: str) -> str:
     """How many scores of a judge are missing, and whether it was left out."""
     item = book.one("missing.share", judge=judge)
     if item is None or item.value is None:
@@ -272,10 +265,8 @@ def agree_words(book: RunIndex) -> str:
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
     if item is None or item.value is None:
         return f"Not known: {shown(item)}."
-    ends = ends_of(item)
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
-    what = book.sign
-    said = f"{answer}: {what} {number(item.value)}{ends}; {number(gates.publish)} needed."
+    said = f"{answer}: {book.sign} {number(item.value)}{ends_of(item)}; {number(gates.publish)} needed."
     odd = odd_judge(book, item.value)
     return said if odd is None else f"{said} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
 
@@ -335,8 +326,9 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
     return found
 
 
-def next_section(steps: Sequence[tuple[str, str]]) -> Section:
+def next_section(book: RunIndex) -> Section:
     """What to do next."""
+    steps = next_steps(book)
     lines: tuple[Inline, ...] = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in steps)
     return Section("next", "What to do next?", "", (Items(lines),))
 
