@@ -13,23 +13,12 @@ from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report import text as t
 from assaymark.report.blocks import Inline, Linked, Mark, Quote, Section, Styled, Table, bold, notes, small, spaced
 from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
 from assaymark.report.study.checks import ONE_FAMILY, agreement_words, cap_words, checked, is_significant, stopping
 from assaymark.report.study.controls import finds, found_words
-from assaymark.report.text import (
-    alpha,
-    counted,
-    interval,
-    listing,
-    moment,
-    ordinal_span,
-    p_value,
-    plural,
-    shown,
-    state_words,
-    words,
-)
+from assaymark.report.text import shown
 from assaymark.text import clean, count, percent, prose, span
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
@@ -116,14 +105,14 @@ def copied(statement: str, condition: str, study: str, locked_at: str | None, pl
     >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
     '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
     """
-    when = moment(locked_at).partition(", ")[0] if locked_at else ""
+    when = t.moment(locked_at).partition(", ")[0] if locked_at else ""
     source = ", ".join(filter(None, (clean(study, 120), when, f"plan {clean(plan_hash)}")))
     return " ".join(filter(None, (f"“{statement}”", condition, f"(assaymark: {source})")))
 
 
 def amended_words(fields: Sequence[str]) -> str:
     """That a claim was made under an amended plan; empty where the plan was not amended."""
-    named = listing(sorted(clean(field, 80) for field in fields))
+    named = t.listing(sorted(clean(field, 80) for field in fields))
     return f"Made under a plan amended after its lock: {named}." if named else ""
 
 
@@ -164,15 +153,15 @@ def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
             for part in _components(pairs):
                 names = sorted({name for v in part for name in v.claim.subjects})
                 whole = len(part) == len(names) * (len(names) - 1) // 2
-                what = "Any ranking of" if whole else f"The ranking of {plural(len(part), 'pair')} among"
+                what = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
                 some = [clean(name, 80) for name in names]
                 some = some if len(some) <= _NAMES else [*some[: _NAMES - 1], f"{len(some) - _NAMES + 1} others"]
-                found.append((f"{what} {listing(some)} on {where}.", part))
+                found.append((f"{what} {t.listing(some)} on {where}.", part))
             if firsts:
                 said = len(firsts) < len(book.on(dimension, "first"))
                 found.append((f"A first rank for any {'other agent' if said else 'agent'} on {where}.", firsts))
         if close:
-            text = f"That the agents of {plural(len(close), 'pair')} score alike on {where}."
+            text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
             found.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
         groups += [WithheldGroup(text, _why(book, part), len(part)) for text, part in found]
         for v in book.cells if dimension == AGGREGATE else ():
@@ -208,13 +197,13 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
 
     def part(some: Sequence[Verdict], lead: str, bound: str, tail: str) -> None:
         """So many of the pairs, what is bold of them, and what follows."""
-        subject = "The pair " if only else f"{plural(len(some), 'pair').capitalize()} "
+        subject = "The pair " if only else f"{t.plural(len(some), 'pair').capitalize()} "
         parts.extend(((subject + lead, False), (bound, True), (tail, False)))
 
     untested = [v for v in pairs if v.pair_state == "cannot-be-tested"]
     found = [v for v in pairs if v not in untested and is_significant(book, v)]
     if untested:
-        states = {state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
+        states = {t.state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
         why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
         part(untested, "", "cannot be tested", f"{why}. ")
     if unresolved := [v for v in pairs if v not in untested and v not in found]:
@@ -222,7 +211,7 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
         order = unresolved[0].claim.asserts_order
         level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
         which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
-        tail = f": {which} {p_value(min(ps))}; {alpha(level)} needed. " if ps else ". "
+        tail = f": {which} {t.p_value(min(ps))}; {t.alpha(level)} needed. " if ps else ". "
         many = "is " if only or len(unresolved) == 1 else "are "
         part(unresolved, many, "not resolved" if order else "not shown to be so close", tail)
     # Pairs that one judge family makes or turns, then those that the agents' own makers make.
@@ -232,14 +221,17 @@ def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
     ):
         if here := [v for v in found if v.stability_status != "stable" and v.stability and v.stability.state == state]:
             names = sorted({clean(name, 60) for v in here if v.stability for name in v.stability.families})
-            said = (one if only or len(here) == 1 else many).format(names=listing(names, last="or"))
+            said = (one if only or len(here) == 1 else many).format(names=t.listing(names, last="or"))
             part(here, "", said, ". ")
     if any(v.stability_status != "stable" and v.stability and v.stability.state == "not-measurable" for v in found):
         parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
     if resting := [v for v in found if "own_family" in stopping(v)]:
         ps = [v.p_adjusted for v in resting if v.p_adjusted is not None]
-        rest, needed = "rests" if only or len(resting) == 1 else "rest", alpha(book.needed(resting[0].claim.dimension))
-        tail = f"; without them adjusted {p_value(min(ps))}, {needed} needed. " if ps else ". "
+        rest, needed = (
+            "rests" if only or len(resting) == 1 else "rest",
+            t.alpha(book.needed(resting[0].claim.dimension)),
+        )
+        tail = f"; without them adjusted {t.p_value(min(ps))}, {needed} needed. " if ps else ". "
         if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
             rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
         part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
@@ -257,8 +249,8 @@ def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, b
     if len(known) < 2:
         return [(f"The held-out judge finds {found_words(m)}. ", False) for m in known]
     alike = sum(not finds(m) for m in known)
-    which = "all" if alike == len(known) else words(alike) if alike else "none"
-    about = f"The held-out judge was asked about {words(len(known))} of them"
+    which = "all" if alike == len(known) else t.words(alike) if alike else "none"
+    about = f"The held-out judge was asked about {t.words(len(known))} of them"
     return [(f"{about} and finds no difference in {which}. ", False)]
 
 
@@ -289,7 +281,7 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
         effect = effect_of(book, tier.agents[0]) if alone else None
         score, limits = None if ends is None else span(*ends), ""
         if effect is not None and effect.value is not None and ends is not None:
-            whole, _, rest = interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
+            whole, _, rest = t.interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
             score, limits = book.to(effect, whole), f"({rest}"
         elif alone and score is None:
             score = shown(effect)
@@ -299,24 +291,24 @@ def board(book: RunIndex) -> tuple[BoardRow, ...]:
             # What the judges give it, from lowest to highest.
             judged = None if alone else judged_range(book, AGGREGATE, agent)
             said = "" if judged is None else book.to(effect_of(book, agent), span(*judged))
-            own = "" if here == tier.ranks else ordinal_span(*here)
+            own = "" if here == tier.ranks else t.ordinal_span(*here)
             agents.append((clean(agent, 80), book.family(agent), own, said))
         # What places a tier, or what stops the orders inside it.
         about = [v for v in book.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
         if tier.alone:
             placing = sum(tier.agents[0] in pair for pair in orders)
-            why = f"Ranked by {counted(placing, 'supported order')}" if placing else "There is no order to rank it by"
+            why = f"Ranked by {t.counted(placing, 'supported order')}" if placing else "There is no order to rank it by"
         else:
             inside = sum(set(pair) <= set(tier.agents) for pair in orders)
-            why = f"{count(inside)} of {counted(len(about), 'order')} inside supported" if about else (
+            why = f"{count(inside)} of {t.counted(len(about), 'order')} inside supported" if about else (
                 "No order was tested"
             )  # fmt: skip
             if stopped := sorted({field for v in about for field in stopping(v)}):
-                why += f"; stopped by {listing([cap_words(name) for name in stopped])}"
+                why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"
             if about and all("agreement" in stopping(v) for v in about):
                 why = f"The judges do not agree: {agreement_words(book, about[0])}"
         note = "" if alone else "cannot be ranked"
-        rows.append(BoardRow(tuple(agents), ordinal_span(*tier.ranks), note, score, limits, tier.level, why))
+        rows.append(BoardRow(tuple(agents), t.ordinal_span(*tier.ranks), note, score, limits, tier.level, why))
     return tuple(rows)
 
 

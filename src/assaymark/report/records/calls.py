@@ -283,9 +283,11 @@ def _page(
             quotes = same[0].judgment.evidence[:_QUOTES]
             talk = [marked(one, quotes) if isinstance(one, Markup) and one.startswith('<pre class="said"') else one
                     for one in talk]  # fmt: skip
-        both = b.Beside((b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)), "cols")
+        (said_of,), (about,) = b.joined(talk, _ROOT), b.joined((*beside, facts), _ROOT)
         title = Markup(f'<a href="#{row.id}">{escape(str(row.heading))}</a>')
-        turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>'), both)))
+        # As the template of blocks would write it; there are thousands of them.
+        cols = f'<div class="cols"><div>{said_of}\n</div><aside>{about}\n</aside></div>'
+        turned.append(replace(row, heading=title, blocks=(Markup(f'<p class="turn">{nav}</p>\n{cols}'),)))
     pages.end = ids[-1]
     listing = b.Listing(tuple(turned), b.row_filters(sorted(row.key for row in rows)), "calls", "calls")
     said = (said, " ", Linked("Search all parts", SEARCH)) if answers.asked else said
@@ -309,7 +311,8 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -
         blocks.append(Passage(text.markup, name))
         blocks += [Text(_WHOLE.format("reply", "shows it"))] if text.left_out and not name else []
     parsed = () if reply is None else tuple(_parsed(reply.text))
-    blocks += [Group("The reply as JSON", (Facts(parsed, wide=False),), folded="closed")] if parsed else []
+    fields = b.markup_of(Facts(parsed, wide=False))
+    blocks += [Markup(f"<details><summary>The reply as JSON</summary>{fields}\n</details>\n")] if parsed else []
     schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
     blocks.append(Facts((*known, *schema, ("Key", code(one.key))), wide=False))
     links = [*uses, *(link for _, link in schema), *(part.whole for _, found in asked for part in found)]

@@ -13,24 +13,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from markupsafe import Markup
 
 from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
-from assaymark.report.blocks import (
-    Block,
-    Filter,
-    Inline,
-    Items,
-    Linked,
-    Page,
-    Row,
-    Section,
-    Table,
-    Text,
-    bold,
-    only,
-    row_bytes,
-    row_filters,
-    small,
-    spaced,
-)
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, paged_by
 from assaymark.report.records.calls import (
     BELOW,
@@ -69,7 +53,7 @@ _OTHERS: Final = 24
 """Calls on the same answer that a call leads to, at most."""
 
 _RECORD: Final = "A judgment is a record; which claims it supports is decided by the "
-_FIRST: Final = Linked("verdicts", "index.html")
+_FIRST: Final = b.Linked("verdicts", "index.html")
 
 
 class Subject(NamedTuple):
@@ -149,7 +133,7 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
     if not key:
         return "no call"
     if calls.get(key):
-        return Linked(key[:8], calls[key])
+        return b.Linked(key[:8], calls[key])
     return Markup('<code title="{}">{}</code>').format(clean(key, 64), clean(key, 64)[:8])
 
 
@@ -189,11 +173,11 @@ class Trail:
             found = records.get(one.trajectory)
             texts = [one.trajectory[:60], one.reason or "", *(quote[:40] for quote in one.evidence[:3])]
             texts += [] if found is None else [found.agent.id[:80] * 2, found.cluster[:60]]
-            return row_bytes(_ROW + _SCORE * len(dimensions), [text[:300] for text in texts])
+            return b.row_bytes(_ROW + _SCORE * len(dimensions), [text[:300] for text in texts])
 
         def decision_size(one: Decision) -> int:
             texts = (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
-            return row_bytes(_DECISION_ROW + _LINK * len(keys), texts)
+            return b.row_bytes(_DECISION_ROW + _LINK * len(keys), texts)
 
         groups: list[JudgeGroup] = []
         first: dict[tuple[Part, str, Subject], str] = {}
@@ -222,7 +206,7 @@ class Trail:
         """Where the judgments of a judge on a subject are shown alone; the first of them, if on several pages."""
         found = [path for path, rows in group.pages if any(self.subject(row) == about for row in rows)]
         alone = len(found) == 1
-        return f"{found[0]}#{only(about.words)}" if alone else self.first.get((group.part, group.judge, about), "")
+        return f"{found[0]}#{b.only(about.words)}" if alone else self.first.get((group.part, group.judge, about), "")
 
     def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
         """Every judgment with the place where it stands, in the order of the pages."""
@@ -230,7 +214,7 @@ class Trail:
             for path, rows in group.pages:
                 yield from ((group, row, f"{path}#{anchor(row)}") for row in rows)
 
-    def decisions_by(self) -> dict[Subject, Linked]:
+    def decisions_by(self) -> dict[Subject, b.Linked]:
         """How many decisions there are of each subject, and where: these alone, else the first of them."""
         seen, first = Counter[Subject](), dict[Subject, str]()
         on: defaultdict[Subject, set[str]] = defaultdict(set)
@@ -240,8 +224,8 @@ class Trail:
                 first.setdefault(about, f"{path}#{anchor(row)}")
                 on[about].add(path)
                 seen[about] += 1
-        exact = {about: f"{min(paths)}#{only(about.words)}" for about, paths in on.items() if len(paths) == 1}
-        return {about: Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
+        exact = {about: f"{min(paths)}#{b.only(about.words)}" for about, paths in on.items() if len(paths) == 1}
+        return {about: b.Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 
     def _answers(self) -> dict[str, list[tuple[JudgeGroup, Judgment, str]]]:
         """The judgments that were asked by a call, with their places, by the answer that they are of."""
@@ -251,20 +235,20 @@ class Trail:
                 found.setdefault(one.trajectory, []).append((group, one, place))
         return found
 
-    def _uses(self, wanted: Calls) -> dict[str, list[Linked]]:
+    def _uses(self, wanted: Calls) -> dict[str, list[b.Linked]]:
         """What rests on each call, by its key: answer by answer, each with all judges and trials on it."""
-        found: defaultdict[str, list[Linked]] = defaultdict(list)
+        found: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for trajectory, asked in self._answers().items():
             for group, one, place in asked:
                 trial = f", trial {one.trial}" if one.trial > 1 else ""
-                ref = Linked(f"{group.title} on {trajectory}{trial}", place)
+                ref = b.Linked(f"{group.title} on {trajectory}{trial}", place)
                 for key in (*([one.first_key] if one.first_key else []), one.call_key):
                     found[key].append(ref)
         for _, rows in self.decided if wanted == "all" and self.judged.decided_here else ():
             for decision in rows:
                 if decision.call.raw_object:
                     words = f"{subject_of(decision).words} decides, {decision.record_id}"
-                    found[decision.call.raw_object].append(Linked(words, self.decisions[decision.record_id]))
+                    found[decision.call.raw_object].append(b.Linked(words, self.decisions[decision.record_id]))
         return found
 
     def _same_answers(self) -> SameAnswers:
@@ -274,7 +258,7 @@ class Trail:
             several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
             for group, one, place in asked:
                 words = f"{group.title}, trial {one.trial}" if several[group.title] > 1 else group.title
-                named += [Asked(one.call_key, Linked(words, place), one)] if one.call_key else []
+                named += [Asked(one.call_key, b.Linked(words, place), one)] if one.call_key else []
             for own in named:
                 others = [other for other in named[:_OTHERS] if other.key != own.key]
                 found[f"c{own.key[:16]}"] = [own, *others]
@@ -289,54 +273,54 @@ class Trail:
         for page in chain(decided, (_overview(self),), judged, (_search(self),)):
             yield page.path, frame.page(page)
 
-    def _decision_pages(self) -> Iterator[Page]:
-        links: defaultdict[str, list[Linked]] = defaultdict(list)
+    def _decision_pages(self) -> Iterator[b.Page]:
+        links: defaultdict[str, list[b.Linked]] = defaultdict(list)
         for group, judgment, place in self.places():
             if judgment.trial == 1:
-                links[judgment.trajectory].append(Linked(group.title, place))
+                links[judgment.trajectory].append(b.Linked(group.title, place))
         heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
         said = "Decisions by agent and date, each with its judgments and the call in which it was made."
         for path, rows, parts in beside(self.decided):
-            shown: list[Row] = []
+            shown: list[b.Row] = []
             for one in rows:
                 about, call = subject_of(one).words, self.calls.get(one.call.raw_object or "", "")
-                when = (f"{one.decided_at:%Y-%m-%d %H:%M} ", small(clean(one.cluster, 60)))
-                judged = spaced(links.get(one.record_id, ()), ", ") or "none"
+                when = (f"{one.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(one.cluster, 60)))
+                judged = b.spaced(links.get(one.record_id, ()), ", ") or "none"
                 cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
-                shown.append(Row((*cells, Linked("call", call) if call else "not kept"), anchor(one), about))
-            filters = row_filters(sorted(row.key for row in shown))
-            table = Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
+                shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(one), about))
+            filters = b.row_filters(sorted(row.key for row in shown))
+            table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
                           what="decisions")  # fmt: skip
-            yield Page(path, "Decisions", said, (), (table,), parts, **BELOW)
+            yield b.Page(path, "Decisions", said, (), (table,), parts, **BELOW)
 
-    def _judgment_pages(self) -> Iterator[Page]:
+    def _judgment_pages(self) -> Iterator[b.Page]:
         """The pages of each judge; rows are sorted by agent and date."""
         titles = tuple(title for _, title in self.dimensions)
         heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
         for group, (path, rows, parts) in ((one, part) for one in self.groups for part in beside(one.pages)):
-            shown: list[Row] = []
+            shown: list[b.Row] = []
             for one in rows:
                 decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
-                record: list[Inline] = [Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
+                record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
                 if decision is not None:
-                    record += [" ", small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
+                    record += [" ", b.small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
                 none = "not scored" if ok else "none"
                 scores = [f"{one.scores[name]:g}" if name in one.scores else none for name, _ in self.dimensions]
                 call = call_cell(one.call_key, self.calls)
                 if self.calls.get(one.first_key):
-                    call = (call, small(" first: "), call_cell(one.first_key, self.calls))
-                also = _also(one) if ok else bold(_also(one))
+                    call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
+                also = _also(one) if ok else b.bold(_also(one))
                 cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                shown.append(Row(cells, anchor(one), about, "" if ok else "not-ok"))
+                shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
             bad = sum(one.status != "ok" for one in rows)
-            without = (Filter("not-ok", "Without scores", count(bad)),) if bad else ()
-            filters = (*row_filters([row.key for row in shown]), *without)
-            table = Table(heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True,
+            without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
+            filters = (*b.row_filters([row.key for row in shown]), *without)
+            table = b.Table(heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True,
                           id="judgment-rows", filters=filters, what="judgments")  # fmt: skip
             rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
-            lead = (_RECORD, _FIRST, rubric, Linked("All judges", OVERVIEW), ", ",
-                    Linked("search all parts", SEARCH))  # fmt: skip
-            yield Page(path, f"Judgments of {group.title}", lead, (), (table,), parts, **BELOW)
+            lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
+                    b.Linked("search all parts", SEARCH))  # fmt: skip
+            yield b.Page(path, f"Judgments of {group.title}", lead, (), (table,), parts, **BELOW)
 
 
 def _orders(one: Decision) -> str:
@@ -359,32 +343,32 @@ def _also(one: Judgment) -> str:
     return "; ".join(said)
 
 
-def _overview(trail: Trail) -> Page:
+def _overview(trail: Trail) -> b.Page:
     """How many judgments each judge gave on each agent, and those that have no score."""
     total = sum(len(group.judgments) for group in trail.groups)
     if not total:
         lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
-        return Page(OVERVIEW, "Judgments", lead, **BELOW)
+        return b.Page(OVERVIEW, "Judgments", lead, **BELOW)
     judges: list[tuple[Inline, ...]] = []
     for group in trail.groups:
         rows = group.judgments
         ok = sum(row.status == "ok" for row in rows)
         numbers = (len(rows), ok, len(rows) - ok, len({row.trial for row in rows}))
-        judges.append((Linked(group.title, group.pages[0][0]), clean(group.family, 80), *map(count, numbers)))
+        judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *map(count, numbers)))
     tallies = [Counter(map(trail.subject, group.judgments)) for group in trail.groups]
-    made, subjects = trail.decisions_by(), list[Row]()
+    made, subjects = trail.decisions_by(), list[b.Row]()
     for about in trail.subjects():
         both = zip(trail.groups, tallies, strict=True)
-        cells = [Linked(count(n) if (n := seen[about]) else "none", trail.exactly(one, about)) for one, seen in both]
-        subjects.append(Row((about.words, made.get(about, "0"), *cells), about.anchor))
+        cells = [b.Linked(count(n) if (n := seen[about]) else "none", trail.exactly(one, about)) for one, seen in both]
+        subjects.append(b.Row((about.words, made.get(about, "0"), *cells), about.anchor))
     bad = [(group, one, place) for group, one, place in trail.places() if one.status != "ok"]
     named = tuple(
-        (group.title, trail.subject(one).words, Linked(clean(one.trajectory, 60), place), _also(one))
+        (group.title, trail.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
         for group, one, place in bad[:NOT_OK]
     )
-    without: list[Block] = [Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
+    without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
     if len(bad) > NOT_OK:
-        without.append(Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
+        without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
     heads = ("Agent", "Decisions", *(group.title for group in trail.groups))
     of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
     said = f". {counted(total, 'judgment')} of {counted(len(trail.records), 'decision')}; each links to its call. "
@@ -394,19 +378,19 @@ def _overview(trail: Trail) -> Page:
         "page, else to the first."
     )
     tables = (
-        Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),
-        Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),
+        b.Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),
+        b.Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),
     )
-    return Page(
-        OVERVIEW, "Judgments", (_RECORD, _FIRST, said, Linked("Search all parts", SEARCH)),
-        (Section("judges", "Which judges?", blocks=tables[:1]),
-         Section("agents", "Which agents did they judge?", by_agent, tables[1:]),
-         Section("without", "Which gave no score?", none, tuple(without) if bad else ())),
+    return b.Page(
+        OVERVIEW, "Judgments", (_RECORD, _FIRST, said, b.Linked("Search all parts", SEARCH)),
+        (b.Section("judges", "Which judges?", blocks=tables[:1]),
+         b.Section("agents", "Which agents did they judge?", by_agent, tables[1:]),
+         b.Section("without", "Which gave no score?", none, tuple(without) if bad else ())),
         **BELOW,
     )  # fmt: skip
 
 
-def _search(trail: Trail) -> Page:
+def _search(trail: Trail) -> b.Page:
     """Every judgment with its call in one search: an index of who judged what, in the page itself."""
     judges = {group.title: at for at, group in enumerate(trail.groups)}
     places, answers, rows, size, total = dict[str, int](), dict[str, int](), [], 0, 0
@@ -430,10 +414,10 @@ def _search(trail: Trail) -> Page:
     parts = [(group.title, path, at) for group in trail.groups for at, (path, _) in enumerate(group.pages, 1)]
     called = sorted({place.partition("#")[0] for place in trail.calls.values()})
     parts += [("Calls", path, at) for at, path in enumerate(called, 1)]
-    pages = Items(tuple(Linked(f"{words}, part {at}", path) for words, path, at in parts))
+    pages = b.Items(tuple(b.Linked(f"{words}, part {at}", path) for words, path, at in parts))
     lead = f"{counted(total, 'judgment')}, each with its call, over all parts.{less}"
-    sections = (Section("parts", "Which pages hold them?", "", (pages,)),)
-    return Page(SEARCH, "Search records", lead, sections, (box,), scripts=("page.js+search.js",), **BELOW)
+    sections = (b.Section("parts", "Which pages hold them?", "", (pages,)),)
+    return b.Page(SEARCH, "Search records", lead, sections, (box,), scripts=("page.js+search.js",), **BELOW)
 
 
 _NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
@@ -473,7 +457,7 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
         honest = item.name.startswith((*_HONEST, *_IN_PARTS))
         return [one for one in every if not one.control] if honest else None
 
-    def link(item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = "") -> Linked:
+    def link(item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = "") -> b.Linked:
         """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
         keys, form = {(group.part, group.judge) for group in groups}, item.labels.get("format")
         alone, single = len(groups) == 1, len(subjects) == 1
@@ -487,27 +471,27 @@ def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
             place = trail.exactly(groups[0], subjects[0]) if single else groups[0].pages[0][0]
         several = alone and single and "#only-" not in place
         words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
-        return Linked(words + of, place)
+        return b.Linked(words + of, place)
 
-    def on(item: Measurement) -> tuple[Linked, ...]:
+    def on(item: Measurement) -> tuple[b.Linked, ...]:
         name, agent = item.name, item.labels.get("agent")
         if name.startswith(_NUMBERS):
             mine = counted(numbers.total(), "number") if agent is None else f"{count(numbers[agent])} among all numbers"
-            return (Linked(mine, LEDGER),)
+            return (b.Linked(mine, LEDGER),)
         if name.startswith(_DECIDED):
             start = "decisions/page-001.html"
             n, place = sum(n for whom, n in decided.items() if not whom.control), start
             if agent is not None:
-                n, place = decided[whom := Subject(False, agent)], decisions.get(whom, Linked("", start)).href
+                n, place = decided[whom := Subject(False, agent)], decisions.get(whom, b.Linked("", start)).href
             words = counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions"
-            return (Linked(words, place),)
+            return (b.Linked(words, place),)
         part = next((part for start, part in _IN_PARTS.items() if name.startswith(start)), "panel")
         judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
         groups = [group for group in trail.groups if group.part == part and (not judges or group.judge in judges)
                   and group.family != item.labels.get("dropped")]  # fmt: skip
         subjects = about(item)
         if not groups or subjects is None:
-            return (Linked("judgments", OVERVIEW),)
+            return (b.Linked("judgments", OVERVIEW),)
         # One link where that says all; one for each judge of two, or for each agent of a pair.
         if len(groups) == 2 and "a" in item.labels:
             return tuple(link(item, [one], subjects, f" by {clean(one.judge, 60)}") for one in groups)

@@ -16,27 +16,10 @@ from typing import Final, Literal
 from assaymark.claims import kind_of
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
-from assaymark.report.blocks import Group, Section, notes, section, table_of
+from assaymark.report import blocks as b
+from assaymark.report import text as t
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.study.controls import GOOD, against, controls, favour_words, gate_words, mostly_terse
-from assaymark.report.text import (
-    alpha,
-    counted,
-    ends_of,
-    estimate,
-    gap_words,
-    listing,
-    p_of,
-    p_value,
-    plural,
-    real,
-    sentence,
-    shown,
-    signed,
-    sizes,
-    state_words,
-    words,
-)
 from assaymark.text import clean, count, money, number
 
 ONE_FAMILY: Final = "not measurable: one judge family"
@@ -127,25 +110,25 @@ def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[
 def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     """The checks of a claim about agents."""
     claim, kind, said = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
-    tested, needed = bool(book.every("contrast", dimension=claim.dimension)), alpha(book.needed(claim.dimension))
+    tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
     item = book.pair("contrast", verdict) if tested and kind != "first" else None
-    adjusted = None if verdict.p_adjusted is None else p_value(verdict.p_adjusted)
+    adjusted = None if verdict.p_adjusted is None else t.p_value(verdict.p_adjusted)
     # What limits a claim by significance or stability is the first of the two that does not hold.
     survives = is_significant(book, verdict) if tested else verdict.stability_status != "stable"
     gap = "not tested"
     if not tested:
         gap = "significance not tested: the table came without contrasts"
     elif item is not None and item.value is None:
-        gap = state_words(item)
+        gap = t.state_words(item)
     elif verdict.p is not None and adjusted is not None:
-        level = alpha(book.study.inference.alpha) if kind == "within" else needed
+        level = t.alpha(book.study.inference.alpha) if kind == "within" else needed
         gap = f"adjusted {adjusted}; {level} needed"
         if "own_family" in stopping(verdict):
-            gap = f"{p_value(verdict.p)} of all judges together"
+            gap = f"{t.p_value(verdict.p)} of all judges together"
         if item is not None and said and claim.asserts_order:
             clusters = item.detail.get("clusters")
-            where = f" in {counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
-            gap = book.to(item, f"{gap_words(item)} over {sizes(item)}{where}, {gap}")
+            where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
+            gap = book.to(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
         elif kind == "first":
             gap = f"the weakest lead: {gap}"
     yield "Agreement", "agreement", agreement_words(book, verdict)
@@ -156,7 +139,7 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         if verdict.own_family == "clear" and items:
             own = "also with judges standing aside for agents of their own makers"
             if claim.asserts_order and said and len(items) == 1 and items[0].value:
-                own = book.to(items[0], f"{own}: {gap_words(items[0])}")
+                own = book.to(items[0], f"{own}: {t.gap_words(items[0])}")
         else:
             rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
             rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
@@ -175,8 +158,8 @@ def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
         yield "Clusters", "clusters", _clusters(book, verdict)
     yield from _further(book, verdict)
     if claim.asserts_order and tested:
-        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := real(m.detail.get("p"))) is not None]
-        level = f": {p_value(max(p))}; {alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
+        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.real(m.detail.get("p"))) is not None]
+        level = f": {t.p_value(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
         yield (
             "Other judges",
             "other_judges",
@@ -201,8 +184,8 @@ def _further(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
     if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
         item = book.pair("human.contrast", verdict)
     if item is not None and item.value is not None:
-        graded = plural(item.n, "graded cycle")
-        people = book.to(item, f"{people}: {gap_words(item)}, {graded}; judges favour {favour_words(item)}")
+        graded = t.plural(item.n, "graded cycle")
+        people = book.to(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
     yield "Control texts", "adversarial", f"{said}; {numbers}" if numbers else said
@@ -244,7 +227,7 @@ def agreement_words(book: RunIndex, verdict: Verdict) -> str:
     dimension, gates = verdict.claim.dimension, book.study.gates
     item = book.gating(dimension)
     if item is None or item.value is None:
-        return shown(item)
+        return t.shown(item)
     needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
     return book.to(item, f"{book.gating_words(dimension)}; {number(needed)} needed")
 
@@ -258,9 +241,9 @@ def family_words(book: RunIndex, verdict: Verdict) -> str:
             "tie-class": "not shown without each judge family",
             "judge-dependent": "depends on one judge family",
         }.get(verdict.stability_status if families > 1 else "", ONE_FAMILY)
-    names = listing([clean(name, 60) for name in finding.families], last="or")
+    names = t.listing([clean(name, 60) for name in finding.families], last="or")
     return {
-        "stable": f"holds without any one of {plural(families, 'judge family', 'judge families')}",
+        "stable": f"holds without any one of {t.plural(families, 'judge family', 'judge families')}",
         "rests-on": f"needs judge family {names} to be seen",
         "reversed-without": f"turns without judge family {names}",
         "not-measurable": ONE_FAMILY,
@@ -285,23 +268,23 @@ def _length(book: RunIndex, verdict: Verdict) -> str:
         "not-applicable": "not tested",
     }[verdict.length]
     items = _pairs_of(book, verdict, "length.contrast")
-    gap, slope = (real(items[0].detail.get(key)) for key in ("gap", "slope")) if len(items) == 1 else (None, None)
+    gap, slope = (t.real(items[0].detail.get(key)) for key in ("gap", "slope")) if len(items) == 1 else (None, None)
     if verdict.publication_level == "no-claim" or gap is None or slope is None:
         return said
     longer, other = (clean(items[0].labels[key], 60) for key in (("high", "low") if gap >= 0 else ("low", "high")))
-    text = f"{said}: {longer} writes {number(2 ** abs(gap), 1)} times as much as {other}, {signed(slope)} points a "
+    text = f"{said}: {longer} writes {number(2 ** abs(gap), 1)} times as much as {other}, {t.signed(slope)} points a "
     text += "doubling"
     if verdict.p_adjusted_headline is not None:
-        needed = alpha(book.needed(verdict.claim.dimension))
-        text += f"; at equal length adjusted {p_value(verdict.p_adjusted_headline)}, {needed} needed"
+        needed = t.alpha(book.needed(verdict.claim.dimension))
+        text += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
     return book.to(items[0], text)
 
 
 def _distinct(book: RunIndex, verdict: Verdict) -> str:
     item, phi = book.one("dimension.distinct", dimension=verdict.claim.dimension), ""
     if item is not None and item.value is not None:
-        cut, tested = number(book.study.claims.distinct), p_of(item, "p_holm", ", adjusted ", "")
-        phi = book.to(item, f": correlation {number(item.value)}{ends_of(item)}; below {cut} needed{tested}")
+        cut, tested = number(book.study.claims.distinct), t.p_of(item, "p_holm", ", adjusted ", "")
+        phi = book.to(item, f": correlation {number(item.value)}{t.ends_of(item)}; below {cut} needed{tested}")
     return {
         "passed": f"told apart from the overall impression{phi}",
         "not-told-apart": f"not told apart from the overall impression{phi}",
@@ -316,7 +299,7 @@ def _clusters(book: RunIndex, verdict: Verdict) -> str:
     if not details:
         return "not stated"
     detail = min(details, key=lambda one: int(one["clusters"]))
-    few, worth = count(detail["clusters"]), real(detail.get("effective"))
+    few, worth = count(detail["clusters"]), t.real(detail.get("effective"))
     item = book.one("order.autocorrelation", dimension=verdict.claim.dimension)
     if item is not None and item.detail.get("order") == "consecutive":
         effective = "" if worth is None else f", worth about {number(worth, 0)}"
@@ -331,7 +314,7 @@ def _clusters(book: RunIndex, verdict: Verdict) -> str:
 # alone.
 
 
-def explanations_section(book: RunIndex) -> Section:
+def explanations_section(book: RunIndex) -> b.Section:
     """What else could explain a difference: a table for each explanation that could be measured."""
     overall, passed, distinct, lags = significant(book), [], [], []
     for dimension in book.dimensions:
@@ -348,19 +331,19 @@ def explanations_section(book: RunIndex) -> Section:
                 "not tested" if others["not-tested"] == len(found) else count(others["yes"]),
             ))  # fmt: skip
         item = book.one("order.autocorrelation", dimension=dimension)  # how far neighbouring clusters are alike
-        known = [one for lag in item.detail.get("lags", ()) if (one := real(lag)) is not None] if item else []
+        known = [one for lag in item.detail.get("lags", ()) if (one := t.real(lag)) is not None] if item else []
         if item is not None and known:
-            flag = real(item.detail.get("flag"))
+            flag = t.real(item.detail.get("flag"))
             said = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
-            cells = [*map(signed, known[:_LAGS]), *[""] * (_LAGS - len(known))]
+            cells = [*map(t.signed, known[:_LAGS]), *[""] * (_LAGS - len(known))]
             end = said if flag is None else f"{said} (above {number(flag)} needed)"
             lags.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], end))
     for item in distinct_items(book):
-        result = state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
-        distinct.append((book.title(item.labels["dimension"]), book.to(item, shown(item)),
-                         ends_of(item)[2:-1] or "no interval", p_of(item, "p_holm"), result))  # fmt: skip
-    liking = [(clean(m.labels["judge"], 60), book.to(m, state_words(m) if m.value is None else estimate(m)),
-               p_of(m, "p_holm")) for m in own_family_items(book)]  # fmt: skip
+        result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
+        distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)),
+                         t.ends_of(item)[2:-1] or "no interval", t.p_of(item, "p_holm"), result))  # fmt: skip
+    liking = [(clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
+               t.p_of(m, "p_holm")) for m in own_family_items(book)]  # fmt: skip
     answer = "No difference on the overall score is significant, so there is none to explain."
     if overall:
         own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
@@ -370,24 +353,24 @@ def explanations_section(book: RunIndex) -> Section:
             "perhaps on length": length["may-be-length"] + length["length"],
         }
         parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {said}" for said, n in numbers.items() if n]
-        answer = f"Of {counted(len(overall), 'significant difference')} on the overall score, "
-        answer += f"{listing(parts)}." if parts else "none is explained by own families or length."
+        answer = f"Of {t.counted(len(overall), 'significant difference')} on the overall score, "
+        answer += f"{t.listing(parts)}." if parts else "none is explained by own families or length."
     titled = (
-        ("How many significant differences pass each check?", table_of(
+        ("How many significant differences pass each check?", b.table_of(
             ("Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
              "For other judges"), passed, 6)),
-        ("Do judges favour agents of their own maker?", table_of(
+        ("Do judges favour agents of their own maker?", b.table_of(
             ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p"), liking)),
     )  # fmt: skip
     heads = ("Dimension", f"Correlation, below {number(book.study.claims.distinct)} needed", "Interval", "Adjusted p",
              "Told apart")  # fmt: skip
-    return section(
+    return b.section(
         "explanations", "What else could explain a difference?", answer,
-        [Group(title, (table,)) for title, table in titled if table is not None],
-        table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
-        table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
+        [b.Group(title, (table,)) for title, table in titled if table is not None],
+        b.table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
+        b.table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
                  "The same as a table"),
-        notes([detectable_words(book)]),
+        b.notes([detectable_words(book)]),
     )  # fmt: skip
 
 
@@ -404,7 +387,7 @@ def distinct_items(book: RunIndex) -> list[Measurement]:
 
 def told_apart(book: RunIndex, item: Measurement) -> bool:
     """Whether judges tell a dimension from their overall impression."""
-    p = real(item.detail.get("p_holm"))
+    p = t.real(item.detail.get("p_holm"))
     return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
 
 
@@ -412,8 +395,8 @@ def detectable_words(book: RunIndex) -> str:
     """The smallest differences that the design could detect."""
     item = book.one("order.detectable", dimension=AGGREGATE)
     if item is None or item.value is None:
-        return sentence(f"Smallest detectable difference: {shown(item)}")
-    pair, power = real(item.detail.get("pair")), real(item.detail.get("power"))
+        return t.sentence(f"Smallest detectable difference: {t.shown(item)}")
+    pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
     single = "" if pair is None else f", {number(pair)} for a single pair"
     with_power = "" if power is None else f" with power {number(power, 1)}"
     return (
@@ -459,12 +442,12 @@ def own_tests_words(book: RunIndex) -> str:
         if item is None or item.value is None:
             return f"{clean(judge, 60)} {clean(missed.replace(limit, unit, 1), 120) or 'has no own test'}"
         allowed = "" if cut is None else f"; {number(cut)} {'allowed' if side > 0 else 'needed'}"
-        return f"{clean(judge, 60)} {signed(item.value)} {unit}{allowed}"
+        return f"{clean(judge, 60)} {t.signed(item.value)} {unit}{allowed}"
 
     if failing:
         split = [(judge, one.partition(" ")[0], one) for judge, named in failing.items() for one in named]
         known = [beside_limit(judge, name, one) for judge, name, one in split if name in TESTS]
-        return "; ".join(known) or f"{listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
+        return "; ".join(known) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
     if limits is None:
         return "no limit was set for the judges’ own tests"
     if not book.every("datasheet.gate"):
@@ -527,7 +510,7 @@ def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str
         "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(book.clusters, 1), panel),
         "adversarial": (
             "Give the judges a rubric that asks for facts, and grade the control texts again: \0", controlled, panel),
-        "datasheets": (f"Replace {listing(failing) if failing else 'the judge'} with a judge that passes the test: \0.",
+        "datasheets": (f"Replace {t.listing(failing) or 'the judge'} with a judge that passes the test: \0.",
                        decided, max(len(failing), 1)),
         "human_anchor": (
             "Find out in which texts judges and people differ most; another panel, or another rubric, may not.", 0, 0),
@@ -541,14 +524,14 @@ def _calls(book: RunIndex, calls: float, judges: int) -> str:
     total = round(calls * judges * max((judge.trials for judge in book.study.judges), default=1))
     paid = book.run.paid or ()
     priced = sum(one.calls - one.unpriced for one in paid)
-    said = counted(total, "call" if book.run.table is None else "score")
+    said = t.counted(total, "call" if book.run.table is None else "score")
     return f"{said}, about {money(sum(one.usd for one in paid) / priced * total)} USD" if priced else said
 
 
 def _smallest(book: RunIndex) -> float | None:
     """The smallest difference of two agents that the design could detect; None where it is not known."""
     item = book.one("order.detectable", dimension=AGGREGATE)
-    pair = None if item is None else real(item.detail.get("pair", item.value))
+    pair = None if item is None else t.real(item.detail.get("pair", item.value))
     return pair if pair is not None and pair > 0 else None
 
 
@@ -598,12 +581,12 @@ def limits_of(book: RunIndex) -> list[Limit]:
         "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family"),
     }  # fmt: skip
     for field in dict.fromkeys((*stops, *conditions)):
-        effects = [f"Stops {counted(stops[field], 'sentence')}"] if stops[field] else []
-        adds = f"{'adds' if effects else 'Adds'} a condition to {counted(conditions[field], 'sentence')}"
+        effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
+        adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
         effects += [adds] if conditions[field] else []
         title, measured = _named(book, field)
         fix = known.get(field) or fix_words(book, field)
-        found.append(Limit(title, sentence(measured), "; ".join(effects), fix, stops[field] + conditions[field]))
+        found.append(Limit(title, t.sentence(measured), "; ".join(effects), fix, stops[field] + conditions[field]))
     return sorted(found, key=lambda one: (-one.affected, one.title))
 
 
@@ -612,21 +595,21 @@ def _named(book: RunIndex, field: str) -> tuple[str, str]:
     run, gates, table = book.run, book.study.gates, book.run.table
     if field == "agreement":
         weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
-        many = f"{words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
+        many = f"{t.words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
         needed = f"{number(gates.halt)} needed, {number(gates.publish)} without a condition"
         low = ", ".join(map(book.gating_words, weak))
         return f"The judges agree too little on {many}", f"agreement {low}; {needed}"
     if field == "family":
         found = [v.stability for v in run.verdicts if v.stability and v.stability.state != "stable"]
         families = sorted({clean(name, 60) for finding in found for name in finding.families})
-        without = f"not seen without {listing(families, last='or') or 'one of them'}"
+        without = f"not seen without {t.listing(families, last='or') or 'one of them'}"
         return "Some orders rest on one judge family", without
     if field == "own_family":
         shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
         if not shared and table is not None:
             return "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
-        return "Judges share a maker with agents", f"{listing(shared) or 'families'} made agents and judges"
-    terse = listing(mostly_terse(book))
+        return "Judges share a maker with agents", f"{t.listing(shared) or 'families'} made agents and judges"
+    terse = t.listing(mostly_terse(book))
     if field == "length":
         item = book.one("score.length_correlation")
         value = "how length moves scores could not be excluded" if item is None or item.value is None else (
@@ -639,18 +622,18 @@ def _named(book: RunIndex, field: str) -> tuple[str, str]:
         brief = f"most texts of {terse} have fewer than {run.study.cells.terse_tokens} words" if terse else ""
         return "Style may explain scores", said or brief or "control texts were not graded"
     if field == "datasheets":
-        failing = listing([clean(judge, 60) for judge in failed_judges(book)])
+        failing = t.listing([clean(judge, 60) for judge in failed_judges(book)])
         return f"{failing or 'A judge'} fails its own test", own_tests_words(book)
     some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
     told = {
         "lead": ("Only one agent can rank first", "a first rank needs a supported order over every other agent"),
         "untested": ("Pairs of agents cannot be tested",
-                     f"too few common clusters; the study has {words(book.clusters)}"),
+                     f"too few common clusters; the study has {t.words(book.clusters)}"),
         "difference": ("Some agents are too close", _smallest_words(book) or "their differences are not significant"),
-        "clusters": (f"Only {plural(book.clusters, 'market regime')}",
+        "clusters": (f"Only {t.plural(book.clusters, 'market regime')}",
                      "neighbouring clusters may follow each other in time"),
         "other_judges": ("Not shown for other judges",
-                         f"{plural(len(run.study.families), 'judge family', 'judge families')}"),
+                         f"{t.plural(len(run.study.families), 'judge family', 'judge families')}"),
         "distinct": ("Some dimensions repeat the overall impression",
                      f"correlation below {number(run.study.claims.distinct)} needed"),
         "human_anchor": ("People’s grades contradict it",

@@ -10,44 +10,16 @@ from typing import Final
 
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, AgreementStatus, Level, Measurement, PairState, Verdict
-from assaymark.report.blocks import (
-    HATCHED,
-    Beside,
-    Figure,
-    Inline,
-    Linked,
-    Page,
-    Row,
-    Section,
-    Styled,
-    Table,
-    notes,
-    section,
-    small,
-)
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import Inline
 from assaymark.report.charts.grids import heat
 from assaymark.report.inputs import KAPPA, RunIndex, score_words, supported_orders
 from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.study import agreement, checks
 from assaymark.report.study import controls as held
 from assaymark.report.study.checks import significant
-from assaymark.report.text import (
-    AGREES,
-    CELLS,
-    alpha,
-    counted,
-    estimate,
-    listing,
-    p_of,
-    plural,
-    real,
-    sentence,
-    shown,
-    signed,
-    sizes,
-    state_words,
-    words,
-)
+from assaymark.report.text import words
 from assaymark.text import clean, count, number, percent, span
 
 NOT_RUN: Final = "not run"
@@ -68,13 +40,13 @@ def _outcome(result: str, conclusion: str, *measured: Measurement | None, ran: b
 
 def _with_n(result: str, conclusion: str, measured: Sequence[Measurement]) -> Outcome:
     """What was found, with how many of what the first measurement rests on."""
-    return _outcome(f"{result}; n = {sizes(measured[0])}", conclusion, *measured)
+    return _outcome(f"{result}; n = {t.sizes(measured[0])}", conclusion, *measured)
 
 
 def _absent(why: str, found: Sequence[Measurement] = (), lead: str = "") -> Outcome:
     """That an experiment was not run, and why that matters; or why what was ``found`` has no value."""
     if found:
-        return _outcome(lead + state_words(found[0]), why if lead else f"{NOT_RUN}: {why}", ran=False)
+        return _outcome(lead + t.state_words(found[0]), why if lead else f"{NOT_RUN}: {why}", ran=False)
     return _outcome(NOT_RUN, why, ran=False)
 
 
@@ -85,8 +57,8 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
     parts = [f"{count(levels.count(level))} {said}" for level, said in names if level in levels]
     if not verdicts:
         return "No claim was decided."
-    total = counted(len(verdicts), "claim")
-    return f"Of {total}, {listing(parts)}." if parts else f"None of {total} is supported."
+    total = t.counted(len(verdicts), "claim")
+    return f"Of {total}, {t.listing(parts)}." if parts else f"None of {total} is supported."
 
 
 # --- agreement and orders ---------------------------------------------------------------------------------------------
@@ -94,10 +66,10 @@ def supported_words(verdicts: Sequence[Verdict]) -> str:
 
 def _kappa_words(book: RunIndex, item: Measurement) -> str:
     if item.value is None:
-        return state_words(item)
+        return t.state_words(item)
     second, by = agreement.bootstrap_of(item), book.gating_note(item.labels["dimension"])
     also = f", bootstrap {span(*second)}" if second else ""
-    return f"{book.sign} {estimate(item)}{also}{f'; {by} decides' if by else ''}"
+    return f"{book.sign} {t.estimate(item)}{also}{f'; {by} decides' if by else ''}"
 
 
 def _agreed(book: RunIndex) -> Iterator[Experiment]:
@@ -114,16 +86,16 @@ def _agreed(book: RunIndex) -> Iterator[Experiment]:
     if found:
         by = {s: [m for m in found if book.status(m.labels["dimension"]) == s]
               for s in ("publish", "methodology", "halt")}  # fmt: skip
-        passed, low, parts = plural(len(by["publish"]), "dimension").capitalize(), list[Measurement](), []
+        passed, low, parts = t.plural(len(by["publish"]), "dimension").capitalize(), list[Measurement](), []
         said = [f"{passed} of {words(len(found))} at or above the gate"]
         statuses: tuple[tuple[AgreementStatus, str], ...] = (("methodology", "No headline"), ("halt", "No claim"))
         for status, ends in statuses:
             titles = [book.title(m.labels["dimension"]) for m in by[status]]
             names = [title[:1].lower() + title[1:] for title in titles]
-            said += [f"{name} {_kappa_words(book, m)}, {AGREES[status]}; n = {count(m.n)}"
+            said += [f"{name} {_kappa_words(book, m)}, {t.AGREES[status]}; n = {count(m.n)}"
                      for name, m in zip(names, by[status], strict=True)]  # fmt: skip
             low += by[status]
-            parts += [f"{ends} on {listing(names)}."] if names else []
+            parts += [f"{ends} on {t.listing(names)}."] if names else []
         made = _outcome("; ".join(said), " ".join(parts) or "Enough for claims on each dimension.", *(low or found))
     yield "Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", made
 
@@ -133,8 +105,8 @@ def _ordered(book: RunIndex) -> Iterator[Experiment]:
     if pairs:
         states = Counter(v.pair_state for v in pairs)
         result = (
-            f"{count(len(significant(book)))} of {counted(len(pairs), 'pair')} significant at "
-            f"{alpha(book.needed(AGGREGATE))} for all together. {checks.detectable_words(book)}"
+            f"{count(len(significant(book)))} of {t.counted(len(pairs), 'pair')} significant at "
+            f"{t.alpha(book.needed(AGGREGATE))} for all together. {checks.detectable_words(book)}"
         )
         known: dict[PairState, str] = {
             "ordered": "ordered",
@@ -145,21 +117,21 @@ def _ordered(book: RunIndex) -> Iterator[Experiment]:
         }
         parts = [f"{count(states[state])} {words}" for state, words in known.items() if states[state]]
         lead = f"{book.untestable} " if book.untestable else ""
-        conclusion = f"{lead}Pairs: {listing(parts)}." if parts else supported_words(pairs)
+        conclusion = f"{lead}Pairs: {t.listing(parts)}." if parts else supported_words(pairs)
         made = _outcome(result, conclusion, *book.every("order.detectable"))
     yield "Order procedure", "Which differences between agents are significant?", "agents.html#board", made
     measured, every = book.known("lofo.rho", dimension=AGGREGATE), book.every("lofo.rho", dimension=AGGREGATE)
     made = _absent("An order that one judge family makes is that family’s order, not the panel’s.", every)
     if measured:
-        said = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured)
+        said = "; ".join(f"without judge family {clean(m.labels['dropped'], 60)} ρ {t.shown(m)}" for m in measured)
         # What the drops do to the significant pairs: counts, never names.
         found = [v.stability.state for v in pairs if v.stability is not None]
         stable = found.count("stable")
-        parts = [f"{count(stable)} of {counted(len(found), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
+        parts = [f"{count(stable)} of {t.counted(len(found), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
         other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
         parts += [f"{count(found.count(state))} {verb}" for state, verb in other.items() if state in found]
-        conclusion = f"{listing(parts)}." if found else "No difference on the overall score is significant."
-        made = _with_n(sentence(said).rstrip("."), conclusion, measured)
+        conclusion = f"{t.listing(parts)}." if found else "No difference on the overall score is significant."
+        made = _with_n(t.sentence(said).rstrip("."), conclusion, measured)
     yield ("Leave-one-family-out", "Does each order hold without any one judge family?", "stability.html#stability",
            made)  # fmt: skip
 
@@ -173,28 +145,28 @@ def _explained(book: RunIndex) -> Iterator[Experiment]:
         return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
 
     found, where = significant(book), "stability.html#explanations"
-    pairs = counted(len(found), "significant pair")
+    pairs = t.counted(len(found), "significant pair")
     items = [m for m in checks.own_family_items(book) if m.value is not None]
     made = _absent("A judge may score its own maker’s agent higher than other judges do.")
     if items:
-        said = "; ".join(f"{clean(m.labels['judge'], 60)} {estimate(m)}" for m in items)
+        said = "; ".join(f"{clean(m.labels['judge'], 60)} {t.estimate(m)}" for m in items)
         rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in found)
         conclusion = f"{count(rests)} of {pairs} {'rests' if rests == 1 else 'rest'} on it."
         made = _with_n(f"{said} points", conclusion, items)
     yield "Own-family judges", "Do judges favour agents of their own maker?", where, made
     items, made = pairs_on("length.contrast"), _absent("A longer text may score higher for its length.")
     if items:
-        slopes = [slope for m in items if (slope := real(m.detail.get("slope"))) is not None]
+        slopes = [slope for m in items if (slope := t.real(m.detail.get("slope"))) is not None]
         lead = f"{number(max(slopes))} points a doubling of length; " if slopes else ""
         clear = f"{count(sum(v.length == 'clear' for v in found))} of {pairs}"
-        made = _outcome(f"{lead}n = {sizes(items[0])}", f"{clear} remain at equal length.", items[0])
+        made = _outcome(f"{lead}n = {t.sizes(items[0])}", f"{clear} remain at equal length.", items[0])
     yield "Equal length", "Would the differences remain at equal length?", where, made
     items = [m for m in checks.distinct_items(book) if m.value is not None]
     made = _absent("Scores of several dimensions may be one overall impression.")
     if items:
         apart = count(sum(checks.told_apart(book, m) for m in items))
         said = ", ".join(f"{score_words(m.labels['dimension'])} {number(m.value or 0.0)}" for m in items)
-        conclusion = f"{apart} of {counted(len(items), 'dimension')} told apart."
+        conclusion = f"{apart} of {t.counted(len(items), 'dimension')} told apart."
         made = _with_n(f"Correlation with the overall impression: {said}", conclusion, items)
     yield "Dimensions told apart", "Do judges tell each dimension from their overall impression?", where, made
     items = [m for m in pairs_on("judges.contrast") if m.value is not None]
@@ -207,7 +179,7 @@ def _explained(book: RunIndex) -> Iterator[Experiment]:
     item, made = book.one("order.autocorrelation", dimension=AGGREGATE), _absent(
         "Weeks that follow each other count as fewer than they are."
     )  # fmt: skip
-    lags = [] if item is None else [lag for one in item.detail.get("lags", ()) if (lag := real(one)) is not None]
+    lags = [] if item is None else [lag for one in item.detail.get("lags", ()) if (lag := t.real(one)) is not None]
     if item is not None and lags:
         said = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
         conclusion = "They are taken as independent."
@@ -230,8 +202,8 @@ def _ranked(book: RunIndex) -> Iterator[Experiment]:
         said = [f"{clean(p.agent, 80)} rank {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
                 if p.place <= len(p.shares)]  # fmt: skip
         kept = len(book.agents) - len(placed)
-        rest = f"; {plural(kept, 'agent')} share a tier" if kept else ""
-        result = f"{listing(said)} {drawn}{rest}" if said else f"No agent is alone in its tier; {drawn}"
+        rest = f"; {t.plural(kept, 'agent')} share a tier" if kept else ""
+        result = f"{t.listing(said)} {drawn}{rest}" if said else f"No agent is alone in its tier; {drawn}"
         firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
         conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
         items = (book.one("rank.first", dimension=AGGREGATE, agent=p.agent) for p in placed)
@@ -256,7 +228,7 @@ def _ranked(book: RunIndex) -> Iterator[Experiment]:
         parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
         if parts:
-            conclusion = f"One judge is not enough: depending on which one is asked, it {listing(parts)}."
+            conclusion = f"One judge is not enough: depending on which one is asked, it {t.listing(parts)}."
         made = _outcome("; ".join(said), conclusion, *pairs, *alone)
     yield "Single-judge baseline", "Would one judge be enough?", "agreement.html#single", made
 
@@ -283,7 +255,10 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 
 
 def _celled(book: RunIndex) -> Iterator[Experiment]:
-    honest, known = book.value("cell.honest", dimension=AGGREGATE), {str(kind): said[0] for kind, said in CELLS.items()}
+    honest, known = (
+        book.value("cell.honest", dimension=AGGREGATE),
+        {str(kind): said[0] for kind, said in t.CELLS.items()},
+    )
     graded = {c.cell: c for c in held.controls(book) if c.gate is not None or c.score is not None}
 
     def result_of(control: held.Control) -> str:
@@ -295,7 +270,7 @@ def _celled(book: RunIndex) -> Iterator[Experiment]:
             parts.append(f"difference by its rule {held.gate_words(control)}")
             parts += [held.tested_words(gate)] if held.tested_words(gate) else []
         n = score or gate
-        return ", ".join(parts) + (f"; n = {sizes(n)}" if n is not None else "")
+        return ", ".join(parts) + (f"; n = {t.sizes(n)}" if n is not None else "")
 
     def conclusion_of(control: held.Control) -> str:
         said = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
@@ -333,7 +308,7 @@ def _celled(book: RunIndex) -> Iterator[Experiment]:
         name, family = item.labels.get("cell", ""), item.detail.get("family")
         name = known.get(name, clean(name, 40))
         who = f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
-        said.append(f"{name} {signed(item.value or 0.0)} points ({who})")
+        said.append(f"{name} {t.signed(item.value or 0.0)} points ({who})")
         over += [name] if item.detail.get("triggered") else []
     if found:
         cut = number(book.study.cells.halo, 1)
@@ -354,7 +329,7 @@ def _probed(book: RunIndex) -> Iterator[Experiment]:
     made = _absent("A dimension on which judges disagree may only lack clear anchors.")
     for item in measured:
         flips = item.detail.get("flips")
-        turned = f", {plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
+        turned = f", {t.plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
         said.append(f"{book.title(item.labels['dimension'])} {held.shift_words(item)}{turned}; n = {count(item.n)}")
     if measured:
         tail = "Agreement under the other anchors was not measured by one judge."
@@ -370,10 +345,10 @@ def _probed(book: RunIndex) -> Iterator[Experiment]:
         ends = [m for m in judged if m.low is not None and m.high is not None]
         different, ns = sum(held.finds(m) for m in ends), sorted({m.n for m in judged})
         n = count(ns[0]) if len(ns) == 1 else f"{count(ns[0])} to {count(ns[-1])}"
-        lead = f"{counted(len(judged), 'pair')} judged; a difference in {count(different)} and none in "
+        lead = f"{t.counted(len(judged), 'pair')} judged; a difference in {count(different)} and none in "
         result = [f"{lead}{count(len(ends) - different)}; n = {n} {clean(judged[0].n_of, 40)} a pair"]
         result += [f"{count(len(judged) - len(ends))} without an interval"] if len(judged) > len(ends) else []
-        result += [f"{counted(len(pairs) - len(judged), 'pair')} never compared"] if len(pairs) > len(judged) else []
+        result += [f"{t.counted(len(pairs) - len(judged), 'pair')} never compared"] if len(pairs) > len(judged) else []
         # What became of the pairs that were judged.
         probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low"))))
                   for m in pairs}  # fmt: skip
@@ -393,7 +368,7 @@ def _probed(book: RunIndex) -> Iterator[Experiment]:
         conclusion = f"Averaging trials clears the gate of {number(gate)}."
         if low:
             verb = "stays" if len(low) == 1 else "stay"
-            conclusion = f"{listing(low)} {verb} below {number(gate)}: averaging is not defensible."
+            conclusion = f"{t.listing(low)} {verb} below {number(gate)}: averaging is not defensible."
         made = _with_n(values, conclusion, repeated)
     yield "Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise", made
 
@@ -403,8 +378,8 @@ def _tailed(book: RunIndex) -> Iterator[Experiment]:
     made = _absent("Agents may remember what happened in the earlier clusters.")
     for item in found:
         split = held.split_words(item)
-        value = state_words(item) if item.value is None else held.shift_words(item)
-        said.append(f"{split[:1].upper()}{split[1:]} {value}{p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
+        value = t.state_words(item) if item.value is None else held.shift_words(item)
+        said.append(f"{split[:1].upper()}{split[1:]} {value}{t.p_of(item, 'p', ', ', '')}; n = {count(item.n)}")
     if found:
         made = _outcome("; ".join(said), held.contamination_answer(book), *found)
     yield ("Contamination probe", "Are texts scored differently after the training cutoff?",
@@ -413,7 +388,7 @@ def _tailed(book: RunIndex) -> Iterator[Experiment]:
     made = _absent("A contrast with an agent that writes briefly may be about length.")
     if terse:
         shares = "; ".join(f"{clean(agent, 60)} {percent(m.value or 0.0)}; n = {count(m.n)}" for agent, m in terse)
-        which = f"Every contrast with {listing(named, last='or')}" if named else "No contrast"
+        which = f"Every contrast with {t.listing(named, last='or')}" if named else "No contrast"
         conclusion = f"{which} is sensitive to style{'' if named else ' for that reason'}."
         below = f"Below {book.study.cells.terse_tokens} words: {shares}"
         made = _outcome(below, conclusion, *(m for _, m in terse))
@@ -423,9 +398,9 @@ def _tailed(book: RunIndex) -> Iterator[Experiment]:
     why = "Judges who err together agree without being right; that needs texts of known quality to be seen."
     made = _absent(why)
     if worth is not None and worth.value is None:
-        made = _outcome(state_words(worth), f"{NOT_RUN}: {why}", worth, ran=False)
+        made = _outcome(t.state_words(worth), f"{NOT_RUN}: {why}", worth, ran=False)
     elif worth is not None:
-        judges, r, n = worth.detail.get("judges"), real(worth.detail.get("r")), number(worth.value or 0.0, 1)
+        judges, r, n = worth.detail.get("judges"), t.real(worth.detail.get("r")), number(worth.value or 0.0, 1)
         of = f" of {judges}" if isinstance(judges, int) else ""
         errors = "" if r is None else f"; mean correlation of their errors {number(r)}"
         made = _with_n(f"{n}{of}{errors}", f"The agreement above is that of about {n} independent judges.", [worth])
@@ -453,26 +428,26 @@ _WHERE: Final = {
 _EXPERIMENTS: Final = (_agreed, _ordered, _explained, _ranked, _celled, _probed, _tailed)
 
 
-def map_page(book: RunIndex, links: Mapping[str, str]) -> Page:
+def map_page(book: RunIndex, links: Mapping[str, str]) -> b.Page:
     """Every experiment as a row, with the ways to its section and to its first measurement that has a row of its own;
     then the supported orders and three probes beside the scores."""
     rows, total = [], 0
     for title, tests, href, (result, conclusion, ran, measured) in chain.from_iterable(f(book) for f in _EXPERIMENTS):
-        ways: list[Inline] = [title.replace("κ", book.sign), " ", Linked(_WHERE[href], href)]
+        ways: list[Inline] = [title.replace("κ", book.sign), " ", b.Linked(_WHERE[href], href)]
         link = next((links[name] for name in measured if name in links), "")
-        ways += [" ", Linked("measurement", link)] if link else []
+        ways += [" ", b.Linked("measurement", link)] if link else []
         total += ran
-        off = (tuple(ways), tests, Styled(result, "gap"), (small("Why it matters: "), conclusion))
-        rows.append(Row((tuple(ways), tests, result, conclusion)) if ran else Row(off, style="off"))
+        off = (tuple(ways), tests, b.Styled(result, "gap"), (b.small("Why it matters: "), conclusion))
+        rows.append(b.Row((tuple(ways), tests, result, conclusion)) if ran else b.Row(off, style="off"))
     levels: list[Level] = [v.publication_level for v in book.run.verdicts]
     said = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
-    tally = f"Of {counted(len(levels), 'claim')}: {listing(said)}." if said else "No claim was decided."
+    tally = f"Of {t.counted(len(levels), 'claim')}: {t.listing(said)}." if said else "No claim was decided."
     answer = f"{words(total).capitalize()} of {words(len(rows))} experiments were run. {tally}"
     heads = ("Experiment", "What it tests", "Result", "What follows")
-    table = Table(heads, tuple(rows), summary="", stacked=True, style="map")
+    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="map")
     sections = (gaps_section(book), held.anchor_section(book), held.style_section(book),
                 held.contamination_section(book))  # fmt: skip
-    return Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
+    return b.Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
 
 
 MOST = 14
@@ -484,22 +459,22 @@ _CAPTION: Final = (
 )
 
 
-def gaps_section(book: RunIndex) -> Section:
+def gaps_section(book: RunIndex) -> b.Section:
     """Every supported order of every score. Only supported orders have a mark anywhere in it."""
     scored, agents = [d for d in book.dimensions if book.on(d, "pair")], book.agents
     title = "Which orders are supported?"
     if not scored or len(agents) < 2:
-        return Section("gaps", title, "No difference between two agents was tested.")
+        return b.Section("gaps", title, "No difference between two agents was tested.")
     allowed, pairs = {d: supported_orders(book, d) for d in scored}, len(agents) * (len(agents) - 1) // 2
 
     def said(pair: tuple[str, str], level: Level) -> str:
         return f"{clean(pair[0], 60)} above {clean(pair[1], 60)} ({TAGS[level].lower()})"
 
-    rows, charts = list[tuple[Inline, ...]](), list[tuple[Figure]]()
+    rows, charts = list[tuple[Inline, ...]](), list[tuple[b.Figure]]()
     # A row for each pair that any verdict orders; the agents of a row in alphabetical order.
     for one, other in sorted({(min(pair), max(pair)) for found in allowed.values() for pair in found}):
         both = ((one, other), (other, one))
-        cells = [next((said(p, allowed[d][p]) for p in both if p in allowed[d]), HATCHED) for d in scored]
+        cells = [next((said(p, allowed[d][p]) for p in both if p in allowed[d]), b.HATCHED) for d in scored]
         rows.append((f"{clean(one, 60)} and {clean(other, 60)}", *cells))
     place, names = {agent: row for row, agent in enumerate(agents)}, [clean(agent, 60) for agent in agents]
     for dimension in scored if len(agents) <= MOST else ():
@@ -507,16 +482,19 @@ def gaps_section(book: RunIndex) -> Section:
             marks = {(place[high], place[low]): level for (high, low), level in found.items()}
             heading = book.title(dimension)
             desc = "; ".join(said(pair, level) for pair, level in sorted(found.items()))
-            desc += f"; {plural(pairs - len(found), 'pair')} without a supported order"
+            desc += f"; {t.plural(pairs - len(found), 'pair')} without a supported order"
             svg = heat(f"heat{len(charts)}", names, marks, f"Supported orders of agents: {heading}", desc)
             drawn = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(found.items()))
-            note, values = f"{counted(len(found), 'order')} of {counted(pairs, 'pair')}", ("Above", "Below", "Level")
-            charts.append((Figure(heading, "", svg, "", note=note, values=Table(values, drawn)),))
+            note, values = (
+                f"{t.counted(len(found), 'order')} of {t.counted(pairs, 'pair')}",
+                ("Above", "Below", "Level"),
+            )
+            charts.append((b.Figure(heading, "", svg, "", note=note, values=b.Table(values, drawn)),))
     silent = [score_words(d) for d in scored if not allowed[d]]
-    none = f"No order is supported on {listing(silent, last='or')}." if silent else ""
-    lead = f"{counted(sum(map(len, allowed.values())), 'order')} of {count(len(scored) * pairs)} supported."
-    return section(
-        "gaps", title, lead, notes([none, _CAPTION if charts else ""]),
-        Beside(tuple(charts), "tri") if charts else None,
-        Table(("Pair", *map(book.title, scored)), tuple(rows)) if rows else None,
+    none = f"No order is supported on {t.listing(silent, last='or')}." if silent else ""
+    lead = f"{t.counted(sum(map(len, allowed.values())), 'order')} of {count(len(scored) * pairs)} supported."
+    return b.section(
+        "gaps", title, lead, b.notes([none, _CAPTION if charts else ""]),
+        b.Beside(tuple(charts), "tri") if charts else None,
+        b.Table(("Pair", *map(book.title, scored)), tuple(rows)) if rows else None,
     )  # fmt: skip

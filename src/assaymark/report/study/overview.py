@@ -12,24 +12,8 @@ from markupsafe import Markup
 
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Level, Verdict
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Figure,
-    Inline,
-    Linked,
-    Mark,
-    Page,
-    Quote,
-    Section,
-    Table,
-    Tally,
-    Text,
-    bold,
-    section,
-    small,
-    table_of,
-)
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline, small
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
@@ -177,11 +161,11 @@ def axis_of(book: RunIndex) -> tuple[float, float]:
     return (low, high) if low < high else (low, min(highest, low + 1)) if low < highest else (lowest, highest)
 
 
-def _tiers_section(book: RunIndex) -> Section:
+def _tiers_section(book: RunIndex) -> b.Section:
     """Who is ahead, and can it be said: the tiers on the overall score, then on each dimension, on one axis."""
     axis, level, table = axis_of(book), percent(book.study.inference.level), book.run.table
     scored = [d for d in book.dimensions if d != AGGREGATE and (book.on(d) or book.status(d) is not None)][:CHARTED]
-    blocks, charts = list[Block](), list[Figure]()
+    blocks, charts = list[Block](), list[b.Figure]()
     for at, dimension in enumerate((AGGREGATE, *scored)):
         rows, title, why = tier_rows(book, dimension), book.title(dimension), tuple[str, ...]()
         if book.status(dimension) == "halt":  # too little agreement: no tier may be drawn
@@ -193,13 +177,13 @@ def _tiers_section(book: RunIndex) -> Section:
         desc = "; ".join(said)
         # The ends of each tier, and the score of an agent that is alone in its tier.
         ends = ((listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
-        values = Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
+        values = b.Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, end)) for end in ends))
         if not at and book.agents:
             wide, narrow = (tier_chart(f"tiers-{kind[0]}", rows, axis, "Overall score by tier", desc, float(width),
                                        kind=kind, why=why)
                             for kind, width in (("wide", WIDE), ("narrow", NARROW)))  # fmt: skip
             title = f"Overall score, {book.study.scale_text}, with {level} interval"
-            blocks.append(Figure(title, _ranks_words(book, AGGREGATE), wide, narrow, values=values))
+            blocks.append(b.Figure(title, _ranks_words(book, AGGREGATE), wide, narrow, values=values))
         elif at:
             status, item = book.status(dimension), book.gating(dimension)
             within = "" if item is None or item.low is None or item.high is None else f" ({span(item.low, item.high)})"
@@ -211,18 +195,18 @@ def _tiers_section(book: RunIndex) -> Section:
             about = (f"{title} by tier", desc, float(NARROW))
             chart = tier_chart(f"tier{at - 1}", rows, axis, *about, kind="both", why=why)
             note = "" if why else _ranks_words(book, dimension)
-            charts.append(Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
-    small = [Beside(tuple((one,) for one in charts), "small3")] if charts else []
+            charts.append(b.Figure(title, f"{agree}: {kappa}", chart, "", note=note, values=values))
+    small = [b.Beside(tuple((one,) for one in charts), "small3")] if charts else []
     if table is not None:
         cuts, turned = tier_sentences(book)[:_CUTS], turned_sentences(book)[:_CUTS]
-        blocks += [*_quotes(cuts), *(Text(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
+        blocks += [*_quotes(cuts), *(b.Text(one) for one in (top_words(book),) if one), *small, *_quotes(turned, cuts)]
     else:
         blocks += small
     key = (
         "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
         "it is shown. Half fill: supported only with a condition. "
     )
-    return Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, Text(key)))
+    return b.Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), (*blocks, b.Text(key)))
 
 
 Said = tuple[str, Level, tuple[str, ...]]
@@ -247,10 +231,10 @@ def _quotes(told: Sequence[Said], above: Sequence[Said] = ()) -> list[Block]:
     """Sentences to be copied with their conditions, and below them what all of them need."""
     own, shared = conditions_of(told, above)
     quotes = [
-        Quote(level, text, mine, copy=" ".join((text, *also)))
+        b.Quote(level, text, mine, copy=" ".join((text, *also)))
         for (text, level, also), mine in zip(told, own, strict=True)
     ]
-    return [*quotes, *(Text(one) for one in (shared,) if one)]
+    return [*quotes, *(b.Text(one) for one in (shared,) if one)]
 
 
 def turned_sentences(book: RunIndex) -> list[Said]:
@@ -259,7 +243,7 @@ def turned_sentences(book: RunIndex) -> list[Said]:
                for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
     found = []
     for one, other in combinations(by_pair, 2):
-        for high, low in by_pair[one].keys() & {(b, a) for a, b in by_pair[other]}:
+        for high, low in by_pair[one].keys() & {pair[::-1] for pair in by_pair[other]}:
             both = by_pair[one][high, low], by_pair[other][low, high]
             where = f"on {score_words(one)}, and below it on {score_words(other)}"
             said = [c for verdict in both for c in verdict.conditions if c.id != "specific"]  # the sentence says it
@@ -330,15 +314,15 @@ def tiers_words(book: RunIndex) -> str:
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------
 
 
-def _planted_section(book: RunIndex) -> Section:
+def _planted_section(book: RunIndex) -> b.Section:
     """Control texts whose right treatment is known, by all judges and with each judge family left out."""
     found = [c for c in controls(book) if c.gate is not None]
     columns = tuple(_planted(book, control) for control in found[:2])
     values = " and ".join(clean(c.title.partition(": ")[2] or c.title, 60) for c in found[:2])
     more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
-    rest = Text((Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
-    blocks = (Beside(columns), rest) if columns else ()
-    return Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
+    rest = b.Text((b.Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."))
+    blocks = (b.Beside(columns), rest) if columns else ()
+    return b.Section("planted", "Do planted texts fool the judges?", planted_words(book), blocks)
 
 
 def planted_words(book: RunIndex) -> str:
@@ -391,15 +375,15 @@ def _planted(book: RunIndex, control: Control) -> tuple[Block, ...]:
         lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
     return (
         Markup("<h3>{}</h3>").format(sentence(_planted_name(control))[:-1] + n),
-        Text(f"Points against {against}; {rule}.{mean}", "cap"),
-        Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True, style="drops"),
+        b.Text(f"Points against {against}; {rule}.{mean}", "cap"),
+        b.Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), "", stacked=True, style="drops"),
     )
 
 
 # --- how good are the judges ------------------------------------------------------------------------------------------
 
 
-def _judges_section(book: RunIndex) -> Section:
+def _judges_section(book: RunIndex) -> b.Section:
     """One row for each judge: what filler earns, what it notices, what an empty text scores, and its own test."""
     run, limits_set = book.run, (book.study.datasheets.set if book.study.datasheets else {})
     failing, rows, makers = failed_judges(book), [], dict[str, list[str]]()
@@ -412,7 +396,7 @@ def _judges_section(book: RunIndex) -> Section:
         makers.setdefault(book.family(agent), []).append(clean(agent, 60))
     for judge in sorted(run.study.judges, key=lambda one: one.name):
         name, same = clean(judge.name, 60), makers.get(clean(judge.family, 60), [])
-        lead: Inline = Linked(name, datasheet_path(judge.name)) if judge.name in run.datasheets else name
+        lead: Inline = b.Linked(name, datasheet_path(judge.name)) if judge.name in run.datasheets else name
         cells: list[Inline] = [(lead, small(f" same maker as {listing(same)}")) if same else lead]
         for measure, key in columns:
             item, cut = own_test(book, measure, judge.name), limits_set.get(key)
@@ -424,7 +408,7 @@ def _judges_section(book: RunIndex) -> Section:
             cells.append(strip_cell(axes[measure], cut or 0.0, point, signed(item.value), over))
         cells += [shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
         tested = "within limits" if book.every("datasheet.gate", judge=judge.name) else "no limit set"
-        rows.append((*cells, bold("over the limit") if judge.name in failing else tested))
+        rows.append((*cells, b.bold("over the limit") if judge.name in failing else tested))
     cut = limits_set.get("verbosity")
     dashed = "0" if cut is None else f"limit {number(cut)}"
     heads = (
@@ -432,8 +416,8 @@ def _judges_section(book: RunIndex) -> Section:
         ("Points for a further requirement", small(" dashed: 0, notices nothing")),
         ("Empty text scores", small(" 1.00 is right")), "Invalid replies", "Own test",
     )  # fmt: skip
-    table = Table(heads, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
-    return Section("judges", "How good are the judges?", judges_words(book), (table,))
+    table = b.Table(heads, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
+    return b.Section("judges", "How good are the judges?", judges_words(book), (table,))
 
 
 def judges_words(book: RunIndex) -> str:
@@ -453,12 +437,12 @@ def judges_words(book: RunIndex) -> str:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
+def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> b.Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
     found, levels, table = finding(book), [v.publication_level for v in book.run.verdicts], book.run.table
     level, title = "no-claim" if found.verdict is None else found.verdict.publication_level, found.said
     heading: Inline = title if found.verdict is None else Markup('<span class="said">“{}”</span>').format(title)
-    lead: Inline = found.also if found.verdict is None or not found.also else (bold("Say also:"), " ", found.also)
+    lead: Inline = found.also if found.verdict is None or not found.also else (b.bold("Say also:"), " ", found.also)
     links = Markup("").join(
         Markup('<li><a href="{}">{}</a><span class="sub">{}</span></li>').format(path, name, said)
         for name, path, said in deeper
@@ -466,10 +450,10 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
     # What keeps sentences from being supported, by how many of them.
     rows = [(one.title, one.measured, one.effect, one.fix) for one in limits_of(book)]
     shown = rows if table is None else rows[:_CUTS]
-    limits = section(
+    limits = b.section(
         "limits", "What limits the result?",
         "By the number of sentences affected." if shown else "Nothing: no sentence is limited.",
-        table_of(("Limit", "Measured", "Effect", "Fix and price"), shown, stacked=True, style="limits"),
+        b.table_of(("Limit", "Measured", "Effect", "Fix and price"), shown, stacked=True, style="limits"),
     )  # fmt: skip
     ahead, planted = _tiers_section(book), _planted_section(book)
     if table is not None:
@@ -481,21 +465,21 @@ def overview(book: RunIndex, deeper: Sequence[tuple[str, str, str]]) -> Page:
         sections = [limits, *([ahead] if book.agents else []), planted, _judges_section(book)]
     else:
         sections = [ahead, planted, _judges_section(book), limits]
-    deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
+    deep = b.Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, "index.html")
     (head, said), parts = found.notice, list[Inline]()
     if table is not None and table.about:
         parts = [prose(table.about, 600)]
     elif said:
-        parts = [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
+        parts = [b.bold(head), f" {said} ", b.Linked("What was planted", "plan.html#panel")]
     if not book.preregistered and table is None:
         late = " The scores had been seen when the plan was locked."
-        parts += [" " if parts else "", bold("Not preregistered."), late]
-    return Page(
+        parts += [" " if parts else "", b.bold("Not preregistered."), late]
+    return b.Page(
         "index.html", book.study.title or book.study.name,
-        lead, heading=(Mark(level), heading), under=f"{found.second} {pairs_words(book)}".strip(),
+        lead, heading=(b.Mark(level), heading), under=f"{found.second} {pairs_words(book)}".strip(),
         notice=tuple(parts),
-        tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
+        tallies=tuple(b.Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip

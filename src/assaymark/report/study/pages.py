@@ -10,26 +10,8 @@ from typing import Final
 
 from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_phrase
 from assaymark.records import Level, Measurement, sha256_text
-from assaymark.report.blocks import (
-    Block,
-    Card,
-    Inline,
-    Items,
-    Linked,
-    Listing,
-    Mark,
-    Page,
-    Row,
-    Section,
-    Table,
-    Text,
-    bold,
-    code,
-    notes,
-    row_filters,
-    small,
-    spaced,
-)
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun, RunIndex, score_words
 from assaymark.report.levels import (
@@ -136,7 +118,7 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
+def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
     # The other pages as (whether it is there, words, path, what is there).
     run, table = book.run, book.run.table is not None
@@ -166,14 +148,15 @@ def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[Ca
         "Every candidate of the plan with its checks, in the order in which they are decided. A claim that is not "
         "supported is named without the direction that the panel saw."
     )
-    verify = code("assaymark claim --verify certificate.json")
+    verify = b.code("assaymark claim --verify certificate.json")
     for path, shown, links in beside(claims.items()):
-        filters = row_filters([card.level for card in shown], TAGS)
-        yield Page(path, "All sentences", lead, (), (Listing(tuple(shown), filters, "claims", "claim-rows"),), links,
+        filters = b.row_filters([card.level for card in shown], TAGS)
+        listing = b.Listing(tuple(shown), filters, "claims", "claim-rows")
+        yield b.Page(path, "All sentences", lead, (), (listing,), links,
                    here="claims", foot=("To check a certificate without any text of the agents: ", verify))  # fmt: skip
     if not table:
         yield map_page(book, book.links)
-    pages: list[tuple[str, str, str, tuple[Section | None, ...]]] = [
+    pages: list[tuple[str, str, str, tuple[b.Section | None, ...]]] = [
         ("agents", "Agents", "How the agents rank, and what they were shown and did.",
          (board_section(book), ranks_section(book), agents_section(book))),
         ("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
@@ -191,7 +174,7 @@ def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[Ca
     for name, title, said, sections in pages:
         there = tuple(section for section in sections if section is not None)
         styles = ("judges.css",) if name == "agreement" else ()
-        yield Page(f"{name}.html", title, said, there, here="facts" if name == "fact-check" else name, styles=styles)
+        yield b.Page(f"{name}.html", title, said, there, here="facts" if name == "fact-check" else name, styles=styles)
     if not table:
         yield from ledger_pages(rows)
         if (example := example_page(book)) is not None:
@@ -213,29 +196,29 @@ def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Fr
 # --- cards: a claim with its checks, what it rests on, and what other rules would say ---------------------------------
 
 
-def cards(book: RunIndex) -> tuple[tuple[str, Card], ...]:
+def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
     """A card for every verdict, with the id of its claim; measurements link to their rows."""
-    made: list[tuple[str, Card]] = []
-    effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
+    made: list[tuple[str, b.Card]] = []
+    effects = {"stops": b.bold("Stops here."), "condition": b.bold("Condition.")}
     for verdict in ordered_verdicts(book):
         level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
         said, (found, unreached) = level != "no-claim", checked(book, verdict)
         # The place of a card; one made of the id could be tried against both directions of a pair.
         anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
-        blocks: list[Block] = [] if said else [Text(prose(suppressed_phrase(claim), 400), "up")]
+        blocks: list[Block] = [] if said else [b.Text(prose(suppressed_phrase(claim), 400), "up")]
         if said:
             needed = (prose(condition.text, 400) for condition in verdict.conditions)
             conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
             quote = said_claim(book, verdict, f"q{anchor}")
             blocks.append(replace(quote, condition="") if conditions else quote)
-            blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")] if conditions else []
+            blocks += [b.Text(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
         checks: list[Inline] = [
             (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ())) for check in found
         ]
         checks += [f"Not reached: {', '.join(unreached).lower()}"] if unreached else []
-        blocks += [Text(bold("Checks"), "also"), Items(tuple(checks), "whys")]
+        blocks += [b.Text(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
         if amended := amended_words(verdict.amended):
-            blocks.append(Text(bold(amended), "why"))
+            blocks.append(b.Text(b.bold(amended), "why"))
         # The level under each other rule, rules with one level together.
         rules: Inline = "" if verdict.fragility else "No other rule was tried."
         if verdict.fragility and not said and kind == "first":
@@ -245,8 +228,8 @@ def cards(book: RunIndex) -> tuple[tuple[str, Card], ...]:
             for rule, other in sorted(verdict.fragility.items()):
                 by_level.setdefault(other, []).append(rule_words(rule))
             each = sorted(by_level, key=lambda one: (one != level, RANK[one]))
-            rules = spaced((f"Holds: {listing(by_level[one])}" if one == level else
-                            (Mark(one, TAGS[one]), f": {listing(by_level[one])}") for one in each), ". ")  # fmt: skip
+            rules = b.spaced((f"Holds: {listing(by_level[one])}" if one == level else
+                            (b.Mark(one, TAGS[one]), f": {listing(by_level[one])}") for one in each), ". ")  # fmt: skip
         facts: list[tuple[str, Inline]] = [("Other rules", rules)]
         # The measurements that a claim rests on, kind by kind, each leading to its row.
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -256,25 +239,25 @@ def cards(book: RunIndex) -> tuple[tuple[str, Card], ...]:
                 groups.setdefault(item.name, []).append((_about(book, item, claim.dimension), book.links[name]))
         if groups:
             kinds = ((f"{measured_title(name, book.sign)}: ",
-                      spaced(Linked(words, link) for words, link in sorted(ways)[:_LINKS]),
+                      b.spaced(b.Linked(words, link) for words, link in sorted(ways)[:_LINKS]),
                       f" and {len(ways) - _LINKS} more" if len(ways) > _LINKS else "")
                      for name, ways in groups.items())  # fmt: skip
             total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
             if said:
                 total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
-            rests = spaced(kinds, ". ")
-            facts.append(("Rests on", (rests, small(f" {total}")) if total else rests))
+            rests = b.spaced(kinds, ". ")
+            facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
         # The file of the certificate; the name of one about a pair has the order in it.
-        file: Inline = code(clean(f"certificates/{certificate_name(verdict)}", 200))
+        file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
         if kind == "within" or (kind == "pair" and not said):
-            file = ("in ", code("certificates/"), "; its name has the direction in it")
+            file = ("in ", b.code("certificates/"), "; its name has the direction in it")
         about = f"{_KINDS[kind]}, {book.title(claim.dimension)}"
-        card = Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
+        card = b.Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
         made.append((claim.id, card))
     return tuple(made)
 
 
-def card_bytes(card: Card) -> int:
+def card_bytes(card: b.Card) -> int:
     """About how many bytes a card will take on a page."""
     return len(str(card).encode(errors="surrogatepass")) + _CARD_BYTES
 
@@ -290,7 +273,7 @@ def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
     return ", ".join([*words, book.title(about)] if about != dimension or not words else words)
 
 
-def rules_section(book: RunIndex) -> Section | None:
+def rules_section(book: RunIndex) -> b.Section | None:
     """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
     Where no pair can be tested no rule could reject anything, and none is counted."""
     verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
@@ -303,10 +286,10 @@ def rules_section(book: RunIndex) -> Section | None:
     for verdict in supported[:_RULED]:
         level, href = verdict.publication_level, book.claims.get(verdict.claim.id, "")
         text = prose(verdict.claim.statement, 400).removesuffix(".")
-        cells: list[Inline] = [(text, " ", Linked("Rests on", href)) if href else text, Mark(level, TAGS[level])]
+        cells: list[Inline] = [(text, " ", b.Linked("Rests on", href)) if href else text, b.Mark(level, TAGS[level])]
         for rule in names:
             other = verdict.fragility.get(rule)
-            cells.append("not tried" if other is None else "holds" if other == level else Mark(other, TAGS[other]))
+            cells.append("not tried" if other is None else "holds" if other == level else b.Mark(other, TAGS[other]))
         rows.append(tuple(cells))
     found, moves = [v.publication_level for v in verdicts], []
     for rule in names:
@@ -320,9 +303,9 @@ def rules_section(book: RunIndex) -> Section | None:
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
     heads = ("Claim", "Locked rule", *(said[:1].upper() + said[1:] for said in map(rule_words, names)))
     why = "" if FLIP in names else flip_words(book)
-    return Section(
+    return b.Section(
         "rules", "What would change under another rule?",
         f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
-        (Table(heads, tuple(rows), summary="", stacked=True, style="frag"),
-         *notes([f"Not counted: {rule_words(FLIP)}. {why}" if why else ""])),
+        (b.Table(heads, tuple(rows), summary="", stacked=True, style="frag"),
+         *b.notes([f"Not counted: {rule_words(FLIP)}. {why}" if why else ""])),
     )  # fmt: skip
