@@ -15,7 +15,7 @@ from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report import blocks as b
 from assaymark.report.blocks import Block, Inline, small
 from assaymark.report.charts.canvas import NARROW, WIDE
-from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
+from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.inputs import RunIndex, ranked_alone, score_words, supported_orders, tiers, weakest
 from assaymark.report.levels import LEVELS, RANK, TALLY, effect_of, ordered_verdicts, tier_ends

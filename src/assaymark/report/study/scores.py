@@ -14,7 +14,7 @@ from assaymark.records import AGGREGATE
 from assaymark.report import blocks as b
 from assaymark.report import text as t
 from assaymark.report.blocks import Block, Inline
-from assaymark.report.charts.tiers import Strip, strip_axis
+from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
 from assaymark.report.study.checks import binding
 from assaymark.report.study.controls import people_words
