@@ -22,13 +22,19 @@ from typing import Any, Final
 
 from assaymark.errors import UnknownNameError
 
-_PAGES: Final = re.compile(r"(index|sentences(-\d+)?|datasheets|datasheet/[^/]+)\.html")
-_PICTURES: Final = re.compile(r"figures/(index|sentences|datasheets)[^/]*\.svg")
+# Pages of records (calls, answers, measurements) stay in the language of what they record.
+_NAMED: Final = (
+    "index|sentences|datasheets|agents|agreement|stability|claims|controls|fact-check|claim-map|plan|scores|data|"
+    "profiles|histories|episodes"
+)
+_PAGES: Final = re.compile(rf"(({_NAMED})(-\d+)?|datasheet/[^/]+)\.html")
+_PICTURES: Final = re.compile(rf"figures/({_NAMED})[^/]*\.svg")
 _NUMBER: Final = r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))"
 _TELLING: Final = 12
-_GROUP: Final = {"#": _NUMBER, "§": "(.+?)"}
+_GROUP: Final = {"#": _NUMBER, "§": r"((?:(?![.!?] [A-Z]).)+?)"}  # words of one sentence
 _FIELD: Final = re.compile(r"([#§])(\d?)")
 _PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), (": ", ": "), (", ", ", "))
+_BETWEEN: Final = {", ": ", ", " and ": " und ", " or ": " oder "}
 _NAMES: Final = r"(?:[^\s,.;:]+, )*[^\s,.;:]+ and [^\s,.;:]+"
 _SPOKEN: Final = re.compile(
     r"(?P<kept><(?P<tag>script|style|code|pre)\b.*?</(?P=tag)>)|(?<=>)(?P<text>[^<>]+)(?=<)|"
@@ -84,6 +90,8 @@ class Translation:
             return re.sub(rf"(?<![\d.]){_NUMBER}(?!\.?\d)", lambda number: _comma(number[0]), text)
         if plain in self.exact:
             return self.exact[plain]
+        if plain[0] == "“" and plain[-1] == "”" and (quoted := self(plain[1:-1])) is not None:
+            return f"{self.exact['open']}{quoted}{self.exact['close']}"
         if re.fullmatch(_NAMES, plain):
             return plain.replace(" and ", " und ")
         clauses = plain.split("; ")
@@ -100,6 +108,8 @@ class Translation:
             return f"{self(head) or head}: {made_rest}"
         if (matched := self._matched(plain, telling=False)) is not None:
             return matched
+        if plain.endswith(".") and (made_whole := self(plain[:-1])) is not None:
+            return f"{made_whole}."
         pieces = plain.split(" · ")
         return " · ".join(self(piece) or piece for piece in pieces) if len(pieces) > 1 else None
 
@@ -118,15 +128,20 @@ class Translation:
         def fill(one: re.Match[str]) -> str:
             kind, at = one[1], one[2]
             value = named[kind][int(at) - 1] if at else next(found[kind])
-            listed = value.replace(" and ", " und ").replace(" or ", " oder ")
-            return _comma(value) if kind == "#" else self(value) or listed
+            if kind == "#":
+                return _comma(value)
+            parts = re.split("(, | and | or )", value)
+            return self(value) or "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
 
         return _FIELD.sub(fill, translated)
 
     def said(self, text: str) -> str:
-        """A text with the space around it; in English where the table does not have it."""
+        """A text with the space around it; each sentence is in English where the table does not have it."""
         plain = text.strip()
-        return text.replace(plain, self(plain) or plain) if plain else text
+        made = self(plain) if plain else ""
+        if made is None:
+            made = " ".join(self(one) or one for one in re.split(_PARTS[0][0], plain))
+        return text.replace(plain, made) if plain else text
 
     def page(self, html: str, folder: str = "") -> str:
         """A page of a folder in the language; pages that are not in it are one folder up."""
@@ -141,23 +156,21 @@ class Translation:
         return escape(self.said(unescape(found["text"])), quote=False)
 
     def _script(self, tag: str) -> str:
+        """A script of a page; what the bench of the page reads is in the language."""
         if 'id="b-data"' not in tag:
             return tag
-        head, data = tag.removesuffix("</script>").split(">", 1)
-        packed = json.dumps(self._data(json.loads(data)), separators=(",", ":"))
-        for sign in "<>&":
-            packed = packed.replace(sign, f"\\u{ord(sign):04x}")
-        return f"{head}>{packed}</script>"
-
-    def _data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """What the bench of the page reads."""
+        head, source = tag.removesuffix("</script>").split(">", 1)
+        data: dict[str, Any] = json.loads(source)
         for gate in data["gates"]:
             for cut in gate[2][1] if gate[2] else ():
                 cut[1] = self.said(cut[1])
-        texts = [_from_below(one) if ".html" in one else self.said(one) for one in data["texts"]]
-        scores = [[name, self.said(words)] for name, words in data["scores"]]
-        rules = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
-        return data | {"texts": texts, "scores": scores, "rules": rules}
+        data["texts"] = [_from_below(one) if ".html" in one else self.said(one) for one in data["texts"]]
+        data["scores"] = [[name, self.said(words)] for name, words in data["scores"]]
+        data["rules"] = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
+        packed = json.dumps(data, separators=(",", ":"))
+        for sign in "<>&":
+            packed = packed.replace(sign, f"\\u{ord(sign):04x}")
+        return f"{head}>{packed}</script>"
 
     def script(self, source: str) -> str:
         """A script with its words in the language: what begins with a capital or a sign, or holds a blank."""
@@ -195,10 +208,7 @@ def translation(language: str) -> Translation:
 
 
 def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tuple[str, str]]:
-    """Every page, and below the folder of a language those that have it, each with a link to the other.
-
-    Without a language only the pages as they are.
-    """
+    """Every page, and below the folder of a language (if any) those that have it, each with a link to the other."""
     if not language:
         yield from pages
         return
