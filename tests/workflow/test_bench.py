@@ -25,7 +25,6 @@ from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, RunFolder, Store, export_arrow, verify_run
 from assaymark.workflow.tracks import (
-    Wanted,
     bench_pipeline,
     bench_qa,
     bench_report,
@@ -459,7 +458,7 @@ def test_names_of_reference_models():
 
 
 def test_models_of_one_name_are_told_apart():
-    text, _ = plan_text(None, Wanted(models=["openai/one", "google/one"], temperature=-1, max_tokens=100))
+    text, _ = plan_text(None, {"model": ["openai/one", "google/one"], "temperature": -1, "max_tokens": 100})
     assert 'name = "one"' in text
     assert 'name = "one-2"' in text
     assert "temperature" not in text

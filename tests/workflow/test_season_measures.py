@@ -494,7 +494,7 @@ def test_decisions_whose_texts_address_the_judge_are_counted(
 def test_of_a_long_record_some_decisions_show_what_chance_reaches(
     material: SeasonMaterial, judged: SeasonJudgments, found: Found, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("assaymark.workflow.tracks.season_measure.SAMPLED", 4)
+    monkeypatch.setattr("assaymark.workflow.tracks.season_facts.SAMPLED", 4)
     whole, some = found["season.ledger[agent=one]"], measured(material, judged)["season.ledger[agent=one]"]
     assert (some.value, some.n, some.detail["counts"]) == (whole.value, whole.n, whole.detail["counts"])
     assert 0 < some.detail["rows"] < whole.detail["rows"]
