@@ -127,9 +127,9 @@ def test_replies_of_a_ledger_lead_an_episode_to_where_it_stood():
     last = EpisodeState(AGENT, BALANCED, world())
     assert advance(last, replies) is None
     assert last.result().nav.tolist() == first.result().nav.tolist()
-    assert [one.key for one in last.asked] == list(replies)
+    assert [key for _, _, key in last.asked] == list(replies)
     assert len(last.asked) == last.calls == 3 * len(last.result().dates)
-    assert [one.stage for one in last.asked[:4]] == ["S1", "S2", "S3", "S1"]
+    assert [stage for _, stage, _ in last.asked[:4]] == ["S1", "S2", "S3", "S1"]
 
 
 def test_one_market_view_serves_all_profiles():
@@ -137,7 +137,7 @@ def test_one_market_view_serves_all_profiles():
     for profile in PROFILES.values():
         episode = EpisodeState(AGENT, profile, world())
         run(episode, oracle)
-        keys.append([one.key for one in episode.asked])
+        keys.append([key for _, _, key in episode.asked])
     assert len({tuple(one[:2]) for one in keys}) == 1
     assert len({one[2] for one in keys}) == 3
 
@@ -168,8 +168,8 @@ def test_scores_are_shares_and_paths_have_their_days(window):
     rng = np.random.default_rng(5)
 
     def drawn(episode: EpisodeState) -> str:
-        known = place.known(episode.asked[-1].day)
-        stage, n = episode.asked[-1].stage, len(known.tickers)
+        known = place.known(episode.asked[-1][0])
+        stage, n = episode.asked[-1][1], len(known.tickers)
         if stage == "S2":
             return reply_text(stage, dict(zip(known.tickers, rng.choice(["buy", "hold", "sell"], n), strict=True)))
         drawn = rng.dirichlet(np.ones(n)) if stage == "S3" else rng.uniform(-1, 1, n)

@@ -30,7 +30,7 @@ from assaymark.benchmark import (
     reference_benchmark_models,
 )
 from assaymark.benchmark.questions import guess, solve
-from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, SKILLS, Limits, Sheet, faulty, sheet_of, within
+from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, SKILLS, Sheet, faulty, sheet_of, within
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.metrology import wilson
@@ -232,7 +232,7 @@ CLASSES = ("equity", "crypto", "bond", "cash", "commodity", "real_estate")
 def test_weights_are_brought_within_any_limits(parts, limits):
     sheet = Sheet(tuple("ABCDEF"), CLASSES, {}, np.eye(6))
     weights = np.array(parts) / sum(parts)
-    found = within(weights, sheet, Limits(*limits))
+    found = within(weights, sheet, limits)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
     assert found[:2].sum() <= limits[0] + 1e-9
@@ -251,13 +251,13 @@ def test_true_answers_earn_the_full_score():
 def test_correlations_that_make_no_covariance_leave_inverse_volatility():
     correlation = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     sheet = Sheet(("A", "B", "C"), ("bond", "bond", "cash"), {"vol_pct": np.array([0.1, 0.2, 0.4])}, correlation)
-    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), Limits(0.5, 0.1))
+    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), (0.5, 0.1))
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7])
 
 
 def test_limits_that_nothing_can_keep_change_nothing():
     sheet = Sheet(("A", "B"), ("equity", "crypto"), {}, np.eye(2))
-    assert within(np.array([0.7, 0.3]), sheet, Limits(0.4, 0.4)).tolist() == [0.7, 0.3]
+    assert within(np.array([0.7, 0.3]), sheet, (0.4, 0.4)).tolist() == [0.7, 0.3]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,7 @@ from assaymark.benchmark.replies import (
     parse_views,
     parse_weights,
     reply_text,
-    signals_call,
-    views_call,
-    weights_call,
+    stage_call,
 )
 from assaymark.benchmark.scores import (
     Answers,
@@ -354,13 +352,8 @@ class EpisodeRules:
     drift_limit: float = DRIFT_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One call of an episode: on which day, for which stage, and under which key the ledger has its reply."""
-
-    day: date
-    stage: Stage
-    key: str
+Asked = tuple[date, Stage, str]
+"""One call of an episode: on which day, for which stage, and under which key the ledger has its reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,19 +413,11 @@ class EpisodeState:
         if self._pending is None:
             day = self._known.day
             numbers = world.market_numbers(day) if is_outside(self.agent.model) else None
-            if self._stage == "S1":
-                self._pending = views_call(
-                    self.agent, world.market_text(day), self._known,
-                    world.horizon, rules.convention, numbers,
-                )  # fmt: skip
-            elif self._stage == "S2":
-                self._pending = signals_call(self.agent, self._known, self._views, rules.convention, numbers)
-            else:
-                self._pending = weights_call(
-                    self.agent, world.market_text(day), self._known, self._position, world.tickers, self.profile,
-                    self._views, self._signals(), horizon=world.horizon, cost_bps=rules.cost_bps, numbers=numbers,
-                )  # fmt: skip
-            self._asked.append(Asked(day, self._stage, self._pending.key))
+            self._pending = stage_call(
+                self.agent, self._stage, self._known, world.market_text(day), numbers, rules.convention, world.horizon,
+                self._views, self._signals(), self._position, world.tickers, self.profile, rules.cost_bps,
+            )  # fmt: skip
+            self._asked.append((day, self._stage, self._pending.key))
         return self._pending
 
     def take(self, reply: Reply) -> None:

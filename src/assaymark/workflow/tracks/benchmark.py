@@ -100,8 +100,10 @@ def plan_text(path: Path | None, wanted: Mapping[str, Any]) -> tuple[str, str]:
         raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
     lines = ['version = "2"']
     for table, names in _TABLES.items():
-        values = {field: wanted.get(name) for name, field in names.items()}
-        given = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != []}
+        values = {
+            field: tuple(one) if isinstance(one := wanted.get(name), list) else one for name, field in names.items()
+        }
+        given = {field: str(one) if isinstance(one, Path) else one for field, one in values.items() if one != ()}
         rows = _given(**given)
         lines += ["", f"[{table}]", *rows] if table and rows else rows
     of_model = {"max_tokens": "max_tokens", "base_url": "base_url", "api_key_env": "key_env"}
