@@ -30,7 +30,7 @@ from assaymark.benchmark import (
     reference_benchmark_models,
 )
 from assaymark.benchmark.questions import guess, solve
-from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, SKILLS, Sheet, faulty, sheet_of, within
+from assaymark.benchmark.reference import FAULTS, PREFIX, RULES, Sheet, faulty, sheet_of, within
 from assaymark.engine import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.metrology import wilson
@@ -55,7 +55,6 @@ def asked(text: str, **more) -> CallSpec:
 def test_ten_models_and_what_each_is():
     models = reference_benchmark_models()
     assert len(models) == 10
-    assert list(SKILLS) == list(RULES)
     assert set(models) == {PREFIX + word for word in RULES}
 
 
@@ -86,7 +85,7 @@ def question(number: int) -> str:
     return lines + "Question: what is the 1-day value at risk (VaR) of SPY at 95% confidence?"
 
 
-@pytest.mark.parametrize("word", SKILLS)
+@pytest.mark.parametrize("word", RULES)
 def test_the_planted_skill_is_the_share_that_is_solved(word):
     prompts = [question(number) for number in range(300)]
     replies = [ReferenceBenchmarkModel(word).answer((prompt,), 0)[0] for prompt in prompts]
@@ -94,7 +93,7 @@ def test_the_planted_skill_is_the_share_that_is_solved(word):
     guessed = sum(reply == guess(prompt) for reply, prompt in zip(replies, prompts, strict=True))
     assert solved + guessed == 300
     low, high = wilson(solved, 300, level=0.999)
-    assert low <= SKILLS[word] <= high
+    assert low <= RULES[word].skill <= high
 
 
 def test_the_same_prompt_and_seed_are_answered_alike():
@@ -115,7 +114,7 @@ def test_what_is_none_of_the_pipeline_but_looks_like_it_is_a_failed_attempt():
         sheet_of(())
 
 
-@pytest.mark.parametrize("word", [word for word in SKILLS if word != "garbled"])
+@pytest.mark.parametrize("word", [word for word in RULES if word != "garbled"])
 def test_every_model_but_one_keeps_to_the_form(word):
     found = run(word)
     for day in found.dates:

@@ -16,7 +16,7 @@ from small_benchmarks import small_plan
 
 from assaymark.benchmark import reference_benchmark_models
 from assaymark.benchmark.questions import REGIME_NAMES, generate_questions, read_questions, write_questions
-from assaymark.benchmark.reference import SKILLS
+from assaymark.benchmark.reference import RULES
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply
 from assaymark.engine.providers.http_agent import failure
@@ -374,7 +374,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_verdicts(benched, tmp_path):
 def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
     folder = RunFolder(tmp_path / "run")
-    text = plan(questions, *SKILLS).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
+    text = plan(questions, *RULES).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
     bench_qa(folder, text, "plan", MODELS, now=NOW)
     found = {
         one.labels["model"]: one.value
@@ -385,8 +385,8 @@ def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     assert min(found.values()) > floor - 0.1
     assert max(found.values()) == ceiling
     recovered = {name: (value - floor) / (ceiling - floor) for name, value in found.items()}
-    assert recovered == pytest.approx(dict(SKILLS), abs=0.2)
-    assert np.corrcoef(list(recovered.values()), [SKILLS[name] for name in recovered])[0, 1] > 0.95
+    assert recovered == pytest.approx({name: rule.skill for name, rule in RULES.items()}, abs=0.2)
+    assert np.corrcoef(list(recovered.values()), [RULES[name].skill for name in recovered])[0, 1] > 0.95
 
 
 def test_the_solver_makes_every_question_that_states_what_it_needs(benched):

@@ -139,7 +139,6 @@ class Universe:
 
     ids: tuple[str, ...]
     classes: tuple[str, ...]
-    codes: np.ndarray
 
     @property
     def size(self) -> int:
@@ -185,9 +184,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
     wanted = {one.id for one in chosen}
     kept = [listing for listing in listings if listing.id in wanted]
     names = tuple(CLASS_NAMES[one.asset_class] for one in kept)
-    codes = np.array([CLASSES.index(name) for name in names])
-    codes.setflags(write=False)
-    return Universe(tuple(one.id for one in kept), names, codes)
+    return Universe(tuple(one.id for one in kept), names)
 
 
 def is_index(listing: Listing) -> bool:

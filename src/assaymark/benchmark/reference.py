@@ -380,9 +380,6 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
 )  # fmt: skip
 """The rules of all reference models."""
 
-SKILLS: Final[Mapping[str, float]] = MappingProxyType({word: one.skill for word, one in RULES.items()})
-"""The share of questions that each model solves."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBenchmarkModel:
