@@ -1,5 +1,7 @@
 """Stage scores and CEPS against slow definitions, their laws, and what they refuse."""
 
+# ruff: noqa: I001
+
 from __future__ import annotations
 
 import itertools
@@ -17,8 +19,6 @@ from assaymark.benchmark import (
 )  # fmt: skip
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.market import CLASS_NAMES as OF_THE_MARKET
-
-# ruff: noqa: I001
 
 NAN = float("nan")
 shares = st.floats(0, 1)
