@@ -22,7 +22,7 @@ from assaymark.report.charts.intervals import JudgeWords, judge_marks
 from assaymark.report.datasheet import reading as r
 from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
-from assaymark.report.records.texts import Rests
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import counted, fit, listing, short_hash, shortened, text_width
 from assaymark.text import clean, count, number, percent, prose
 

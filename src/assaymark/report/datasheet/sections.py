@@ -14,7 +14,7 @@ from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, 
 from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.datasheet import reading as r
-from assaymark.report.records.texts import Rests
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import counted, interval, listing, p_value, real, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 

@@ -18,10 +18,10 @@ from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict
 from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
+from assaymark.report.inputs import weakest
 from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, ends_of, kind_of
-from assaymark.report.study.controls import weakest
 from assaymark.report.text import alpha, counted, listing, ordinal_span, p_value, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, prose
 

@@ -67,7 +67,7 @@ def each_benchmark_page(
         for episode in run.episodes
     ]  # fmt: skip
     stems = r.episode_paths(run.episodes)
-    names = [p.part_names(stem, len(parts)) for stem, parts in zip(stems, cut, strict=True)]
+    names = [list(p.in_parts(stem, parts)) for stem, parts in zip(stems, cut, strict=True)]
     places = [
         [f"{name}#d{at}" for name, part in zip(mine, parts, strict=True) for at, _ in part]
         for mine, parts in zip(names, cut, strict=True)

@@ -25,7 +25,8 @@ from assaymark.report.portbench.book import (
     range_words,
 )
 from assaymark.report.records.answers import AnswerRow, each_answer_page
-from assaymark.report.records.judgments import PAGE, page_paths
+from assaymark.report.records.calls import PAGE
+from assaymark.report.records.judgments import page_paths
 from assaymark.report.text import counted, interval, moment, signed
 from assaymark.text import clean, count, number, span, visible
 

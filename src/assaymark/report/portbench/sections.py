@@ -24,7 +24,7 @@ from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench import book as bench
 from assaymark.report.portbench.book import BenchmarkIndex, ends_of, profile_word
 from assaymark.report.portbench.levels import pass_mark
-from assaymark.report.records.texts import Rests
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import counted, interval, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 

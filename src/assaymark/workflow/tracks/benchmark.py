@@ -48,7 +48,7 @@ from assaymark.portfolio.optimisers import Floats
 from assaymark.records import Measurement, Score
 from assaymark.report import portbench as pages
 from assaymark.report.portbench.book import ALL, QUESTIONS
-from assaymark.report.records.study import Calls
+from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
 from assaymark.workflow.progress import Progress, silent
