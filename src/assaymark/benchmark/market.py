@@ -228,11 +228,7 @@ class ClassLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What could be known at the close of one date about the instruments that take part, which are at ``part``.
-
-    ``macro`` has each series with its title. ``returns`` has shape (lookback, n_part); ``scored_by`` are the
-    correlations that S3 is scored by.
-    """
+    """What could be known at the close of one date of what takes part (``part``); S3 goes by ``scored_by``."""
 
     row: int
     day: date

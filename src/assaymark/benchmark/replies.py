@@ -531,10 +531,7 @@ def stage_call(
     horizon: int, views: Floats, signals: Sequence[Signal], position: Position, tickers: Sequence[str],
     profile: Profile, cost_bps: float,
 ) -> CallSpec:  # fmt: skip
-    """The call that asks for a view of every asset (S1), for a signal (S2), or for the weights of the portfolio (S3).
-
-    ``market`` is the date as prompts show it, and ``numbers`` as an agent of one's own is sent it.
-    """
+    """The call for views (S1), signals (S2) or weights (S3); ``numbers`` is the market as own agents are sent it."""
     places, day = dict(zip(known.tickers, known.part.tolist(), strict=True)), known.day.isoformat()
     said = {ticker: float(views[at]) for ticker, at in places.items()}
     # the members of a `MarketContext` that are of one call and not of the market

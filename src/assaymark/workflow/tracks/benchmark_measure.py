@@ -392,10 +392,7 @@ def _by_history(locked: LockedBench, episodes: Sequence[Episode], unscored: Mapp
 def _ratios(
     locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult], rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """Sharpe ratios in the calm windows, and their differences from equal weight.
-
-    A history that cannot be resampled has a state in words.
-    """
+    """Sharpe ratios in the calm windows and their differences from equal weight, or a state in words."""
     level = locked.plan.level
 
     def no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:

@@ -303,10 +303,7 @@ def ask_agents(
     folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
     models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
 ) -> list[tuple[Decision, float | None]]:  # fmt: skip
-    """Ask every agent about one day, in as many replicates as the season has: the decisions, and their seconds.
-
-    The seconds are measured, and so no part of a decision.
-    """
+    """Ask every agent about one day in all replicates: the decisions, and beside them the seconds they took."""
     calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
     kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     # An agent outside has its own patience; cut off before it, it would be asked again.
