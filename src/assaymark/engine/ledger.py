@@ -347,8 +347,8 @@ class Ledger:
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
-        committed = database.commit(self._store, [(key, None) for key in begin], ends)
-        return [attempt for attempt in committed.begun if attempt is not None]
+        begun, _ = database.commit(self._store, [(key, None) for key in begin], ends)
+        return [attempt for attempt in begun if attempt is not None]
 
     def begin(self, keys: Sequence[str]) -> list[Attempt]:
         """Write down that these calls are about to be sent."""
@@ -524,7 +524,7 @@ class Journal:
         dues = [due for due, _ in begins]
         loop = asyncio.get_running_loop()
         committed = await loop.run_in_executor(self._thread, self._work.commit, dues, ends)
-        for (_, begun), attempt in zip(begins, committed.begun, strict=True):
+        for (_, begun), attempt in zip(begins, committed[0], strict=True):
             if not begun.cancelled():
                 begun.set_result(attempt)
         self._committed(committed, ends)

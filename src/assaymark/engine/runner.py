@@ -345,7 +345,7 @@ class Run:
                 return
 
     def _committed(self, committed: Committed, ends: list[End]) -> None:
-        self.made += committed.answered
+        self.made += committed[1]
         if self._progress is not None and ends:
             try:
                 self._progress(self._already + self.made, self._planned)
