@@ -310,11 +310,14 @@ class Ledger:
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Those of ``keys`` that have no reply yet, in the order given."""
         asked = list(keys)
-        if len(asked) > _KEYS_WORTH_A_SCAN:
-            held = self._replied(frozenset(asked))
-            return [key for key in asked if key not in held]
-        few = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
-        return [key for key in asked if key not in few]
+        if len(asked) <= _KEYS_WORTH_A_SCAN:
+            held = {row["key"] for row in self._store.rows_among(database.HELD, asked)}
+        else:  # all replies are gone over once
+            wanted = frozenset(asked)
+            with self._store.reading() as connection:
+                found = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
+                held = {key for key in found if key in wanted}
+        return [key for key in asked if key not in held]
 
     def pending_models(self) -> dict[str, int]:
         """How many planned calls of each model have no reply yet."""
@@ -446,12 +449,6 @@ class Ledger:
         """The imported files, in the order they were added."""
         found = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
         return [schema.source_of(row) for row in found]
-
-    def _replied(self, keys: Collection[str]) -> set[str]:
-        """Those of many keys that have a reply, found by going over all replies once."""
-        with self._store.reading() as connection:
-            rows_ = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
-            return {key for key in rows_ if key in keys}
 
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""
