@@ -67,7 +67,13 @@ OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
 
 @record
 class MarketContext(Context):
-    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers."""
+    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers.
+
+    ``instruments`` give the order of everything that comes as rows and columns. ``returns`` are daily simple returns, a
+    row a day, oldest first, the last one of the decision day; ``correlations`` are those of these returns.
+    ``horizon_days`` is how many trading days ahead views look. ``views`` and ``signals`` are the agent's own answers to
+    the stages before, as they were read; ``weights`` the shares of net asset value that are held before the trade.
+    """
 
     stage: Literal["S1", "S2", "S3"]
     returns: tuple[tuple[float, ...], ...]
@@ -80,7 +86,11 @@ class MarketContext(Context):
 
 @record
 class QuestionContext(Context):
-    """A context of a question of the benchmark."""
+    """A context of a question of the benchmark.
+
+    ``given`` are the numbers that the prompt states, by name and with the digits that it prints; of a question whose
+    text is somebody else's there are none. What is left out of a restricted prompt is left out of them too.
+    """
 
     template: str
     given: Mapping[str, JSON] = field(default_factory=dict)
@@ -88,7 +98,10 @@ class QuestionContext(Context):
 
 @record
 class AgentRequest:
-    """What an external agent is sent: all that it may use, and the JSON Schema of the answer."""
+    """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
+
+    As JSON it is the user message of the call, and the body of the POST.
+    """
 
     context: Context | MarketContext | QuestionContext
     reply_schema: Mapping[str, JSON]
