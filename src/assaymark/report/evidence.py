@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Final
 from assaymark.claims.messages import english
 from assaymark.judging.evidence.ledger import BEFORE
 from assaymark.records import Evidence, EvidenceState
-from assaymark.report.blocks import (
-    Block,
-    Figure,
-    Inline,
-    Items,
-    Linked,
-    Mark,
-    Page,
-    Row,
-    Section,
-    Table,
-    bold,
-    notes,
-    row_bytes,
-    row_filters,
-)
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
 from assaymark.report.page import beside, paged
 from assaymark.report.text import counted, excerpt, real, signed, state_words
@@ -37,15 +23,10 @@ if TYPE_CHECKING:
 
 
 STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
-    "supported": "supported",
-    "derivable": "derivable",
-    "rule": "rule",
-    "own_action": "own action",
-    "in_context": "in the context",
-    "not_found": "not found",
-    "contradicted": "contradicted",
+    "supported": "supported", "derivable": "derivable", "rule": "rule", "own_action": "own action",
+    "in_context": "in the context", "not_found": "not found", "contradicted": "contradicted",
     "not_verifiable": "not verifiable",
-}
+}  # fmt: skip
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "supported": "the material that the agent was given says it of the same subject",
     "derivable": "it follows from given numbers by arithmetic",
@@ -62,19 +43,12 @@ _REACH: Final = 70
 _PROMPT: Final = re.compile(r"\Aprompt:(\d+)\Z")
 _ROW_BYTES: Final = 330
 _UNITS: Final = {
-    "percent": "\u00a0%",
-    "bps": " bps",
-    "usd": " USD",
-    "multiple": " ×",
-    "none": "",
-    "count": "",
-    "price": "",
-}
+    "percent": "\u00a0%", "bps": " bps", "usd": " USD", "multiple": " ×", "none": "", "count": "", "price": "",
+}  # fmt: skip
 
 
-def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
-    """All numbers of all rationales, by time of decision, then agent, record and place in the text: each between what
-    its sentence says before and after it. ``places`` are those of decisions, by record id."""
+def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[b.Row, ...]:
+    """All numbers of all rationales, by time of decision, then agent, record and place in the text."""
     decisions = {d.record_id: d for d in book.run.decisions}
 
     def order(one: Evidence) -> tuple[float, str, str, int, int]:
@@ -82,7 +56,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         when = made.decided_at.timestamp() if made else float("inf")
         return when, made.agent.id if made else "", one.decision, one.part, one.start
 
-    rows: list[Row] = []
+    rows: list[b.Row] = []
     for item in sorted(book.run.evidence, key=order):
         decision, place = decisions.get(item.decision), places.get(item.decision, "")
         facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
@@ -95,24 +69,20 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
         against = f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}"
         texts = (agent, record, item.kind, before, quote, after, number, subject, against, place)
         cells: tuple[Inline, ...] = (
-            agent, Linked(record, place) if place else record, (f"“{before}", bold(quote), f"{after}”"), number,
-            f"{subject} · {against}" if subject else against, (Mark(item.state), STATE_WORDS[item.state]),
+            agent, b.Linked(record, place) if place else record, (f"“{before}", b.bold(quote), f"{after}”"), number,
+            f"{subject} · {against}" if subject else against, (b.Mark(item.state), STATE_WORDS[item.state]),
         )  # fmt: skip
-        rows.append(Row(cells, key=item.state, size=row_bytes(_ROW_BYTES, texts)))
+        rows.append(b.Row(cells, key=item.state, size=b.row_bytes(_ROW_BYTES, texts)))
     return tuple(rows)
 
 
 def written_number(value: float, unit: str) -> str:
-    """A number as a text wrote it, with its unit.
-
-    >>> written_number(4.25, "bps"), written_number(-41200.0, "usd"), written_number(18.4, "price")
-    ('4.25 bps', '−41,200 USD', '18.4')
-    """
+    """A number as a text wrote it, with its unit."""
     text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
-def evidence_section(book: RunIndex) -> Section:
+def evidence_section(book: RunIndex) -> b.Section:
     """Where the numbers in the rationales come from, overall and by agent."""
     evidence, agents = book.run.evidence, {d.record_id: clean(d.agent.id, 80) for d in book.run.decisions}
     by_agent: dict[str, Counter[EvidenceState]] = {}
@@ -138,7 +108,7 @@ def evidence_section(book: RunIndex) -> Section:
         for state in states:
             known = book.value("evidence.share", state=state) is not None
             parts: tuple[Inline, ...] = (", ", overall[state][1]) if known else ()
-            meanings.append((Mark(state), " ", bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
+            meanings.append((b.Mark(state), " ", b.bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
         groups = [("All agents", everything, overall)]
         groups += [(agent, by_agent[agent], shares(agent, by_agent[agent])) for agent in sorted(by_agent)]
         columns, said, rows = [STATE_WORDS[state].capitalize() for state in states], [], []
@@ -152,11 +122,9 @@ def evidence_section(book: RunIndex) -> Section:
         title = "Share of numbers in each state, overall and by agent"
         wide, narrow = bar_table("states", columns, bars, title, "; ".join(said))
         caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
-        table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
-        blocks = [
-            Figure("Where do the numbers come from?", caption, wide, narrow, table),
-            Items(tuple(meanings), "defs"),
-        ]
+        table = b.Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
+        figure = b.Figure("Where do the numbers come from?", caption, wide, narrow, table)
+        blocks = [figure, b.Items(tuple(meanings), "defs")]
         share = {state: value for state, (value, _) in overall.items()}
         traced = sum(value for state, value in share.items() if state not in _LOOSE)
         loose = f"{percent(share['in_context'])} are printed there without an established subject, "
@@ -170,43 +138,43 @@ def evidence_section(book: RunIndex) -> Section:
         "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
         "It then counts as not found and never as contradicted, so few contradictions are no praise there."
     )
-    way = Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
-    return Section(
+    way = b.Linked(f"The whole fact-check table: {counted(len(evidence), 'number')}", "ledger/page-001.html")
+    return b.Section(
         "evidence", "Do the numbers in the rationales hold?", answer,
-        (*blocks, *notes([*_side_measures(book), partial, way if evidence else ""])),
+        (*blocks, *b.notes([*_side_measures(book), partial, way if evidence else ""])),
     )  # fmt: skip
 
 
 def _side_measures(book: RunIndex) -> Iterator[str]:
     """Records without a number, support beyond chance, and forecasts that do not add up; or why they are not known."""
-    item = book.one("evidence.no_number_share")
-    if item is not None and item.value is None:
-        yield f"Share of records without a number: {state_words(item)}."
-    elif item is not None and not item.value:
-        yield f"Each of {counted(item.n, 'record')} holds at least one number."
-    elif item is not None:
-        some = f"{percent(item.value or 0.0)} of {counted(item.n, 'record')}"
-        yield f"{some} hold no number at all and so cannot be checked here."
-    item = book.one("evidence.chance_corrected")
-    if item is not None and item.value is None:
-        yield f"Support beyond chance: {state_words(item)}."
-    elif item is not None:
-        observed, chance = real(item.detail.get("observed")), real(item.detail.get("chance"))
-        beside = "" if observed is None or chance is None else (
-            f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
-        )  # fmt: skip
-        lead = f"Support beyond chance is {signed(item.value or 0.0)}: 0 is what accidental matches alone would give, "
-        yield f"{lead}1 is every number{beside}."
-    item = book.one("forecast.mismatch")
-    if item is not None and item.value is None:
-        yield f"Arithmetic of stated forecasts: {state_words(item)}."
-    elif item is not None:
-        said = f"{percent(item.value or 0.0)} of" if item.value else "None of"
-        differ = "differ from the weighted sum of their" if item.value else "differs from the weighted sum of its"
-        yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
+    for name, title in (
+        ("evidence.no_number_share", "Share of records without a number"),
+        ("evidence.chance_corrected", "Support beyond chance"),
+        ("forecast.mismatch", "Arithmetic of stated forecasts"),
+    ):
+        item = book.one(name)
+        if item is None:
+            continue
+        value, detail = item.value or 0.0, item.detail
+        if item.value is None:
+            yield f"{title}: {state_words(item)}."
+        elif name == "evidence.no_number_share":
+            some = f"{percent(value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked "
+            yield f"{some}here." if value else f"Each of {counted(item.n, 'record')} holds at least one number."
+        elif name == "evidence.chance_corrected":
+            observed, chance = real(detail.get("observed")), real(detail.get("chance"))
+            beside = "" if observed is None or chance is None else (
+                f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
+            )  # fmt: skip
+            lead = f"Support beyond chance is {signed(value)}: 0 is what accidental matches alone would give, "
+            yield f"{lead}1 is every number{beside}."
+        else:
+            said = f"{percent(value)} of" if value else "None of"
+            differ = "differ from the weighted sum of their" if value else "differs from the weighted sum of its"
+            yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
-def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
+def ledger_pages(rows: Sequence[b.Row]) -> Iterator[b.Page]:
     """The pages of the fact-check table, one at a time."""
     done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
     heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")
@@ -214,8 +182,8 @@ def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:
     for path, part, links in beside(pages):
         here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
         done += len(part)
-        table = Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
-                      filters=row_filters([row.key for row in part], titles))  # fmt: skip
+        table = b.Table(heads, part, frozenset({3}), "", stacked=True, id="ledger-rows", what="this page",
+                      filters=b.row_filters([row.key for row in part], titles))  # fmt: skip
         lead = f"Every number in the rationales against what its author could see. {here}"
-        yield Page(path, "Fact-check table", lead, (), (table,), links, here="facts",
-                   up=Linked("Fact check", "fact-check.html"))  # fmt: skip
+        yield b.Page(path, "Fact-check table", lead, (), (table,), links, here="facts",
+                   up=b.Linked("Fact check", "fact-check.html"))  # fmt: skip
