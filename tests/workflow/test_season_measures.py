@@ -22,7 +22,7 @@ from assaymark.plan import ClusterOrder, Missing
 from assaymark.prompting import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
-from assaymark.report.season.index import Words
+from assaymark.report.season import Words
 from assaymark.workflow import RunFolder, Store
 from assaymark.workflow.tracks import (
     SeasonCheck,
