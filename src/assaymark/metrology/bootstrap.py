@@ -222,7 +222,7 @@ def jackknife_kappa(
     (Cameron 2015)."""
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
-    codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], "clusters")
+    codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], name="clusters")
     checks.probability("jackknife_kappa", "level", level)
     sums = KappaSums.of(table[:, :, None], codes, int(codes.max()) + 1, judge_pairs(table.shape[1]))
     sums.require_defined()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -116,18 +116,19 @@ def anchor_contrast(
     clusters = int(codes.max(initial=-1)) + 1
     cells = ~np.isnan(judges) & ~np.isnan(people)
     shown = cells[:, pair]
-    labelled, of_clusters = int(shown.sum(axis=0).min()), _most_clusters(shown, codes, clusters)
-    counts: dict[str, Any] = {"cycles": codes.size, "labelled": labelled, "clusters": clusters}
-    counts["labelled_clusters"] = of_clusters
+    # Clusters with labels of the agent that has them in fewer.
+    labelled, of_clusters = (int(shown.sum(axis=0).min()),
+                             min(np.unique(codes[column]).size for column in shown.T) if clusters else 0)  # fmt: skip
+    counts = codes.size, labelled, clusters, of_clusters
     few = f"{labelled} cycles in {of_clusters} clusters, needs {FEWEST_LABELLED} in {FEWEST_LABELLED_CLUSTERS}"
     enough = labelled >= FEWEST_LABELLED and of_clusters >= FEWEST_LABELLED_CLUSTERS
     if enough and consecutive:
         codes = neighbour_blocks(clusters)[codes]
         clusters = int(codes.max()) + 1
-        of_clusters = _most_clusters(shown, codes, clusters)
+        of_clusters = min(np.unique(codes[column]).size for column in shown.T)
         few, enough = f"all {labelled} cycles in one block of neighbours", of_clusters > 1
     if not enough:
-        return AnchorContrast(**asdict(undefined(f"too few labels: {few}")), **counts)
+        return AnchorContrast(*undefined(f"too few labels: {few}").parts(), *counts)
     shares = np.where(shown, weight[:, None], 0.0)
     judged, graded = judges[:, pair], np.where(shown, people[:, pair], 0.0)
     sums = np.concatenate([np.ones((codes.size, 1)), judged, shares, shares * graded, shares * judged], axis=1)
@@ -138,11 +139,9 @@ def anchor_contrast(
     theta = human + slope * (gap - sampled)
     found, alone = (jackknife_estimate(x[0], x[1:], level, df=of_clusters - 1) for x in (theta, human))
     saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
-    return AnchorContrast(
-        **asdict(found), **counts, lam=float(slope[0]), human_only=alone,
-        judge_only=jackknife_estimate(gap[0], gap[1:], level), rectifier=float(human[0] - sampled[0]),
-        saving=saving,
-    )  # fmt: skip
+    judged_alone = jackknife_estimate(gap[0], gap[1:], level)
+    return AnchorContrast(*found.parts(), *counts, float(slope[0]), alone, judged_alone, float(human[0] - sampled[0]),
+                          saving)  # fmt: skip
 
 
 def anchor_status(
@@ -218,29 +217,26 @@ def judge_against_humans(
     x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
     if x.size != y.size:
         checks.fail(source, "human", f"must be as long as judge (got {y.size} and {x.size})")
-    codes = cluster_codes(source, cluster, x.size)
+    codes = cluster_codes(source, cluster, x.size, consecutive)
     checks.probability(source, "level", level)
     if not math.isfinite(pass_mark):
         checks.fail(source, "pass_mark", f"must be finite (got {pass_mark!r})")
-    if consecutive:
-        codes = neighbour_blocks(int(codes.max()) + 1)[codes]
-    rounded = (np.asarray(round_half_up(x)), np.asarray(round_half_up(y)))
     passes, good = x >= pass_mark - _SLACK, y >= pass_mark - _SLACK
+
+    def bias(rows: Any) -> Estimate:
+        return cluster_mean(x[rows] - y[rows], np.unique(codes[rows], return_inverse=True)[1].astype(np.int64), level)
+
+    def rate(hits: Bools) -> Rate:
+        found = int(hits.sum())
+        return Rate(found, hits.size, *(wilson(found, hits.size, level=level) if hits.size else (None, None)))
+
     by_family = None
     if agent_family is not None:
         names, family = checks.labels(source, "agent_family", agent_family, x.size)
-        rows = [family == k for k in range(len(names))]
-        by_family = {name: _bias(x[row] - y[row], codes[row], level) for name, row in zip(names, rows, strict=True)}
-    return JudgeAgainstHumans(
-        kappa=_agreement(*rounded, codes, of_sample=False, level=level),
-        icc_a1=_agreement(x, y, codes, of_sample=True, level=level), bias=_bias(x - y, codes, level),
-        tpr=_rate(passes[good], level), tnr=_rate(~passes[~good], level), bias_by_family=by_family,
-    )  # fmt: skip
-
-
-def _most_clusters(pair: Bools, codes: Ints, clusters: int) -> int:
-    """Clusters with labels of the agent [n, 2] that has them in fewer."""
-    return min(np.unique(codes[column]).size for column in pair.T) if clusters else 0
+        by_family = {name: bias(family == k) for k, name in enumerate(names)}
+    kappa = _agreement(np.asarray(round_half_up(x)), np.asarray(round_half_up(y)), codes, False, level)
+    return JudgeAgainstHumans(kappa, _agreement(x, y, codes, True, level), bias(slice(None)), rate(passes[good]),
+                              rate(~passes[~good]), by_family)  # fmt: skip
 
 
 def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes: Ints, clusters: int) -> Floats:
@@ -266,7 +262,7 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
     return np.where(single == single[0], found, slopes(by_cycle=True)) if (single != single[0]).any() else found
 
 
-def _agreement(x: Floats, y: Floats, codes: Ints, *, of_sample: bool, level: float) -> Estimate:
+def _agreement(x: Floats, y: Floats, codes: Ints, of_sample: bool, level: float) -> Estimate:
     """Quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from moments of each cluster."""
     middle = (x.mean() + y.mean()) / 2  # numbers around 0 keep their digits when squared
     x, y = x - middle, y - middle
@@ -282,12 +278,3 @@ def _agreement(x: Floats, y: Floats, codes: Ints, *, of_sample: bool, level: flo
     apart = xx + yy - 2 * sx * sy / n - of_sample * (xx + yy - 2 * xy) / n
     values = 2 * (xy - sx * sy / n) / apart
     return jackknife_estimate(float(values[0]), values[1:], level)
-
-
-def _bias(differences: Floats, codes: Ints, level: float) -> Estimate:
-    return cluster_mean(differences, np.unique(codes, return_inverse=True)[1].astype(np.int64), level)
-
-
-def _rate(hits: Bools, level: float) -> Rate:
-    n, found = hits.size, int(hits.sum())
-    return Rate(found, n, *(wilson(found, n, level=level) if n else (None, None)))

@@ -42,6 +42,7 @@ from assaymark.metrology.recusal import (
     gap_tests,
     interest_of,
     moderated_tests,
+    recusal_tests,
 )
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
@@ -139,12 +140,9 @@ class EqualLength:
                 means[pairs], units[pairs] = values[0], len(values) - 1
                 errors[pairs] = jackknife_se(values[0], values[1:]) if len(values) > 1 else 0.0
         slopes, varies = self.slopes(np.arange(known.shape[0]), consecutive)
-        if consecutive:
-            tests = []
-            for gap, se, many, clusters in zip(means.tolist(), errors.tolist(), units.tolist(), counts, strict=True):
-                one = student_estimate(gap, se, many - 1)  # over blocks of neighbours
-                enough = clusters >= FEWEST_CONSECUTIVE
-                tests.append(RecusalTest.of(int(clusters), enough, one.p, gap, many - 1, se))
+        if consecutive:  # over blocks of neighbours
+            p = [student_estimate(*one).p for one in zip(means, errors, units - 1, strict=True)]
+            tests = recusal_tests(counts, counts >= FEWEST_CONSECUTIVE, np.array(p), means, units - 1, errors)
         else:
             effects = self.fit.effects - np.einsum("gajq,jq->ga", self.exposure, slopes[0])
             tests = moderated_tests(means, counts * errors**2, counts, effects, borrow)
@@ -248,17 +246,17 @@ def length_recused(
     turn = 1.0 if a < b else -1.0
     rows = np.flatnonzero(~np.isnan(equal.gaps[:, pair]))
     if not rows.size:
-        return LengthRecused(**undefined(NO_LINK).parts(), slopes=())
+        return LengthRecused(*undefined(NO_LINK).parts(), ())
     if causal is not None:
         slopes = _causal_slopes("length_recused", causal, equal.exposure.shape[2])
         exposure = equal.pair_exposure(rows, np.array([pair]))[:, 0, :, 0].mean(axis=0)
         plain = cluster_mean(equal.gaps[rows, pair], neighbour_blocks(rows.size) if consecutive else None)
         gap, se, df = _with_causal(plain.estimate, plain.se, plain.df, exposure, slopes)
         found = student_estimate(turn * gap, se, df, level)
-        return LengthRecused(**found.parts(), slopes=tuple((slope,) for slope in slopes[:, 0].tolist()))
+        return LengthRecused(*found.parts(), tuple((slope,) for slope in slopes[:, 0].tolist()))
     values, fitted = equal.adjusted(rows, np.array([pair]), consecutive)
     found = jackknife_estimate(turn * values[0, 0], turn * values[1:, 0], level)
-    return LengthRecused(**found.parts(), slopes=tuple(map(tuple, fitted[0].tolist())))
+    return LengthRecused(*found.parts(), tuple(map(tuple, fitted[0].tolist())))
 
 
 def length_p(

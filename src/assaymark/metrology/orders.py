@@ -326,16 +326,13 @@ class Tested:
         """t with the effective number of clusters on each scale, for clusters in time order."""
         difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
         scales = range(difference.shape[1])
-        records = [list(serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]).values()) for s in scales]
-
-        def each(name: str) -> Floats:
-            found = [[getattr(one, name) for one in row] for row in records]
-            return np.array(found, dtype=np.float64).reshape(len(records), -1).T
-
+        found = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
+        p, se, df, rho, effective = (np.stack([getattr(one, name) for one in found], axis=1)
+                                     for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
         testable = clusters >= FEWEST_CONSECUTIVE
-        mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(records))
-        return cls(difference, each("p"), each("se"), each("df"), variance, np.zeros_like(difference), mean,
-                   clusters.astype(np.float64), testable, each("rho"), each("effective"))  # fmt: skip
+        mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(found))
+        return cls(difference, p, se, df, variance, np.zeros_like(difference), mean, clusters.astype(np.float64),
+                   testable, rho, effective)  # fmt: skip
 
     def half(self, level: float) -> Floats:
         """Half the width of the intervals [P, S], NaN where there is none."""
