@@ -12,15 +12,7 @@ from made_cells import AGENTS, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import (
-    Cell,
-    ScoreTable,
-    analyse,
-    cluster_t,
-    holm,
-    length_matched_contrasts,
-    style_measurements,
-)
+from assaymark.metrology import Cell, ScoreTable, analyse, cluster_t, holm, length_matched_contrasts, style_measurements
 
 
 def made(scores, lengths, agent, cycle, cluster, **more) -> ScoreTable:

@@ -232,12 +232,7 @@ def jackknife_kappa(
 def intraclass(
     n: ArrayLike, sum_a: ArrayLike, sum_b: ArrayLike, squares_a: ArrayLike, squares_b: ArrayLike, products: ArrayLike
 ) -> Floats:
-    """Intraclass correlation of two judges from sums over n items they both scored; NaN where both are constant.
-
-    ICC(A,1): two-way random effects, absolute agreement, one judge (McGraw and Wong 1996). 1 is the same score for
-    every item; a constant difference counts against it. Where n is large it is the quadratic-weighted kappa of the
-    scores themselves, so the same gates read it.
-    """
+    """Intraclass correlation of two judges from sums over n items they both scored; NaN where both are constant."""
     n, a, b = (np.asarray(x, dtype=np.float64) for x in (n, sum_a, sum_b))
     own_a, own_b = n * np.asarray(squares_a) - a * a, n * np.asarray(squares_b) - b * b
     # A constant judge leaves float noise here, which is no spread.
@@ -252,11 +247,9 @@ def intraclass(
 @dataclass(frozen=True, slots=True)
 class KappaSums:
     """Per cluster, the sums from which the kappas of every resample follow, for K columns of ratings at once.
-
     ``columns`` [1 + 2J + P, K, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each
     pair's sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay
-    exact. With ``form`` "icc" they are sums of scores, and "kappa" everywhere below is `intraclass`.
-    """
+    exact. With ``form`` "icc" they are sums of scores, and "kappa" everywhere below is `intraclass`."""
 
     columns: Floats
     judges: int
@@ -439,9 +432,7 @@ _AT_ONCE = 8_000_000  # cells of the table of counts made at a time
 @dataclass(frozen=True, slots=True)
 class OverTime:
     """A Sharpe ratio, a difference of two, or a mean daily difference, with its interval over resampled histories.
-
-    ``p`` is two-sided, for the value 0. ``block`` is the mean length of a block in days.
-    """
+    ``p`` is two-sided, for the value 0. ``block`` is the mean length of a block in days."""
 
     value: float
     low: float

@@ -122,10 +122,8 @@ def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, 
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """Mean paired differences of one set of judges, first agent minus second.
-
     ``means`` [G, P, S] by cluster, pair (in the order of `pairs_of`) and scale, NaN where the two share no cycle;
-    ``cycles`` [G, P] how many cycles each mean is of; ``levels`` [G, K, S] the agents' own cluster means.
-    """
+    ``cycles`` [G, P] how many cycles each mean is of; ``levels`` [G, K, S] the agents' own cluster means."""
 
     means: Floats
     cycles: Ints

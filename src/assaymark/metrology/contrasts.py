@@ -102,9 +102,7 @@ def bootstrap_contrast(
 @dataclass(frozen=True, slots=True)
 class Tested:
     """The same test on K columns of scores: differences, p-values, and interval ends where there are any [K].
-
-    Ends are NaN where no interval can be given; they become None before anybody sees them.
-    """
+    Ends are NaN where no interval can be given; they become None before anybody sees them."""
 
     difference: Floats
     p: Floats
@@ -238,10 +236,7 @@ def flip_tests(
     parts: Parts, resamples: int, rng: np.random.Generator | None, level: float, intervals: Sequence[bool],
     leading: int | None = None,
 ) -> list[Tested]:  # fmt: skip
-    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns.
-
-    Had the agents been equal, each cluster could as well have come out the other way round.
-    """
+    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns."""
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
     if exact:

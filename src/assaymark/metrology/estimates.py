@@ -59,11 +59,9 @@ _FLAT = 1e-12  # relative; below this a standard error is
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """An estimate with its standard error, interval and test against zero.
-
     ``p`` is two-sided, ``p_up`` one-sided against "not above zero". ``state`` is "ok", or says why there is no
     interval: where the clusters agree exactly the sign test speaks instead, and one cluster says nothing (p = 1).
-    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record.
-    """
+    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record."""
 
     estimate: float | None
     se: float | None

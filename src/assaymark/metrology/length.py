@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# isort: off
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
@@ -16,34 +17,15 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import (
-    NEVER,
-    Estimate,
-    cluster_codes,
-    cluster_mean,
-    group_sums,
-    jackknife_estimate,
-    jackknife_se,
-    leave_out,
-    neighbour_blocks,
-    number,
-    scores_of,
-    student_estimate,
-    undefined,
-)
+    NEVER, Estimate, cluster_codes, cluster_mean, group_sums, jackknife_estimate, jackknife_se, leave_out,
+    neighbour_blocks, number, scores_of, student_estimate, undefined,
+)  # fmt: skip
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pair_list, pairs_of
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.recusal import (
-    NO_LINK,
-    TOLERANCE,
-    Pair,
-    RecusalFit,
-    RecusalTest,
-    gap_tests,
-    interest_of,
-    moderated_tests,
-    recusal_tests,
-)
+    NO_LINK, TOLERANCE, Pair, RecusalFit, RecusalTest, gap_tests, interest_of, moderated_tests, recusal_tests,
+)  # fmt: skip
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
@@ -63,11 +45,9 @@ _SAME = 1e-10  # share of a covariate's variation below which what is left of it
 @dataclass(frozen=True, slots=True, eq=False)
 class EqualLength:
     """What the recusal contrasts at equal length need, by cluster.
-
     ``gaps`` [G, P] are the recusal contrasts as they are (NaN where not identified), ``exposure`` [G, K, J, Q] how far
     each judge's covariates enter the agent effects, ``normals`` the regression sums [G, ., .] of judges with the same
-    cells and who these are. ``length_gaps`` [P] are the mean differences of the first covariate.
-    """
+    cells and who these are. ``length_gaps`` [P] are the mean differences of the first covariate."""
 
     fit: RecusalFit
     gaps: Floats
@@ -374,11 +354,7 @@ def judge_slopes(
     cells: Floats, covariates: Floats, codes: Ints, level: float = 0.95, consecutive: bool = False
 ) -> list[Estimate]:
     """By judge, how many points more than the other judges' mean it gives for a doubling of length, in slopes within
-    agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N].
-
-    The jackknife leaves out clusters. Where every judge likes length alike, all slopes are 0: that is tested by
-    `length_adjusted`.
-    """
+    agents and cycles: scores [N, K, J], covariates [N, K, Q] of which the first is log2 of the words, clusters [N]."""
     judges = cells.shape[2]
     excess = (cells - (cells.sum(axis=2, keepdims=True) - cells) / (judges - 1)).transpose(0, 2, 1)
     used = usable_cells(excess.sum(axis=1), covariates)
@@ -439,12 +415,7 @@ _NO_LENGTHS = "undefined: lengths of the judged texts were not given"
 
 
 def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Share of terse rationales of each agent, and the token count at which scores break most sharply.
-
-    ``style.threshold`` is the best single split of the panel's aggregate on length, sought within agents and clusters.
-    Its p is that of the largest standardised difference over 40 splits when whole cycles change places within their
-    cluster; the covariance of these shuffles is known exactly, and the largest of such normal variables is drawn.
-    """
+    """Share of terse rationales of each agent, and the token count at which scores break most sharply."""
     honest = gated(honest, study)
     lengths, level, tokens, count = honest.lengths, study.inference.level, study.cells.terse_tokens, "honest records"
     for a, agent in enumerate(honest.agents):
@@ -488,10 +459,8 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
 
 class _Scan(NamedTuple):
     """Every place [S] at which the records can be split by length.
-
     A split has ``below`` records shorter than ``tokens``; ``difference`` is the plain mean above minus the mean below,
-    ``total`` the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
-    """
+    ``total`` the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters."""
 
     tokens: Floats
     below: Ints
@@ -566,11 +535,7 @@ def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan
 
 
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
-    """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3).
-
-    Holm families are the panel's own (the aggregate, and all dimensions together), in which a pair that never met keeps
-    its place with p = 1.
-    """
+    """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3)."""
     honest, (cell,) = averaged_alike(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
     again = {(agents[m.first], agents[m.second]): m for m in panel_of(cell.table, study).meetings if m.n}
@@ -601,9 +566,7 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
 @dataclass(frozen=True, slots=True)
 class Verbosity:
     """How many points a judge gives for a record that is twice as long, beyond what the others give for it.
-
-    ``low`` and ``high`` are None where fewer than three periods are left to tell how firm it is.
-    """
+    ``low`` and ``high`` are None where fewer than three periods are left to tell how firm it is."""
 
     slope: float
     low: float | None

@@ -13,20 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
+from assaymark.metrology import human_anchor
 from assaymark.metrology.bootstrap import intraclass
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.estimates import Estimate, Maker, group_sums, jackknife_estimate, number
-from assaymark.metrology.human_anchor import (
-    ASSUMED_R,
-    FEWEST_LABELLED,
-    FEWEST_LABELLED_CLUSTERS,
-    AnchorContrast,
-    anchor_contrast,
-    anchor_needed,
-    anchor_response,
-    judge_against_humans,
-)
 from assaymark.metrology.kappa import contingency, kappa_of_table, round_half_up
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.reliability import random_judges
@@ -49,11 +40,9 @@ Grades = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True, slots=True)
 class Labels:
     """Grades of people and the design of their sample.
-
     ``grades`` are by (cycle, agent), ``pi`` has the probability with which each cycle could be drawn, ``units`` the
     drawn cycles (None where a table gives probabilities alone), ``refused`` says why the labels are no random sample,
-    and ``design`` who fixed it and when, in words.
-    """
+    and ``design`` who fixed it and when, in words."""
 
     grades: Mapping[tuple[str, str], Grades]
     pi: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -149,10 +138,7 @@ class _People:
         return np.array([self.labels.pi.get(name, 1.0) for name in self.found.cycles])
 
     def graded(self, s: int) -> tuple[int, int, list[str]]:
-        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not.
-
-        Where a table gives probabilities alone they are those of single records, and nobody knows which were drawn.
-        """
+        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
         there, whole = ~np.isnan(self.found.panel[..., s]), ~np.isnan(self.all_cycles(s))
         if (units := self.labels.units) is None:
             chance = np.array([self.labels.pi.get(name, 0.0) for name in self.found.cycles])
@@ -177,7 +163,7 @@ def people_measurements(
     for s, name in enumerate(found.names):
         drawn, graded, lacking = people.graded(s)
         there = ~np.isnan(people.mean[:, :, s])
-        enough = anchor_response(drawn, min(graded, drawn))
+        enough = human_anchor.anchor_response(drawn, min(graded, drawn))
         state = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
         states[s] = state
         outside = {cycle for cycle, _ in labels.grades} - set(people.rows)
@@ -207,7 +193,7 @@ def _contrast(
     found = people.found
     pair = [found.agents.index(item.labels[end]) for end in ("high", "low")]
     scores, human = found.panel[..., s], people.all_cycles(s)
-    one = anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
+    one = human_anchor.anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
                           consecutive=found.consecutive)  # fmt: skip
     both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
     detail = anchor_detail(one)
@@ -248,7 +234,7 @@ def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
     return np.asarray(sums[0] / np.where(sums[1] > 0, sums[1], np.nan)).T
 
 
-def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
+def anchor_detail(one: human_anchor.AnchorContrast) -> dict[str, Any]:
     """What a measurement keeps of an anchored contrast beside its value and interval."""
     kept = {name: getattr(one, name) for name in ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters",
                                                   "labelled_clusters")}  # fmt: skip
@@ -268,7 +254,7 @@ class Spread:
     sd: float
     cycles: int
     clusters: int
-    r: float = ASSUMED_R
+    r: float = human_anchor.ASSUMED_R
     between: float = 0.0
     assumed: bool = True
 
@@ -283,27 +269,30 @@ class Spread:
             means = np.bincount(codes, judged) / size
             inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
             between = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
-        sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R)
+        sd, r = people or (float(judged.std(ddof=1)) if judged.size > 1 else 0.0, human_anchor.ASSUMED_R)
         return cls(sd, judged.size, groups.size, r, between, people is None)
 
 
 def needed_labels(effect: float, spread: Spread, alpha: float = 0.05, power: float = 0.8) -> int | None:
     """Labelled cycles to confirm ``effect``, at least the `FEWEST_LABELLED`; None: no number does."""
-    if effect <= 0 or spread.cycles < FEWEST_LABELLED or spread.clusters < FEWEST_LABELLED_CLUSTERS:
+    if (
+        effect <= 0
+        or spread.cycles < human_anchor.FEWEST_LABELLED
+        or spread.clusters < human_anchor.FEWEST_LABELLED_CLUSTERS
+    ):
         return None
     inside = math.sqrt(max(0.0, spread.sd**2 - spread.between**2))
-    found = anchor_needed(effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power)
-    return None if found is None else max(found, FEWEST_LABELLED)
+    found = human_anchor.anchor_needed(
+        effect, inside, spread.r, spread.cycles, spread.clusters, spread.between, alpha, power
+    )
+    return None if found is None else max(found, human_anchor.FEWEST_LABELLED)
 
 
 def most_needed(
     found: Comparisons, scale: int, pairs: Iterable[tuple[str, str]], effect: float,
     measurements: Iterable[Measurement], alpha: float = 0.05, *, power: float = 0.8,
 ) -> tuple[int | None, Spread | None]:  # fmt: skip
-    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair.
-
-    The spread is that of people where ``measurements`` have it; no spread where no pair has a common cycle.
-    """
+    """The most labelled cycles that any of some pairs needs for ``effect``, and the spread of that pair."""
     known = {
         frozenset((measurement.labels["high"], measurement.labels["low"])): (
             float(measurement.detail["sd"]),
@@ -419,13 +408,14 @@ def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark
         if n < 2:
             continue
         scores, mean, codes = cells[:, :, j, s][there], human[there], cluster[there]
-        one = judge_against_humans(
+        one = human_anchor.judge_against_humans(
             scores, mean, codes, np.broadcast_to(families, there.shape)[there], pass_mark, people.level,
             found.consecutive,
         )  # fmt: skip
         if people.cuts:
-            rated = judge_against_humans(people.rated(scores), people.rated(mean), codes, level=people.level,
-                                         consecutive=found.consecutive)  # fmt: skip
+            rated = human_anchor.judge_against_humans(
+                people.rated(scores), people.rated(mean), codes, level=people.level, consecutive=found.consecutive
+            )
             one = replace(one, kappa=rated.kappa)
         detail = {
             "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),

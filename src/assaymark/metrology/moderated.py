@@ -37,10 +37,8 @@ _FEWEST_EFFECTIVE = 2.5
 @dataclass(frozen=True, slots=True)
 class ModeratedContrasts:
     """Every pair of agents tested by the moderated cluster t; arrays [..., pairs] in the order of `pairs_of`.
-
     Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
-    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN.
-    """
+    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN."""
 
     gap: Floats
     clusters: Ints

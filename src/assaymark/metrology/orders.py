@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+# isort: off
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
@@ -19,18 +20,9 @@ from assaymark.metrology.contrasts import holm_rows, settle
 from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.estimates import scores_of
 from assaymark.metrology.moderated import (
-    FEWEST_CLUSTERS,
-    FEWEST_CONSECUTIVE,
-    ModeratedContrasts,
-    PairState,
-    agents_of,
-    difference_moments,
-    moderate,
-    pair_differences,
-    pair_list,
-    pairs_of,
-    serial_tests,
-)
+    FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, ModeratedContrasts, PairState, agents_of, difference_moments, moderate,
+    pair_differences, pair_list, pairs_of, serial_tests,
+)  # fmt: skip
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON
@@ -126,11 +118,7 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
 def publish_scales(
     gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
 ) -> tuple[int | None, dict[str, Bools], dict[str, Floats], float, float]:
-    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest.
-
-    The first agent of the main scale, what is published and the adjusted p-values, by scale; and the levels of the main
-    one and of the others.
-    """
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest."""
     level, rest, first = share * alpha, alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}
@@ -194,11 +182,9 @@ OTHER_MARGINS: Final = (0.05, 0.1)
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
     """How orders are tested: what the plans of studies, seasons and benchmarks say of it.
-
     ``span`` are the points between the ends of the scale, ``unit`` is what they are called, ``level`` the coverage of
     intervals and ``power`` that of smallest detectable gaps. ``dimensions`` says whether orders are claimed on
-    dimensions too, which then share alpha with the aggregate; ``cycle`` what a cycle is called where it is counted.
-    """
+    dimensions too, which then share alpha with the aggregate; ``cycle`` what a cycle is called where it is counted."""
 
     inference: OrderRules
     claims: BiasRules = field(default_factory=BiasRules)
@@ -220,9 +206,7 @@ class OrderPlan:
 @dataclass(frozen=True)
 class OrderTests:
     """Every pair of agents under the plan's test, as the whole panel sees it and without each judge family.
-
-    Arrays are [pairs, scales], pairs in the order of `pairs_of`.
-    """
+    Arrays are [pairs, scales], pairs in the order of `pairs_of`."""
 
     found: Comparisons
     plan: OrderPlan
@@ -289,11 +273,9 @@ class OrderTests:
 @dataclass(frozen=True, slots=True)
 class Tested:
     """Tests of all pairs on all scales [P, S]; ``testable`` [P]. NaN in ``se`` and ``df`` where there is no test.
-
     ``variance`` is the pair's own, ``mean_variance`` [S] the mean of all pairs, ``prior`` the degrees of freedom
     borrowed from it. Clusters in time order have ``rho``, their autocorrelation, and ``effective``, how many
-    independent clusters they are worth.
-    """
+    independent clusters they are worth."""
 
     gap: Floats
     p: Floats

@@ -64,10 +64,8 @@ def agent_effects(
 @dataclass(frozen=True)
 class Design:
     """Sums of K scores by agent and cycle, from which levels follow for any subset of clusters.
-
     ``counts`` [A, C] decisions, ``cycle_sums`` [C, K], ``totals`` [A, G, K] and ``cluster`` [C] the cluster of a cycle.
-    Where one column stands for all cycles with one line-up in one cluster, ``cycles`` [C] says how many they are.
-    """
+    Where one column stands for all cycles with one line-up in one cluster, ``cycles`` [C] says how many they are."""
 
     counts: Floats
     cycle_sums: Floats
@@ -212,9 +210,7 @@ Levels = tuple[Floats, Floats, Floats]
 @dataclass(frozen=True, slots=True)
 class PairedDifferences:
     """Paired differences of two agents, first minus second, summed by common cluster: ``sums`` [G, columns].
-
-    ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each.
-    """
+    ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each."""
 
     first: int
     second: int
@@ -231,10 +227,8 @@ class PairedDifferences:
 @dataclass(frozen=True)
 class Panel:
     """Everything that the measurements share. Columns are names x (whole panel, each judge alone, each family out).
-
     ``scores`` [n, J, K] are the judges' scores with the aggregate in front, ``drops`` maps a family to its place among
-    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1).
-    """
+    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1)."""
 
     table: ScoreTable
     study: Study
@@ -391,11 +385,7 @@ def _no_rho(panel: Panel, agents: int) -> str:
 def rank_shares(
     design: Design, agents: Ints, columns: slice, resamples: int, rng: np.random.Generator | None
 ) -> tuple[Floats, int, bool, float]:
-    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank.
-
-    Shares [A, A, K] of the resamples in which an agent (first axis) takes a rank (second), ties shared out; the number
-    of resamples; whether they are all there are; and the share of them that was left out, as agents were apart.
-    """
+    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
     width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
     found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
@@ -419,10 +409,7 @@ def rank_shares(
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """``rank.first``: each agent's share of first ranks over cluster resamples (ValueBlindBench section 5.1).
-
-    It describes these clusters. With few of them it is no test, and equal agents reach high shares.
-    """
+    """``rank.first``: each agent's share of first ranks over cluster resamples (ValueBlindBench section 5.1)."""
     design = panel.design
     agents = np.flatnonzero(design.main_group(np.ones((1, design.clusters)))[0])
     method = "share of cluster resamples in which the least-squares level is the highest, ties shared"
@@ -493,11 +480,7 @@ def single_measurements(panel: Panel, levels: Levels, tests: dict[Test, Floats])
 
 
 def pair_tests(panel: Panel, rng: np.random.Generator) -> dict[Test, Floats]:
-    """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met.
-
-    Columns are those of the panel: the whole panel, then (for the cluster t) each judge alone. Pairs with equally many
-    clusters share their resamples.
-    """
+    """p-values [P, columns] of every pair of agents under each of the sources' own tests, 1 where they never met."""
     plan, width, pairs = panel.study.inference, len(panel.names), len(panel.meetings)
     wide = width * (1 + len(panel.table.judges))
     sums, cycles = ([getattr(meeting, name) for meeting in panel.meetings] for name in ("sums", "cycles"))

@@ -43,10 +43,8 @@ class RecusalContrast(Estimate):
 @dataclass(frozen=True, slots=True)
 class RecusalTest:
     """A recusal contrast as orders are tested on it: by `moderated_contrasts`, or `serial_contrasts` in time order.
-
     ``state`` is "tested", "cannot be tested" (too few clusters identify the contrast) or "no judge without an interest"
-    (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested.
-    """
+    (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested."""
 
     clusters: int
     state: str
@@ -140,10 +138,8 @@ def own_family(M: ArrayLike, own: ArrayLike, level: float = 0.95, consecutive: b
 @dataclass(frozen=True, slots=True, eq=False)
 class RecusalFit:
     """The least-squares fits ``score = judge + agent`` of all clusters to the cells without an interest.
-
     ``effects`` [G, K] are the agents' (minimum norm; NaN without a cell), ``weights`` [G, K, J, K] those of the cells
-    in them, and ``linked`` [G, K, K] says which contrasts a cluster identifies.
-    """
+    in them, and ``linked`` [G, K, K] says which contrasts a cluster identifies."""
 
     effects: Floats
     weights: Floats

@@ -307,10 +307,7 @@ def generalizability(
 def contrast_components(
     cells: Floats, cluster: Ints, liking: Floats
 ) -> tuple[dict[str, Floats], dict[str, Floats], float, float] | None:
-    """Variance components of scores that a contrast of two agents contains, by the method of moments.
-
-    The components by scale; those of cluster means; how many clusters two agents share, and cycles in each.
-    """
+    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
     whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))

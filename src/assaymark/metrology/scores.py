@@ -37,10 +37,8 @@ class Calls:
 @dataclass(frozen=True, slots=True, eq=False)
 class Grades:
     """Scores of N first records, each scored by at least one judge.
-
     ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
-    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to.
-    """
+    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to."""
 
     values: Floats
     agent: Ints
@@ -243,11 +241,7 @@ def assembled(
     panel: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Floats], mean: Floats, first: Floats, many: bool,
     repeats: Mapping[str, tuple[Floats, ...]], lengths: Floats | None, **fields: Any,
 ) -> ScoreTable:  # fmt: skip
-    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials.
-
-    ``groups`` are names and codes of agents, cycles, clusters and (of the complete ones) formats, ``panel`` the judges,
-    their families, the dimensions and their weights.
-    """
+    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
     (agents, agent), (cycles, cycle), (clusters, cluster), (formats, format_) = groups
     known = None if lengths is None else lengths[n:]
     rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,

@@ -10,69 +10,47 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 
+from assaymark import records
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
+from assaymark.metrology.datasheet import estimates
 from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
-from assaymark.metrology.datasheet.estimates import (
-    EQUAL,
-    Ends,
-    Estimator,
-    TaskBootstrap,
-    delta0_measurements,
-    filler_measurement,
-    invalid_measurement,
-    reasons_of,
-    stability_measurement,
-    truth_measurements,
-    vacuum_measurements,
-)
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements, step_label
 from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
-from assaymark.records import (
-    AGGREGATE,
-    JSON,
-    Measurement,
-    PairCall,
-    PairCondition,
-    Rows,
-    SlotVerdict,
-    measurement_id,
-    record,
-)
 from assaymark.text import clean, count
 
 # Every measurement of one judge's datasheet from its calls.
 
 
 def datasheet_measurements(
-    calls: Sequence[PairCall], level: float = 0.95, *, rng: np.random.Generator
-) -> tuple[Measurement, ...]:
+    calls: Sequence[records.PairCall], level: float = 0.95, *, rng: np.random.Generator
+) -> tuple[records.Measurement, ...]:
     """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
     table = call_table(calls)
-    return table_measurements(table, level, rng=rng, reasons=reasons_of(calls))
+    return table_measurements(table, level, rng=rng, reasons=estimates.reasons_of(calls))
 
 
 def table_measurements(
     table: CallTable, level: float = 0.95, *, rng: np.random.Generator,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
-) -> tuple[Measurement, ...]:  # fmt: skip
+) -> tuple[records.Measurement, ...]:  # fmt: skip
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    recorder = Estimator(table.judge, TaskBootstrap(rng, level), table.digest)
-    found: list[Measurement] = []
+    recorder = estimates.Estimator(table.judge, estimates.TaskBootstrap(rng, level), table.digest)
+    found: list[records.Measurement] = []
     for prompt in table.arms:
-        found.extend(vacuum_measurements(table, recorder, prompt))
-        found.extend(delta0_measurements(table, recorder, prompt))
-        found.extend(truth_measurements(table, recorder, prompt))
+        found.extend(estimates.vacuum_measurements(table, recorder, prompt))
+        found.extend(estimates.delta0_measurements(table, recorder, prompt))
+        found.extend(estimates.truth_measurements(table, recorder, prompt))
         found.extend(ladder_measurements(table, recorder, prompt))
-        found.append(filler_measurement(table, recorder, prompt))
-        found.append(invalid_measurement(table, recorder, prompt, (reasons or {}).get(prompt, {})))
+        found.append(estimates.filler_measurement(table, recorder, prompt))
+        found.append(estimates.invalid_measurement(table, recorder, prompt, (reasons or {}).get(prompt, {})))
     found.extend(criterion_measurements(table, recorder))
-    found.append(stability_measurement(table, recorder))
+    found.append(estimates.stability_measurement(table, recorder))
     return tuple(found)
 
 
@@ -135,22 +113,22 @@ class Chip:
         return f"{self} ({self.rule})"
 
 
-def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
+def sketch(measurements: Sequence[records.Measurement]) -> tuple[Chip, ...]:
     """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
     held = [m for m in measurements if m.value is not None]
     prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
     base = BASE if BASE in prompts or not prompts else prompts[0]
 
-    def one(name: str, **labels: str) -> Measurement | None:
+    def one(name: str, **labels: str) -> records.Measurement | None:
         """The measurement of that name with exactly these labels beside the judge, if it has a value."""
         rests = ((m, {key: value for key, value in m.labels.items() if key != "judge"}) for m in held if m.name == name)
         return next((m for m, rest in rests if rest == labels), None)
 
-    def steps(name: str, prompt: str) -> dict[float, Measurement]:
+    def steps(name: str, prompt: str) -> dict[float, records.Measurement]:
         """The measurements of that name along the ladder of an arm."""
         return {float(m.labels["delta"]): m for m in held if m.name == name and m.labels.get("prompt") == prompt}
 
-    def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
+    def chip(axis: str, outcome: str, *basis: records.Measurement) -> Chip:
         return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
 
     vacuum, dark = chip("vacuum", "not measured"), one("dark_current", prompt=base)
@@ -182,7 +160,7 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
             word = f"sensitive {'below' if value < 1 else 'at'} one requirement"
         target = chip("target", word, threshold)
     # The measurements by which the strict arm sees less well, not only later.
-    lost: list[Measurement] = []
+    lost: list[records.Measurement] = []
     first, second = (steps("conditional_accuracy", prompt) for prompt in (base, STRICT))
     for step in sorted(first.keys() & second.keys()):
         if not lost and _value(first[step]) - _value(second[step]) > LOST_ACCURACY + 1e-9:
@@ -199,30 +177,30 @@ def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
     return vacuum, equal, target, strict
 
 
-def _value(measurement: Measurement) -> float:
+def _value(measurement: records.Measurement) -> float:
     """The value of a measurement that has one."""
     if measurement.value is None:
         raise AssertionError(f"{measurement.id} was chosen because it has a value")
     return measurement.value
 
 
-@record
+@records.record
 class AnchorPair:
     """What is known about a pair of the anchor set, apart from the answers."""
 
-    condition: PairCondition
+    condition: records.PairCondition
     task: str
     delta: float = 0.0
     better: Literal["u", "v"] | None = None
     variant: str = ""
 
 
-@record
+@records.record
 class Datasheet(Shown):
     """One judge, measured as an instrument."""
 
     judge: str
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[records.Measurement, ...]
     sketch: tuple[str, ...]
     calls: Mapping[str, int]
     tasks: int
@@ -235,23 +213,23 @@ class Datasheet(Shown):
     prompts: Mapping[str, str] = field(default_factory=dict)
     non_claims: tuple[str, ...] = NON_CLAIMS
     planted: Mapping[str, float] | None = None
-    anchors: Mapping[str, SlotVerdict] = field(default_factory=dict)
+    anchors: Mapping[str, records.SlotVerdict] = field(default_factory=dict)
     pairs: Mapping[str, AnchorPair] = field(default_factory=dict)
-    log: Mapping[str, JSON] = field(default_factory=dict)
+    log: Mapping[str, records.JSON] = field(default_factory=dict)
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
         yield Note(f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}")
         yield from (Note(clean(chip, 200)) for chip in self.sketch)
-        yield from parts_of(Rows(self.measurements))
+        yield from parts_of(records.Rows(self.measurements))
 
     def __repr__(self) -> str:
         return f"Datasheet of {clean(self.judge, 60)}: {count(len(self.measurements))} measurements"
 
 
 def datasheet_of(
-    calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "", family: str = "",
-    fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
+    calls: Sequence[records.PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "",
+    family: str = "", fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
     planted: Mapping[str, float] | None = None, source: Literal["run", "log"] = "run", keep_calls: bool = True,
 ) -> Datasheet:  # fmt: skip
     """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
@@ -275,7 +253,7 @@ def datasheet_of(
 _ANCHORED: Final = ("condition", "task", "delta", "better", "variant")
 
 
-def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
+def anchored_calls(sheet: Datasheet) -> tuple[records.PairCall, ...]:
     """The calls that a datasheet kept, without their replies."""
     calls, problems = [], []
     for key, verdict in sheet.anchors.items():
@@ -286,8 +264,10 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
         about = {name: getattr(known, name) for name in _ANCHORED}
-        calls.append(PairCall(pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge,
-                              prompt=prompt, trial=int(trial), **about))  # fmt: skip
+        calls.append(records.PairCall(
+            pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
+            trial=int(trial), **about,
+        ))  # fmt: skip
     if problems:
         raise InputError(f"datasheet of {sheet.judge}", problems)
     return tuple(calls)
@@ -310,7 +290,7 @@ class Demanding(Protocol):
         ...
 
 
-def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
+def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[records.Measurement]:
     """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
     limits = study.datasheets
     for judge in study.model_judges if limits is not None else ():
@@ -319,24 +299,24 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Ite
         state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
         if known and sheet is not None and limits is not None:
             failed = list(_failed(sheet, limits))
-        detail: dict[str, JSON] = {"failed": list(failed)}
+        detail: dict[str, records.JSON] = {"failed": list(failed)}
         if known and sheet is not None:
             detail["manifest"] = sheet.manifest
-        yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
+        yield number(records.Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
                      (0 if limits is None else len(limits.set), "limits"), METHOD, state, detail)  # fmt: skip
 
 
 def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
     """Each limit that is not kept, with the value that was found."""
     known = {item.id: item for item in sheet.measurements}
-    arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": AGGREGATE}
+    arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": records.AGGREGATE}
     places = {
         "dark_current": ("dark_current", arm), "positional": ("delta0.positional", {**arm, "condition": "same_subset"}),
         "threshold": ("threshold", arm), "vacuum_score": ("point.vacuum_score", overall),
         "slope": ("point.slope", overall), "verbosity": ("point.verbosity", overall),
     }  # fmt: skip
     for name, limit in limits.set.items():
-        kind, item = "at least" if name == "slope" else "at most", known.get(measurement_id(*places[name]))
+        kind, item = "at least" if name == "slope" else "at most", known.get(records.measurement_id(*places[name]))
         if item is None or item.value is None:
             yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
             continue
@@ -369,14 +349,14 @@ class Shift:
     of: str
     old: float
     new: float
-    ends: Ends
+    ends: estimates.Ends
     p: float
     n: int
     n_of: str
     method: str
 
 
-def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
+def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[records.Measurement, ...]:
     """Has a judge shifted since an earlier datasheet? Question by question where both kept them (Newcombe 1998)."""
     checks.probability("compare", "alpha", alpha)
     reason, shifts = _not_comparable(old, new), list[Shift]()
@@ -387,12 +367,12 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
     moved = [shift.of for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
     labels = {"judge": new.judge}
     found = [
-        number(Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
+        number(records.Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
                f"new minus old, {one.method}", "ok",
                {"old": one.old, "new": one.new, "p": one.p, "p_holm": p}, one.ends, 1 - alpha)
         for one, p in zip(shifts, adjusted, strict=True)
     ]  # fmt: skip
-    detail: dict[str, JSON] = {
+    detail: dict[str, records.JSON] = {
         "verdict": "not comparable",
         "shifted": list(moved),
         "alpha": alpha,
@@ -404,7 +384,7 @@ def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Mea
         detail["verdict"] = "shifted" if moved else "same instrument"
         detail["widest"] = max(max(abs(one.ends[0]), abs(one.ends[1])) for one in shifts)
     verdict = number(
-        Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
+        records.Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
         (len(shifts), "compared quantities"), method, f"not measured: not comparable, {reason}", detail,
     )  # fmt: skip
     return *found, verdict
@@ -450,10 +430,10 @@ def _paired(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
     return found
 
 
-def _answers(calls: tuple[PairCall, ...]) -> dict[str, Answers]:
+def _answers(calls: tuple[records.PairCall, ...]) -> dict[str, Answers]:
     """For each compared quantity, its units and whether each counts."""
     found: dict[str, Answers] = defaultdict(dict)
-    shown: dict[tuple[str, str, int], dict[str, PairCall]] = defaultdict(dict)
+    shown: dict[tuple[str, str, int], dict[str, records.PairCall]] = defaultdict(dict)
     for call in calls:
         prefers = call.verdict in ("1", "2")
         unit = key_of(call)
@@ -465,7 +445,7 @@ def _answers(calls: tuple[PairCall, ...]) -> dict[str, Answers]:
             found[_of("sensitivity", call, delta=step_label(call.delta))][unit] = call.task, float(right)
         elif call.condition == "filler":
             found[_of("filler.preference", call)][unit] = call.task, float(prefers and _chosen(call) == "v")
-        elif call.condition in EQUAL:
+        elif call.condition in estimates.EQUAL:
             shown[call.pair, call.prompt, call.trial][call.order] = call
     for (pair, prompt, trial), both in shown.items():
         if len(both) == 2:
@@ -476,12 +456,12 @@ def _answers(calls: tuple[PairCall, ...]) -> dict[str, Answers]:
     return found
 
 
-def _chosen(call: PairCall) -> str:
+def _chosen(call: records.PairCall) -> str:
     """The content that a call with a preference named."""
     return call.order[int(call.verdict) - 1]
 
 
-def _of(name: str, call: PairCall, **labels: str) -> str:
+def _of(name: str, call: records.PairCall, **labels: str) -> str:
     return _label(name, {**labels, "prompt": call.prompt})
 
 
@@ -519,7 +499,7 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
     return found
 
 
-def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
+def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> estimates.Ends:
     """Newcombe's hybrid score interval of a difference of two shares (method 10)."""
     (l1, u1), (l2, u2) = (wilson_ends(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
     gap = new - old
