@@ -10,48 +10,46 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 
-from assaymark import records
+# isort: off
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
 from assaymark.metrology.datasheet import estimates
 from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
-from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements, step_label
+from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.quantiles import wilson_ends
+from assaymark.records import (
+    AGGREGATE, JSON, Measurement, PairCall, PairCondition, Rows, SlotVerdict, measurement_id, record
+)  # fmt: skip
 from assaymark.text import clean, count
-
-# Every measurement of one judge's datasheet from its calls.
 
 
 def datasheet_measurements(
-    calls: Sequence[records.PairCall], level: float = 0.95, *, rng: np.random.Generator
-) -> tuple[records.Measurement, ...]:
+    calls: Sequence[PairCall], level: float = 0.95, *, rng: np.random.Generator
+) -> tuple[Measurement, ...]:
     """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
-    table = call_table(calls)
-    return table_measurements(table, level, rng=rng, reasons=estimates.reasons_of(calls))
+    return table_measurements(call_table(calls), level, rng=rng, reasons=estimates.reasons_of(calls))
 
 
 def table_measurements(
     table: CallTable, level: float = 0.95, *, rng: np.random.Generator,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
-) -> tuple[records.Measurement, ...]:  # fmt: skip
+) -> tuple[Measurement, ...]:  # fmt: skip
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
-    recorder = estimates.Estimator(table.judge, estimates.TaskBootstrap(rng, level), table.digest)
-    found: list[records.Measurement] = []
+    made = estimates.Estimator(table.judge, estimates.TaskBootstrap(rng, level), table.digest)
+    found: list[Measurement] = []
     for prompt in table.arms:
-        found.extend(estimates.vacuum_measurements(table, recorder, prompt))
-        found.extend(estimates.delta0_measurements(table, recorder, prompt))
-        found.extend(estimates.truth_measurements(table, recorder, prompt))
-        found.extend(ladder_measurements(table, recorder, prompt))
-        found.append(estimates.filler_measurement(table, recorder, prompt))
-        found.append(estimates.invalid_measurement(table, recorder, prompt, (reasons or {}).get(prompt, {})))
-    found.extend(criterion_measurements(table, recorder))
-    found.append(estimates.stability_measurement(table, recorder))
-    return tuple(found)
+        for measurements in (estimates.vacuum_measurements, estimates.delta0_measurements,
+                             estimates.truth_measurements, ladder_measurements):  # fmt: skip
+            found += measurements(table, made, prompt)
+        found.append(estimates.filler_measurement(table, made, prompt))
+        found.append(estimates.invalid_measurement(table, made, prompt, (reasons or {}).get(prompt, {})))
+    found += criterion_measurements(table, made)
+    return (*found, estimates.stability_measurement(table, made))
 
 
 CLEAN: Final = 0.02
@@ -113,35 +111,33 @@ class Chip:
         return f"{self} ({self.rule})"
 
 
-def sketch(measurements: Sequence[records.Measurement]) -> tuple[Chip, ...]:
+def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
     """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
-    held = [m for m in measurements if m.value is not None]
+    value = {m.id: m.value for m in measurements if m.value is not None}
+    held = [m for m in measurements if m.id in value]
     prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
     base = BASE if BASE in prompts or not prompts else prompts[0]
 
-    def one(name: str, **labels: str) -> records.Measurement | None:
+    def one(name: str, **labels: str) -> Measurement | None:
         """The measurement of that name with exactly these labels beside the judge, if it has a value."""
-        rests = ((m, {key: value for key, value in m.labels.items() if key != "judge"}) for m in held if m.name == name)
-        return next((m for m, rest in rests if rest == labels), None)
+        return next((m for m in held if m.name == name and {**m.labels, "judge": ""} == {**labels, "judge": ""}), None)
 
-    def steps(name: str, prompt: str) -> dict[float, records.Measurement]:
+    def steps(name: str, prompt: str) -> dict[float, Measurement]:
         """The measurements of that name along the ladder of an arm."""
         return {float(m.labels["delta"]): m for m in held if m.name == name and m.labels.get("prompt") == prompt}
 
-    def chip(axis: str, outcome: str, *basis: records.Measurement) -> Chip:
+    def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
         return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
 
-    vacuum, dark = chip("vacuum", "not measured"), one("dark_current", prompt=base)
-    if dark is not None:
-        share = _value(dark)
-        vacuum = chip(
-            "vacuum", "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky", dark
-        )
-    equal = chip("equal texts", "not measured")
+    vacuum, equal, target, strict = (chip(axis, "not measured") for axis in RULES)
+    if (dark := one("dark_current", prompt=base)) is not None:
+        share = value[dark.id]
+        word = "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky"
+        vacuum = chip("vacuum", word, dark)
     found = [one(f"delta0.{name}", prompt=base, condition="same_subset") for name in ("raw", "stable", "positional")]
     known = [part for part in found if part is not None]
     if len(known) == len(found):
-        raw, stable, positional = (_value(part) for part in known)
+        raw, stable, positional = (value[part.id] for part in known)
         word = "mixed"
         if stable <= QUIET and positional <= QUIET and raw <= QUIET_RAW:
             word = "quiet"
@@ -150,57 +146,46 @@ def sketch(measurements: Sequence[records.Measurement]) -> tuple[Chip, ...]:
         elif max(stable, positional) > QUIET and stable >= LED * positional:
             word = "wording-led"
         equal = chip("equal texts", word, *known)
-    target, threshold = chip("target", "not measured"), one("threshold", prompt=base)
-    if threshold is not None:
-        value = _value(threshold)
-        word = f"needs {math.ceil(value)} requirements"
+    if (threshold := one("threshold", prompt=base)) is not None:
+        needed = value[threshold.id]
+        word = f"needs {math.ceil(needed)} requirements"
         if threshold.detail["censored"] == "right":
             word = "insensitive"
-        elif value <= 1:
-            word = f"sensitive {'below' if value < 1 else 'at'} one requirement"
+        elif needed <= 1:
+            word = f"sensitive {'below' if needed < 1 else 'at'} one requirement"
         target = chip("target", word, threshold)
-    # The measurements by which the strict arm sees less well, not only later.
-    lost: list[records.Measurement] = []
-    first, second = (steps("conditional_accuracy", prompt) for prompt in (base, STRICT))
-    for step in sorted(first.keys() & second.keys()):
-        if not lost and _value(first[step]) - _value(second[step]) > LOST_ACCURACY + 1e-9:
-            lost = [first[step], second[step]]
-    first, second = (steps("sensitivity", prompt) for prompt in (base, STRICT))
-    largest = max(first.keys() & second.keys(), default=None)
-    if not lost and largest is not None and _value(first[largest]) - _value(second[largest]) > LOST + 1e-9:
-        lost = [first[largest], second[largest]]
-    strict, shifts = chip("strict prompt", "not measured"), [m for m in held if m.name == "criterion.shift"]
-    if shifts:
-        small = all(abs(_value(shift)) < NO_EFFECT for shift in shifts)
+    if shifts := [m for m in held if m.name == "criterion.shift"]:
+        # The measurements by which the strict arm sees less well, not only later.
+        lost: list[Measurement] = []
+        for name, most in (("conditional_accuracy", LOST_ACCURACY), ("sensitivity", LOST)):
+            first, second = (steps(name, prompt) for prompt in (base, STRICT))
+            common = sorted(first.keys() & second.keys())
+            for step in common if name == "conditional_accuracy" else common[-1:]:
+                if not lost and value[first[step].id] - value[second[step].id] > most + 1e-9:
+                    lost = [first[step], second[step]]
+        small = all(abs(value[shift.id]) < NO_EFFECT for shift in shifts)
         word = "costs resolution" if lost else "no effect" if small else "moves the criterion"
         strict = chip("strict prompt", word, *(lost or shifts))
     return vacuum, equal, target, strict
 
 
-def _value(measurement: records.Measurement) -> float:
-    """The value of a measurement that has one."""
-    if measurement.value is None:
-        raise AssertionError(f"{measurement.id} was chosen because it has a value")
-    return measurement.value
-
-
-@records.record
+@record
 class AnchorPair:
     """What is known about a pair of the anchor set, apart from the answers."""
 
-    condition: records.PairCondition
+    condition: PairCondition
     task: str
     delta: float = 0.0
     better: Literal["u", "v"] | None = None
     variant: str = ""
 
 
-@records.record
+@record
 class Datasheet(Shown):
     """One judge, measured as an instrument."""
 
     judge: str
-    measurements: tuple[records.Measurement, ...]
+    measurements: tuple[Measurement, ...]
     sketch: tuple[str, ...]
     calls: Mapping[str, int]
     tasks: int
@@ -213,23 +198,23 @@ class Datasheet(Shown):
     prompts: Mapping[str, str] = field(default_factory=dict)
     non_claims: tuple[str, ...] = NON_CLAIMS
     planted: Mapping[str, float] | None = None
-    anchors: Mapping[str, records.SlotVerdict] = field(default_factory=dict)
+    anchors: Mapping[str, SlotVerdict] = field(default_factory=dict)
     pairs: Mapping[str, AnchorPair] = field(default_factory=dict)
-    log: Mapping[str, records.JSON] = field(default_factory=dict)
+    log: Mapping[str, JSON] = field(default_factory=dict)
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))
         yield Note(f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}")
         yield from (Note(clean(chip, 200)) for chip in self.sketch)
-        yield from parts_of(records.Rows(self.measurements))
+        yield from parts_of(Rows(self.measurements))
 
     def __repr__(self) -> str:
         return f"Datasheet of {clean(self.judge, 60)}: {count(len(self.measurements))} measurements"
 
 
 def datasheet_of(
-    calls: Sequence[records.PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "",
-    family: str = "", fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
+    calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "", family: str = "",
+    fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
     planted: Mapping[str, float] | None = None, source: Literal["run", "log"] = "run", keep_calls: bool = True,
 ) -> Datasheet:  # fmt: skip
     """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
@@ -239,13 +224,12 @@ def datasheet_of(
     if bars := sorted({call.prompt for call in kept if "|" in call.prompt}):
         what = "must not contain '|', which separates the parts of a kept verdict"
         raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
+    arms = tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels))
     return Datasheet(
         judge=calls[0].judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
         calls={"all": len(calls), "ok": len(calls) - invalid, "invalid": invalid},
         tasks=len({call.task for call in calls}), source=source, model=model, family=family, fingerprint=fingerprint,
-        arms=tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels)), manifest=manifest,
-        prompts=dict(prompts or {}), planted=None if planted is None else dict(planted),
-        anchors={key_of(call): call.verdict for call in kept},
+        arms=arms, manifest=manifest, prompts=dict(prompts or {}), planted=None if planted is None else dict(planted), anchors={key_of(call): call.verdict for call in kept},
         pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in _ANCHORED}) for call in kept},
     )  # fmt: skip
 
@@ -253,7 +237,7 @@ def datasheet_of(
 _ANCHORED: Final = ("condition", "task", "delta", "better", "variant")
 
 
-def anchored_calls(sheet: Datasheet) -> tuple[records.PairCall, ...]:
+def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
     """The calls that a datasheet kept, without their replies."""
     calls, problems = [], []
     for key, verdict in sheet.anchors.items():
@@ -264,7 +248,7 @@ def anchored_calls(sheet: Datasheet) -> tuple[records.PairCall, ...]:
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
         about = {name: getattr(known, name) for name in _ANCHORED}
-        calls.append(records.PairCall(
+        calls.append(PairCall(
             pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge, prompt=prompt,
             trial=int(trial), **about,
         ))  # fmt: skip
@@ -290,33 +274,32 @@ class Demanding(Protocol):
         ...
 
 
-def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[records.Measurement]:
+def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
     """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
     limits = study.datasheets
     for judge in study.model_judges if limits is not None else ():
-        sheet, failed = sheets.get(judge.name), list[str]()
-        known = sheet is not None and sheet.model in ("", judge.model)
+        sheet, failed, detail = sheets.get(judge.name), list[str](), dict[str, JSON]()
         state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
-        if known and sheet is not None and limits is not None:
-            failed = list(_failed(sheet, limits))
-        detail: dict[str, records.JSON] = {"failed": list(failed)}
-        if known and sheet is not None:
-            detail["manifest"] = sheet.manifest
-        yield number(records.Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
-                     (0 if limits is None else len(limits.set), "limits"), METHOD, state, detail)  # fmt: skip
+        if known := limits is not None and sheet is not None and sheet.model in ("", judge.model):
+            assert limits is not None
+            assert sheet is not None
+            failed, detail["manifest"] = list(_failed(sheet, limits)), sheet.manifest
+        yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
+                     (0 if limits is None else len(limits.set), "limits"), METHOD, state,
+                     {"failed": list(failed)} | detail)  # fmt: skip
 
 
 def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
     """Each limit that is not kept, with the value that was found."""
     known = {item.id: item for item in sheet.measurements}
-    arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": records.AGGREGATE}
+    arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": AGGREGATE}
     places = {
         "dark_current": ("dark_current", arm), "positional": ("delta0.positional", {**arm, "condition": "same_subset"}),
         "threshold": ("threshold", arm), "vacuum_score": ("point.vacuum_score", overall),
         "slope": ("point.slope", overall), "verbosity": ("point.verbosity", overall),
     }  # fmt: skip
     for name, limit in limits.set.items():
-        kind, item = "at least" if name == "slope" else "at most", known.get(records.measurement_id(*places[name]))
+        kind, item = "at least" if name == "slope" else "at most", known.get(measurement_id(*places[name]))
         if item is None or item.value is None:
             yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
             continue
@@ -327,65 +310,41 @@ def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
 
 
 COMPARED: Final = (
-    "dark_current",
-    "delta0.stable",
-    "delta0.positional",
-    "delta0.one_sided",
-    "sensitivity",
-    "filler.preference",
+    "dark_current", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity", "filler.preference",
     "pair.invalid_share",
-)
+)  # fmt: skip
 """The measurements that a drift verdict rests on, in every arm that both datasheets have."""
 
 _PAIR_NAMES: Final = {"delta0.stable": "stable", "delta0.positional": "positional", "delta0.one_sided": "one-sided"}
 
-Answers = dict[str, tuple[str, float]]  # unit -> (task, 1.0 if it counts)
+Shift = tuple[str, float, float, estimates.Ends, float, int, str, str]
+"""One quantity in both datasheets: of what, old, new, ends of new minus old, unadjusted p, n, n_of and method."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """One quantity in both datasheets: old, new, the interval of new minus old, and its unadjusted p."""
-
-    of: str
-    old: float
-    new: float
-    ends: estimates.Ends
-    p: float
-    n: int
-    n_of: str
-    method: str
-
-
-def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[records.Measurement, ...]:
+def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
     """Has a judge shifted since an earlier datasheet? Question by question where both kept them (Newcombe 1998)."""
     checks.probability("compare", "alpha", alpha)
     reason, shifts = _not_comparable(old, new), list[Shift]()
     if reason is None:
-        shifts = _paired(old, new, alpha) if old.anchors and new.anchors else _from_counts(old, new, alpha)
+        shifts = list((_paired if old.anchors and new.anchors else _from_counts)(old, new, alpha))
         reason = "no quantity was measured in both"
-    adjusted = holm([shift.p for shift in shifts]).tolist() if shifts else []
-    moved = [shift.of for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
+    adjusted = holm([shift[4] for shift in shifts]).tolist() if shifts else []
+    moved = [shift[0] for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
     labels = {"judge": new.judge}
     found = [
-        number(records.Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
-               f"new minus old, {one.method}", "ok",
-               {"old": one.old, "new": one.new, "p": one.p, "p_holm": p}, one.ends, 1 - alpha)
-        for one, p in zip(shifts, adjusted, strict=True)
+        number(Measurement, "drift", {**labels, "of": of}, after - before, (n, n_of), f"new minus old, {method}", "ok",
+               {"old": before, "new": after, "p": p, "p_holm": p_holm}, ends, 1 - alpha)
+        for (of, before, after, ends, p, n, n_of, method), p_holm in zip(shifts, adjusted, strict=True)
     ]  # fmt: skip
-    detail: dict[str, records.JSON] = {
-        "verdict": "not comparable",
-        "shifted": list(moved),
-        "alpha": alpha,
-        "tests": len(shifts),
-    }
-    method = "none"
+    detail: dict[str, JSON] = {"verdict": "not comparable", "shifted": list(moved), "alpha": alpha,
+                               "tests": len(shifts)}  # fmt: skip
     if shifts:
-        method = "any quantity shifted after Holm's adjustment"
         detail["verdict"] = "shifted" if moved else "same instrument"
-        detail["widest"] = max(max(abs(one.ends[0]), abs(one.ends[1])) for one in shifts)
+        detail["widest"] = max(max(abs(end) for end in shift[3]) for shift in shifts)
     verdict = number(
-        records.Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
-        (len(shifts), "compared quantities"), method, f"not measured: not comparable, {reason}", detail,
+        Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
+        (len(shifts), "compared quantities"), "any quantity shifted after Holm's adjustment" if shifts else "none",
+        f"not measured: not comparable, {reason}", detail,
     )  # fmt: skip
     return *found, verdict
 
@@ -407,62 +366,53 @@ def _not_comparable(old: Datasheet, new: Datasheet) -> str | None:
     return f"pairs of the same name are different pairs, such as {turned[0]}" if turned else None
 
 
-def _paired(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
+def _paired(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
     """Every quantity on the questions that both datasheets asked."""
     before, after = _answers(anchored_calls(old)), _answers(anchored_calls(new))
-    found = []
     for of in sorted(before.keys() & after.keys()):
         units = sorted(before[of].keys() & after[of].keys())
         if not units:
             continue
-        tasks = [before[of][unit][0] for unit in units]
         first, second = (np.array([side[of][unit][1] for unit in units]) for side in (before, after))
-        test = cluster_t(second - first, tasks, level=1 - alpha)
-        shares = float(first.mean()), float(second.mean())
+        test = cluster_t(second - first, [before[of][unit][0] for unit in units], level=1 - alpha)
+        shares, method = (float(first.mean()), float(second.mean())), f"paired by question, {test.method}"
         if test.low is None or test.high is None:
-            ends = difference_interval(*shares, len(units), len(units), alpha)
-            method = f"paired by question, {test.method}; Newcombe interval"
+            ends, method = difference_interval(*shares, len(units), len(units), alpha), f"{method}; Newcombe interval"
         else:
             ends = max(-1.0, test.low), min(1.0, test.high)
-            method = f"paired by question, {test.method}"
         kind = "common pairs" if of.startswith("delta0") else "common calls"
-        found.append(Shift(of, *shares, ends, test.p, len(units), kind, method))
-    return found
+        yield of, *shares, ends, test.p, len(units), kind, method
 
 
-def _answers(calls: tuple[records.PairCall, ...]) -> dict[str, Answers]:
-    """For each compared quantity, its units and whether each counts."""
-    found: dict[str, Answers] = defaultdict(dict)
-    shown: dict[tuple[str, str, int], dict[str, records.PairCall]] = defaultdict(dict)
+def _answers(calls: tuple[PairCall, ...]) -> dict[str, dict[str, tuple[str, float]]]:
+    """For each compared quantity, its units, each with its task and 1.0 if it counts."""
+    found: dict[str, dict[str, tuple[str, float]]] = defaultdict(dict)
+    shown: dict[tuple[str, str, int], dict[str, PairCall]] = defaultdict(dict)
     for call in calls:
-        prefers = call.verdict in ("1", "2")
-        unit = key_of(call)
-        found[_of("pair.invalid_share", call)][unit] = call.task, float(call.verdict == "invalid")
+        arm, chosen = {"prompt": call.prompt}, ""  # the content that a call with a preference named
+        if call.verdict in ("1", "2"):
+            chosen = call.order[int(call.verdict) - 1]
+
+        def add(name: str, hit: bool, labels: Mapping[str, str], call: PairCall = call) -> None:
+            found[_label(name, labels)][key_of(call)] = call.task, float(hit)
+
+        add("pair.invalid_share", call.verdict == "invalid", arm)
         if call.condition == "vacuum":
-            found[_of("dark_current", call)][unit] = call.task, float(prefers)
+            add("dark_current", bool(chosen), arm)
         elif call.condition == "ladder":
-            right = prefers and _chosen(call) == call.better
-            found[_of("sensitivity", call, delta=step_label(call.delta))][unit] = call.task, float(right)
+            add("sensitivity", bool(chosen) and chosen == call.better, {"delta": f"{call.delta:g}", **arm})
         elif call.condition == "filler":
-            found[_of("filler.preference", call)][unit] = call.task, float(prefers and _chosen(call) == "v")
+            add("filler.preference", chosen == "v", arm)
         elif call.condition in estimates.EQUAL:
             shown[call.pair, call.prompt, call.trial][call.order] = call
     for (pair, prompt, trial), both in shown.items():
         if len(both) == 2:
-            word = CLASSES[pair_class(both["uv"].verdict, both["vu"].verdict)].split(",")[0]
+            call = both["uv"]
+            word = CLASSES[pair_class(call.verdict, both["vu"].verdict)].split(",")[0]
             for name, wanted in _PAIR_NAMES.items():
-                of = _of(name, both["uv"], condition=both["uv"].condition)
-                found[of][f"{pair}|{prompt}|{trial}"] = both["uv"].task, float(word == wanted)
+                of = _label(name, {"condition": call.condition, "prompt": prompt})
+                found[of][f"{pair}|{prompt}|{trial}"] = call.task, float(word == wanted)
     return found
-
-
-def _chosen(call: records.PairCall) -> str:
-    """The content that a call with a preference named."""
-    return call.order[int(call.verdict) - 1]
-
-
-def _of(name: str, call: records.PairCall, **labels: str) -> str:
-    return _label(name, {**labels, "prompt": call.prompt})
 
 
 def _label(name: str, labels: Mapping[str, str]) -> str:
@@ -472,18 +422,14 @@ def _label(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}[{inner}]" if inner else name
 
 
-def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
+def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> Iterator[Shift]:
     """Every quantity that both datasheets measured, from its counts."""
     from scipy.stats import fisher_exact  # here, because it takes every command a third of a second to load
 
     before, after = (
-        {
-            _label(m.name, m.labels): m
-            for m in [m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels]
-        }
+        {_label(m.name, m.labels): m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels}
         for sheet in (old, new)
     )
-    found = []
     for of in sorted(before.keys() & after.keys()):
         a, b = before[of], after[of]
         if a.value is None or b.value is None:
@@ -492,11 +438,9 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
         hits = np.rint(np.array([a.value, b.value]) * sizes).astype(np.int64)
         p = float(fisher_exact(np.stack([hits, sizes - hits])).pvalue)
         ends = difference_interval(a.value, b.value, int(sizes[0]), int(sizes[1]), alpha)
-        method = (
-            f"two samples, Fisher's exact test and Newcombe interval on {sizes[0]} and {sizes[1]} independent units"
-        )
-        found.append(Shift(of, a.value, b.value, ends, min(1.0, p), b.n, b.n_of, method))
-    return found
+        units = f"{sizes[0]} and {sizes[1]} independent units"
+        method = f"two samples, Fisher's exact test and Newcombe interval on {units}"
+        yield of, a.value, b.value, ends, min(1.0, p), b.n, b.n_of, method
 
 
 def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> estimates.Ends:
