@@ -131,22 +131,17 @@ def test_one_constant_judge_has_zero():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ([], [], "a: is empty"),
-        ([1, 2], [1], r"must be equally long \(got 2 and 1\)"),
+        ([], [], "a: is empty"), ([1, 2], [1], r"must be equally long \(got 2 and 1\)"),
         ([0, 1], [1, 2], r"off the scale 1..5 \(first: 0\)"),
         ([1, 6], [1, 2], r"1 rating\(s\) off the scale 1..5 \(first: 6\)"),
         ([1, 2.5], [1, 2], "first that is not: 2.5.*round_half_up, then clip"),
         ([1, math.nan], [1, 2], r"1 rating\(s\) are not finite \(first at index 1\)"),
-        ([1, math.inf], [1, 2], "not finite"),
-        ([1.0, 1e300], [1, 2], "off the scale"),
-        (["1", "2"], [1, 2], "whole-number ratings"),
-        ([True, False], [1, 2], "whole-number ratings"),
-        ([None, 1], [1, 2], "objects"),
-        ([[1, 2]], [1, 2], r"one axis \[n\] \(got shape \(1, 2\)\)"),
-        ([[1], [1, 2]], [1, 2], "unequal lengths"),
-        (3, [1, 2], r"got shape \(\)"),
+        ([1, math.inf], [1, 2], "not finite"), ([1.0, 1e300], [1, 2], "off the scale"),
+        (["1", "2"], [1, 2], "whole-number ratings"), ([True, False], [1, 2], "whole-number ratings"),
+        ([None, 1], [1, 2], "objects"), ([[1, 2]], [1, 2], r"one axis \[n\] \(got shape \(1, 2\)\)"),
+        ([[1], [1, 2]], [1, 2], "unequal lengths"), (3, [1, 2], r"got shape \(\)"),
     ],
-)
+)  # fmt: skip
 def test_kappa_says_what_is_wrong(a, b, message):
     with pytest.raises(InputError, match=message):
         weighted_kappa(a, b)
@@ -436,16 +431,14 @@ def test_a_plan_on_1_to_5_keeps_its_hash_and_another_scale_has_another():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[rubric]\nscale = [5, 1]\n", "names its lowest score first"),
-        ("[rubric]\nscale = [1, inf]\n", "finite"),
+        ("[rubric]\nscale = [5, 1]\n", "names its lowest score first"), ("[rubric]\nscale = [1, inf]\n", "finite"),
         ('[rubric]\nscale = [0, 100]\nagreement = "kappa"\n', "at most 11"),
         ('[rubric]\nscale = [0, 0.5]\nagreement = "kappa"\n', "whole from end to end"),
         ("oracle = true\n[rubric]\nscale = [1, 10]\n", "oracle scores on 1..5 alone"),
         ("[rubric]\nscale = [1, 10]\n[datasheets]\nvacuum_score = 11\n", "must lie on the scale, 1..10"),
-        ("[datasheets]\nvacuum_score = 6\n", "must lie on the scale, 1..5"),
-        ("[datasheets]\nslope = -5\n", "±4"),
+        ("[datasheets]\nvacuum_score = 6\n", "must lie on the scale, 1..5"), ("[datasheets]\nslope = -5\n", "±4"),
     ],
-)
+)  # fmt: skip
 def test_a_scale_that_cannot_be(text, said):
     with pytest.raises(InputError) as error:
         study_of(extra=text)
@@ -504,11 +497,10 @@ def test_identical_trials_are_perfectly_stable():
 @pytest.mark.parametrize(
     ("trials", "message"),
     [
-        ([[1.0], [2.0]], "one trial, needs two"),
-        ([[1.0, 2.0]], "one item, needs two"),
+        ([[1.0], [2.0]], "one trial, needs two"), ([[1.0, 2.0]], "one item, needs two"),
         ([[3.0, 3.0], [3.0, 3.0]], "every trial of all 2 items has one score"),
     ],
-)
+)  # fmt: skip
 def test_repetition_stability_can_be_undefined(trials, message):
     with pytest.raises(NotMeasurableError, match=message):
         repetition_stability(trials)
@@ -517,13 +509,10 @@ def test_repetition_stability_can_be_undefined(trials, message):
 @pytest.mark.parametrize(
     ("trials", "ddof", "message"),
     [
-        ([1.0, 2.0], 1, "two axes"),
-        ([[1.0, math.nan]], 1, "not finite"),
-        (np.empty((0, 2)), 1, "empty"),
-        ([[1.0, 2.0], [2.0, 3.0]], 2, r"ddof: must be 0 or 1 \(got 2\)"),
-        ([[1.0, 2.0], [2.0, 3.0]], True, "ddof"),
+        ([1.0, 2.0], 1, "two axes"), ([[1.0, math.nan]], 1, "not finite"), (np.empty((0, 2)), 1, "empty"),
+        ([[1.0, 2.0], [2.0, 3.0]], 2, r"ddof: must be 0 or 1 \(got 2\)"), ([[1.0, 2.0], [2.0, 3.0]], True, "ddof"),
     ],
-)
+)  # fmt: skip
 def test_repetition_stability_says_what_is_wrong(trials, ddof, message):
     with pytest.raises(InputError, match=message):
         repetition_stability(trials, ddof=ddof)
@@ -589,10 +578,9 @@ def test_drops_can_be_undefined(scores, families, message):
     [
         ([[1.0, 2.0], [2.0, 3.0]], ["n"], r"one family for each of the 2 judges \(got 1\)"),
         ([[1.0, 2.0], [2.0, 3.0]], [1, 2], "one family for each"),
-        ([[1.0, math.nan], [2.0, 3.0]], ["n", "s"], "not finite"),
-        ([1.0, 2.0], ["n", "s"], "two axes"),
+        ([[1.0, math.nan], [2.0, 3.0]], ["n", "s"], "not finite"), ([1.0, 2.0], ["n", "s"], "two axes"),
     ],
-)
+)  # fmt: skip
 def test_drops_say_what_is_wrong(scores, families, message):
     with pytest.raises(InputError, match=message):
         leave_one_family_out(scores, families)

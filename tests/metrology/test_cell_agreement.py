@@ -179,11 +179,9 @@ def test_cell_and_honest_records_weigh_the_same_in_kappa():
         ({"families": ["a", "b"]}, "one entry for each of 3 judges"),
         ({"cell_cluster": [0]}, "cell_cluster: must have one entry for each of the 15"),
         ({"honest_cluster": IN_CELL}, "honest_cluster: must have one entry for each of the 30"),
-        ({"cell": np.ones(15)}, "cell: must have 2 axes"),
-        ({"quantile": 1.0}, "quantile"),
-        ({"alpha": 0.0}, "alpha"),
+        ({"cell": np.ones(15)}, "cell: must have 2 axes"), ({"quantile": 1.0}, "quantile"), ({"alpha": 0.0}, "alpha"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(change, message):
     cell, honest = study()
     arguments = {

@@ -137,17 +137,12 @@ def test_a_penalty_that_does_not_survive_holm_is_inconclusive(plan):
 @pytest.mark.parametrize(
     ("kind", "shift", "outcome"),
     [
-        ("paraphrase", 0.0, "invariant"),
-        ("paraphrase", -0.3, "invariant"),
-        ("paraphrase", -0.8, "style-sensitive"),
-        ("paraphrase", 0.8, "style-sensitive"),
-        ("length_matched", 0.1, "invariant"),
-        ("length_matched", 0.9, "style-sensitive"),
-        ("fact_flip", -0.6, "noticed"),
-        ("fact_flip", 0.0, "not noticed"),
+        ("paraphrase", 0.0, "invariant"), ("paraphrase", -0.3, "invariant"), ("paraphrase", -0.8, "style-sensitive"),
+        ("paraphrase", 0.8, "style-sensitive"), ("length_matched", 0.1, "invariant"),
+        ("length_matched", 0.9, "style-sensitive"), ("fact_flip", -0.6, "noticed"), ("fact_flip", 0.0, "not noticed"),
         ("fact_flip", 0.6, "not noticed"),
     ],
-)
+)  # fmt: skip
 def test_cells_with_parents_are_paired(plan, kind, shift, outcome):
     """Parents differ by far more than the shift; only pairs can show it."""
     rng = np.random.default_rng(11)
@@ -484,9 +479,8 @@ def test_gates_are_also_given_in_units_of_the_detectable_effect(plan):
     cycles = np.repeat(np.arange(40), 4)
     honest = replace(
         made(4 + rng.normal(0, 0.3, (160, 3)), spread(5, 32), agent=np.tile(np.arange(4), 40)),
-        cycles=tuple(f"c{k:02d}" for k in range(40)),
-        cycle=cycles,
-    )
+        cycles=tuple(f"c{k:02d}" for k in range(40)), cycle=cycles,
+    )  # fmt: skip
     found = gate(run(honest, [cell("cell_b", made(flat([2.0, 2.1, 2.0, 2.2]), [0, 0, 1, 1], tag="b"))], plan), "cell_b")
     mde = minimum_detectable_effect(40, alpha=plan.inference.alpha, comparisons=6)
     assert found.detail["in_mde"] == pytest.approx(found.value / mde)

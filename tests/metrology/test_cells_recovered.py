@@ -148,11 +148,9 @@ def test_a_cell_without_usable_scores_is_named(plan):
     rng = np.random.default_rng(27)
     honest = honest_table(rng, d=2)
     empty = replace(
-        made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"),
-        dimensions=(),
-        scores=np.zeros((0, 3, 0)),
+        made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"), dimensions=(), scores=np.zeros((0, 3, 0)),
         weights=np.zeros(0),
-    )
+    )  # fmt: skip
     found = run(honest, [cell("cell_a", empty), cell("cell_b", made(np.ones((4, 3, 2)), [0, 0, 1, 1], tag="b"))], plan)
     nothing = "not measurable: no trajectory has a usable score from every judge"
     assert gate(found, "cell_a").state == nothing

@@ -307,15 +307,11 @@ def test_the_one_score_needs_no_name(name):
 @pytest.mark.parametrize(
     "beside",
     [
-        pa.array(range(K)),
-        pa.array([str(k) for k in range(K)]),
-        pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
-        pa.array([float("nan")] * K),
-        pa.array([Decimal("1.5")] * K),
-        pa.array(["3"] * K).dictionary_encode(),
+        pa.array(range(K)), pa.array([str(k) for k in range(K)]), pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
+        pa.array([float("nan")] * K), pa.array([Decimal("1.5")] * K), pa.array(["3"] * K).dictionary_encode(),
         pa.array([2] * K, type=pa.uint8()).dictionary_encode(),
     ],
-)
+)  # fmt: skip
 def test_any_numeric_column_beside_the_score_has_to_be_settled(beside):
     one = NAMED.drop_columns("style").rename_columns({"risk": "score"}).append_column("retries", beside)
     with pytest.raises(InputError, match=r"got score in column 7, retries in column 8"):
@@ -377,17 +373,14 @@ def test_no_names_are_no_dimensions():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is empty"),
-        (b"   \n", "is empty"),
-        (b"[{}]", "objects without a key"),
+        (b"", "is empty"), (b"   \n", "is empty"), (b"[{}]", "objects without a key"),
         (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
         (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: has 3 cells \(the header has 2"),
         (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
         (b"ARROW1 is no arrow", "cannot be read as a table"),
-        (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
-        (b"tr\xff,agent\nt,1\n", "UTF-8"),
+        (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"), (b"tr\xff,agent\nt,1\n", "UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_no_table_at_all(tmp_path, data, message):
     path = tmp_path / "scores.csv"
     path.write_bytes(data)

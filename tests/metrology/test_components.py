@@ -444,14 +444,10 @@ def test_parts_may_be_left_out():
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (("w", 1, 0), r"must be \(cluster"),
-        (("w", 1, 2, 3.0), "agent in 0..1"),
-        (("w", 1, "a", 3.0), "agent in 0..1"),
-        (("w", 1, 0, None), "finite score"),
-        (("w", 1, 0, NAN), "finite score"),
-        (("w", 1, 0, "high"), "finite score"),
+        (("w", 1, 0), r"must be \(cluster"), (("w", 1, 2, 3.0), "agent in 0..1"), (("w", 1, "a", 3.0), "agent in 0..1"),
+        (("w", 1, 0, None), "finite score"), (("w", 1, 0, NAN), "finite score"), (("w", 1, 0, "high"), "finite score"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_record_is_said(record, message):
     with pytest.raises(InputError, match=message):
         cluster_differences([("w", 1, 0, 3.0), record], 2)

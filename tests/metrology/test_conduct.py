@@ -109,16 +109,12 @@ def test_a_level_that_is_none_is_refused():
 
 
 CONDUCT = st.builds(
-    AgentBehaviour,
-    agent=st.sampled_from(["ash", "birch"]),
-    cluster=st.sampled_from(["a", "b", "c"]),
+    AgentBehaviour, agent=st.sampled_from(["ash", "birch"]), cluster=st.sampled_from(["a", "b", "c"]),
     usable=st.booleans(),
     flags=st.lists(st.sampled_from(["refused", "rejected-order"]), max_size=2, unique=True).map(tuple),
-    checks=st.none() | st.sampled_from([KEPT, BROKEN]),
-    seconds=st.none() | st.floats(0, 100),
-    output_tokens=st.none() | st.integers(0, 9999),
-    tokens=st.integers(0, 500),
-)
+    checks=st.none() | st.sampled_from([KEPT, BROKEN]), seconds=st.none() | st.floats(0, 100),
+    output_tokens=st.none() | st.integers(0, 9999), tokens=st.integers(0, 500),
+)  # fmt: skip
 
 
 @settings(max_examples=40, deadline=None)

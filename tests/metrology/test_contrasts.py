@@ -22,14 +22,8 @@ pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 # Common cycles by week of pairs of agents in a real log of weekly rounds, from two weeks to twelve.
 LOG_SIZES = (
-    [4, 8],
-    [1, 2, 8],
-    [2, 6, 8],
-    [2, 2, 8, 10],
-    [2, 6, 8, 8, 10],
-    [2, 6, 8, 9, 10, 11],
-    [4, 5, 6, 8, 8, 8, 9, 10, 10],
-)
+    [4, 8], [1, 2, 8], [2, 6, 8], [2, 2, 8, 10], [2, 6, 8, 8, 10], [2, 6, 8, 9, 10, 11], [4, 5, 6, 8, 8, 8, 9, 10, 10],
+)  # fmt: skip
 LONG = [1, 1, 1, 2, 5, 8, 8, 8, 8, 8, 10, 10]
 
 
@@ -247,12 +241,10 @@ def test_blocks_and_chunks_change_nothing():
 @pytest.mark.parametrize(
     ("values", "codes", "message"),
     [
-        ([], [], "differences: is empty"),
-        ([1.0, math.nan], [0, 1], "not finite"),
-        ([1.0, 2.0], [0], "one entry for each of the 2 items"),
-        ([[1.0]], [0], "one axis"),
+        ([], [], "differences: is empty"), ([1.0, math.nan], [0, 1], "not finite"),
+        ([1.0, 2.0], [0], "one entry for each of the 2 items"), ([[1.0]], [0], "one axis"),
     ],
-)
+)  # fmt: skip
 def test_contrasts_say_what_is_wrong(make, values, codes, message):
     with pytest.raises(InputError, match=message):
         make(values, codes)

@@ -127,12 +127,10 @@ def test_a_dimension_on_which_judges_share_nothing_is_not_distinct():
 @pytest.mark.parametrize(
     ("scores", "cluster"),
     [
-        (study()[:, :1], CLUSTER),
-        (study()[:, :, :1], CLUSTER),
-        (study()[:23], CLUSTER[:23]),
+        (study()[:, :1], CLUSTER), (study()[:, :, :1], CLUSTER), (study()[:23], CLUSTER[:23]),
         (np.full((6, 2, 2), np.nan), np.arange(6)),
     ],
-)
+)  # fmt: skip
 def test_too_little_is_not_measurable(scores, cluster):
     found = discriminant(scores, cluster)
     assert (found.state.partition(":")[0], found.dimensions) == ("not measurable", ())
@@ -191,14 +189,11 @@ def test_specific_needs_two_dimensions_and_a_whole_cycle():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((study(), CLUSTER[:5]), {}, "one entry for each"),
-        ((study()[0], CLUSTER), {}, "S: must have 3 axes"),
-        ((study() * np.inf, CLUSTER), {}, "finite"),
-        ((study(), CLUSTER), {"distinct": 1.0}, "distinct"),
-        ((study(), CLUSTER), {"alpha": 0}, "alpha"),
-        ((study(), CLUSTER), {"level": 95}, "level"),
+        ((study(), CLUSTER[:5]), {}, "one entry for each"), ((study()[0], CLUSTER), {}, "S: must have 3 axes"),
+        ((study() * np.inf, CLUSTER), {}, "finite"), ((study(), CLUSTER), {"distinct": 1.0}, "distinct"),
+        ((study(), CLUSTER), {"alpha": 0}, "alpha"), ((study(), CLUSTER), {"level": 95}, "level"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(arguments, options, message):
     with pytest.raises(InputError, match=message):
         discriminant(*arguments, **options)
@@ -493,12 +488,10 @@ def test_what_differs_is_named(tmp_path):
     text = rows(range(6, 8))
     text = text.set_column(6, "cycle", text.column("cycle").cast(pa.string()))
     partitions = {
-        "a": read(tmp_path, rows()),
-        "b": read(tmp_path, rows(range(6, 8), names=("auditor", "reader"))),
-        "c": read(tmp_path, rows(range(8, 9), length=4).drop_columns("risk")),
-        "d": read(tmp_path, text),
+        "a": read(tmp_path, rows()), "b": read(tmp_path, rows(range(6, 8), names=("auditor", "reader"))),
+        "c": read(tmp_path, rows(range(8, 9), length=4).drop_columns("risk")), "d": read(tmp_path, text),
         "e": read(tmp_path, rows(range(9, 12))),
-    }
+    }  # fmt: skip
     assert list(map(str, misfits(partitions))) == [
         "b: other judges than in a (not here: skeptic of east)",
         "c: other columns than in a (not here: risk; only here: length)",

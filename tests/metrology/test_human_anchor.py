@@ -194,10 +194,9 @@ def test_judges_without_spread_are_not_used():
     [
         (4, 40, "too few labels: 40 cycles in 4 clusters, needs 20 in 5"),
         (10, 19, "too few labels: 19 cycles in 10 clusters, needs 20 in 5"),
-        (10, 0, "too few labels: 0 cycles in 0 clusters, needs 20 in 5"),
-        (5, 20, "ok"),
+        (10, 0, "too few labels: 0 cycles in 0 clusters, needs 20 in 5"), (5, 20, "ok"),
     ],
-)
+)  # fmt: skip
 def test_too_few_labels_are_not_tested(clusters, labelled, state):
     F, H, _ = world(7, share=1.0, clusters=10, cycles=4)
     cluster = np.arange(40) % clusters
@@ -247,21 +246,13 @@ def test_blocks_of_neighbours_are_left_out_where_clusters_follow_each_other():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"H": [[1.0, 2.0]]}, "shape of F"),
-        ({"F": [[1.0, math.inf]] * 3}, "finite"),
-        ({"F": [["x", "y"]] * 3}, "numbers"),
-        ({"F": []}, "axes"),
-        ({"b": 2}, "one of the agents"),
-        ({"b": 0}, "another agent"),
-        ({"a": -1}, "whole number"),
-        ({"cluster": ["w1"]}, "one entry for each"),
-        ({"pi": [0.5, 0.0, 0.5]}, "above 0"),
-        ({"pi": [0.5]}, "each of the 3 cycles"),
-        ({"pi": [0.5, math.nan, 0.5]}, "finite"),
-        ({"lam": 1.5}, "0..1"),
-        ({"level": 95}, "between 0 and 1"),
+        ({"H": [[1.0, 2.0]]}, "shape of F"), ({"F": [[1.0, math.inf]] * 3}, "finite"),
+        ({"F": [["x", "y"]] * 3}, "numbers"), ({"F": []}, "axes"), ({"b": 2}, "one of the agents"),
+        ({"b": 0}, "another agent"), ({"a": -1}, "whole number"), ({"cluster": ["w1"]}, "one entry for each"),
+        ({"pi": [0.5, 0.0, 0.5]}, "above 0"), ({"pi": [0.5]}, "each of the 3 cycles"),
+        ({"pi": [0.5, math.nan, 0.5]}, "finite"), ({"lam": 1.5}, "0..1"), ({"level": 95}, "between 0 and 1"),
     ],
-)
+)  # fmt: skip
 def test_grades_that_do_not_go_together_are_refused(change, what):
     good = {"F": [[1.0, 2.0]] * 3, "H": [[1.0, N]] * 3, "cluster": ["w1", "w1", "w2"], "a": 0, "b": 1}
     anchor_contrast(**good)
@@ -275,19 +266,12 @@ def test_grades_that_do_not_go_together_are_refused(change, what):
 @pytest.mark.parametrize(
     ("estimate", "high", "p", "word"),
     [
-        (0.4, 0.6, 0.025, "confirms"),
-        (0.4, 0.6, 0.025 + 5e-10, "confirms"),
-        (0.4, 0.6, 0.026, "undecided"),
-        (0.1, 0.24, 0.01, "confirms"),
-        (0.1, 0.24, 0.2, "contradicts"),
-        (0.1, 0.25, 0.2, "undecided"),
-        (0.1, 0.25 - 5e-10, 0.2, "undecided"),
-        (-0.4, -0.1, 1.0, "contradicts"),
-        (-0.4, 0.3, 0.9, "undecided"),
-        (-0.4, None, 1.0, "undecided"),
-        (None, None, 1.0, "not tested"),
+        (0.4, 0.6, 0.025, "confirms"), (0.4, 0.6, 0.025 + 5e-10, "confirms"), (0.4, 0.6, 0.026, "undecided"),
+        (0.1, 0.24, 0.01, "confirms"), (0.1, 0.24, 0.2, "contradicts"), (0.1, 0.25, 0.2, "undecided"),
+        (0.1, 0.25 - 5e-10, 0.2, "undecided"), (-0.4, -0.1, 1.0, "contradicts"), (-0.4, 0.3, 0.9, "undecided"),
+        (-0.4, None, 1.0, "undecided"), (None, None, 1.0, "not tested"),
     ],
-)
+)  # fmt: skip
 def test_the_word_for_an_order(estimate, high, p, word):
     record = Estimate(estimate, 0.1, 9, None, high, 2 * min(p, 0.5), p, "ok")
     assert anchor_status(record, 0.5, p) == word
@@ -347,18 +331,10 @@ def test_more_labels_for_smaller_effects_and_none_for_the_smallest():
 @pytest.mark.parametrize(
     "bad",
     [
-        {"effect": 0.0},
-        {"effect": math.inf},
-        {"sd_human": -1.0},
-        {"sd_cluster": math.nan},
-        {"r": 1.2},
-        {"r": math.nan},
-        {"cycles": 0},
-        {"clusters": 2.5},
-        {"alpha": 0.0},
-        {"power": 1.0},
+        {"effect": 0.0}, {"effect": math.inf}, {"sd_human": -1.0}, {"sd_cluster": math.nan}, {"r": 1.2},
+        {"r": math.nan}, {"cycles": 0}, {"clusters": 2.5}, {"alpha": 0.0}, {"power": 1.0},
     ],
-)
+)  # fmt: skip
 def test_plans_that_are_none_are_refused(bad):
     with pytest.raises(InputError):
         anchor_needed(**{"effect": 0.5, "sd_human": 1.0, "r": 0.6, "cycles": 100, "clusters": 10} | bad)
@@ -478,16 +454,10 @@ def test_neighbours_are_left_out_together_where_clusters_follow_each_other():
 @pytest.mark.parametrize(
     "change",
     [
-        {"judge": []},
-        {"judge": [1, 2, N]},
-        {"human": [1.0, 2.0]},
-        {"human": [1.0, math.nan, 2.0]},
-        {"cluster": [0, 1]},
-        {"agent_family": ["x"]},
-        {"pass_mark": math.nan},
-        {"level": 0.0},
+        {"judge": []}, {"judge": [1, 2, N]}, {"human": [1.0, 2.0]}, {"human": [1.0, math.nan, 2.0]},
+        {"cluster": [0, 1]}, {"agent_family": ["x"]}, {"pass_mark": math.nan}, {"level": 0.0},
     ],
-)
+)  # fmt: skip
 def test_judges_and_people_that_do_not_go_together_are_refused(change):
     with pytest.raises(InputError):
         judge_against_humans(**{"judge": [1, 2, 3], "human": [1, 2, 4], "cluster": [0, 1, 2]} | change)

@@ -302,21 +302,15 @@ def test_overlap_is_the_smaller_share_within_the_other_range():
 @pytest.mark.parametrize(
     ("adjusted", "p_up", "slope_p", "gap", "causal", "word"),
     [
-        (0.1, 0.02, 0.001, 1.0, None, "clear"),
-        (0.1, 0.025, 0.001, 1.0, None, "clear"),
-        (0.1, 0.026, 0.001, 1.0, None, "may be length"),
-        (-0.1, 0.9, 0.05, 1.0, None, "length"),
-        (-0.1, 0.9, 0.06, 1.0, None, "may be length"),
-        (0.0, 0.5, 0.01, -1.0, None, "length"),
-        (-0.1, 0.9, 0.001, 0.03, None, "clear"),
-        (-0.1, 0.9, 0.001, -0.031, None, "length"),
-        (-0.1, 0.9, 0.001, [0.01, 2.0], None, "length"),
-        (-0.1, 0.9, 0.001, 0.01, (0.0, 0.01, 30), "clear"),
-        (0.1, 0.001, 0.9, 1.0, (0.4, 0.01, 30), "length"),
-        (0.1, 0.001, 0.9, 1.0, (0.3, 0.2, 30), "may be length"),
+        (0.1, 0.02, 0.001, 1.0, None, "clear"), (0.1, 0.025, 0.001, 1.0, None, "clear"),
+        (0.1, 0.026, 0.001, 1.0, None, "may be length"), (-0.1, 0.9, 0.05, 1.0, None, "length"),
+        (-0.1, 0.9, 0.06, 1.0, None, "may be length"), (0.0, 0.5, 0.01, -1.0, None, "length"),
+        (-0.1, 0.9, 0.001, 0.03, None, "clear"), (-0.1, 0.9, 0.001, -0.031, None, "length"),
+        (-0.1, 0.9, 0.001, [0.01, 2.0], None, "length"), (-0.1, 0.9, 0.001, 0.01, (0.0, 0.01, 30), "clear"),
+        (0.1, 0.001, 0.9, 1.0, (0.4, 0.01, 30), "length"), (0.1, 0.001, 0.9, 1.0, (0.3, 0.2, 30), "may be length"),
         (None, 1.0, 0.001, 1.0, None, "may be length"),
     ],
-)
+)  # fmt: skip
 def test_one_word_about_length(adjusted, p_up, slope_p, gap, causal, word):
     raw, slope = {"estimate": 0.4, "se": 0.1, "df": 11}, {"estimate": 0.2, "p": slope_p}
     given = [slope, {"estimate": 0.1, "p": 0.9}] if isinstance(gap, list) else slope
@@ -332,17 +326,13 @@ def test_a_rule_that_needs_a_direction_asks_for_it():
     ("change", "message"),
     [
         ({"X": np.ones((24, 3))}, "X: must hold one value, or up to 3, for each of 24 cycles and 4 agents"),
-        ({"X": np.ones((24, 4, 4))}, "up to 3"),
-        ({"cluster": [0] * 23}, "one entry for each of the 24 items"),
-        ({"cluster": [0.5] * 24}, "names or whole numbers"),
-        ({"own": np.eye(4)}, "own"),
-        ({"a": 7}, "a: must be one of the agents"),
-        ({"b": 0}, "another agent"),
-        ({"causal": [[1, 0, 1]]}, "for 3 judges"),
-        ({"causal": [[1, -1, 1]] * 3}, "standard error from 0"),
+        ({"X": np.ones((24, 4, 4))}, "up to 3"), ({"cluster": [0] * 23}, "one entry for each of the 24 items"),
+        ({"cluster": [0.5] * 24}, "names or whole numbers"), ({"own": np.eye(4)}, "own"),
+        ({"a": 7}, "a: must be one of the agents"), ({"b": 0}, "another agent"),
+        ({"causal": [[1, 0, 1]]}, "for 3 judges"), ({"causal": [[1, -1, 1]] * 3}, "standard error from 0"),
         ({"Y": np.full((24, 3, 4), np.inf)}, "finite"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(change, message):
     y, x, cluster = study()
     arguments = {"Y": y, "X": x, "cluster": cluster, "own": OWN, "a": 0, "b": 1} | change

@@ -350,11 +350,9 @@ def test_order_and_names_change_nothing(scores, judges, agents):
     before = self_preference(scores, AGENTS, FAMILIES)
     names = {"north": "c", "south": "b", "west": "a", "lone": "d"}
     after = self_preference(
-        scores[np.ix_(agents, judges)],
-        [names[AGENTS[k]] for k in agents],
-        [names[FAMILIES[k]] for k in judges],
+        scores[np.ix_(agents, judges)], [names[AGENTS[k]] for k in agents], [names[FAMILIES[k]] for k in judges],
         judges=[FAMILIES[k] for k in judges],
-    )
+    )  # fmt: skip
     for place, j in enumerate(judges):
         one, other = before[j], after[place]
         assert (one.judge, one.n_own, one.n_others, one.state) == (
@@ -470,15 +468,14 @@ def test_a_panel_of_one_is_its_own_median():
 @pytest.mark.parametrize(
     ("scores", "agents", "judges", "parts", "says"),
     [
-        ([[1, 2], [3, math.nan]], "ab", "ab", {}, r"1 value\(s\) are not finite"),
-        ([1, 2], "ab", "ab", {}, "two axes"),
+        ([[1, 2], [3, math.nan]], "ab", "ab", {}, r"1 value\(s\) are not finite"), ([1, 2], "ab", "ab", {}, "two axes"),
         ([[1, 2], [3, 4]], "a", "ab", {}, r"one name for each of the 2 agents \(rows of scores\) \(got 1\)"),
         ([[1, 2], [3, 4]], "ab", "abc", {}, r"judge_families: .* 2 judges \(columns of scores\) \(got 3\)"),
         ([[1, 2], [3, 4]], [1, 2], "ab", {}, "agent_families: must be one name"),
         ([[1, 2], [3, 4]], "ab", "ab", {"judges": ["x"]}, "judges: must be one name"),
         ([[1, 2], [3, 4]], "ab", "ab", {"level": 1.0}, "level: must lie strictly between 0 and 1"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_told(scores, agents, judges, parts, says):
     with pytest.raises(InputError, match=says):
         self_preference(scores, list(agents), list(judges), **parts)

@@ -26,11 +26,9 @@ def items(values, clusters=None, parts=None):
     values = np.asarray(values, dtype=float)
     m, n = values.shape
     return ScoredItems(
-        tuple("abcdefgh"[:m]),
-        values,
-        tuple(clusters) if clusters is not None else tuple(map(str, range(n))),
+        tuple("abcdefgh"[:m]), values, tuple(clusters) if clusters is not None else tuple(map(str, range(n))),
         tuple(parts) if parts is not None else ("p",) * n,
-    )
+    )  # fmt: skip
 
 
 def test_a_level_is_a_t_interval_of_the_mean_where_each_item_is_its_own_cluster():
@@ -315,8 +313,7 @@ def test_wrong_directions_are_errors_too_and_stay_rare():
     [
         (lambda: shaffer([0.1, 0.2], 3), "3 agents have 3 pairs"),
         (lambda: shaffer([0.1, 0.2, 1.2], 3), r"0..1 \(first that does not: 1.2"),
-        (lambda: shaffer([0.1, 0.2, math.nan], 3), "p-values lie in 0..1"),
-        (lambda: shaffer([], 0), "at least 1"),
+        (lambda: shaffer([0.1, 0.2, math.nan], 3), "p-values lie in 0..1"), (lambda: shaffer([], 0), "at least 1"),
         (lambda: shaffer_pooled({"a": [0.1]}, 3), "3 agents have 3 pairs"),
         (lambda: attainable_equalities(0), "at least 1"),
         (lambda: publish_orders([0.1, 0.2], [0.1, 0.2], 0.05), "K.K-1./2 pairs"),
@@ -324,7 +321,7 @@ def test_wrong_directions_are_errors_too_and_stay_rare():
         (lambda: publish_orders([0.1], [-0.1], 0.05), "p-values lie"),
         (lambda: publish_orders([0.1], [0.1], 1.0), "strictly between"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(call, message):
     with pytest.raises(InputError, match=message):
         call()
@@ -396,12 +393,11 @@ def test_agents_that_meet_through_others_have_one():
 @pytest.mark.parametrize(
     ("scores", "agents", "cycles", "message"),
     [
-        ([], [], [], "scores: is empty"),
-        ([math.inf], ["a"], ["x"], "not finite"),
+        ([], [], [], "scores: is empty"), ([math.inf], ["a"], ["x"], "not finite"),
         ([1.0, 2.0], ["a"], ["x", "y"], "agents: must have one entry for each of the 2"),
         ([1.0, 2.0], ["a", "b"], ["x"], "cycles: must have one entry"),
     ],
-)
+)  # fmt: skip
 def test_effects_say_what_is_wrong(scores, agents, cycles, message):
     with pytest.raises(InputError, match=message):
         agent_effects(scores, agents, cycles)

@@ -38,15 +38,11 @@ def test_the_source_prints_its_planning_value_without_its_n():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"n": 0}, r"n: must be a finite number above 0 \(got 0\)"),
-        ({"n": math.nan}, "n: must be"),
-        ({"n": 10, "sd": -1.0}, "sd"),
-        ({"n": 10, "alpha": 0.0}, "alpha"),
-        ({"n": 10, "power": 1.0}, "power"),
-        ({"n": 10, "comparisons": 0}, "comparisons"),
-        ({"n": 10, "comparisons": 1.5}, "comparisons"),
+        ({"n": 0}, r"n: must be a finite number above 0 \(got 0\)"), ({"n": math.nan}, "n: must be"),
+        ({"n": 10, "sd": -1.0}, "sd"), ({"n": 10, "alpha": 0.0}, "alpha"), ({"n": 10, "power": 1.0}, "power"),
+        ({"n": 10, "comparisons": 0}, "comparisons"), ({"n": 10, "comparisons": 1.5}, "comparisons"),
     ],
-)
+)  # fmt: skip
 def test_the_effect_says_what_is_wrong(parts, message):
     with pytest.raises(InputError, match=message):
         minimum_detectable_effect(**parts)
@@ -297,15 +293,10 @@ def test_it_is_in_the_unit_of_the_standard_error_and_grows_with_what_is_asked():
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        ({"se": 0.0}, "se"),
-        ({"se": math.nan}, "se"),
-        ({"df": -1.0}, "df"),
-        ({"df": math.inf}, "df"),
-        ({"alpha": 0.0}, "alpha"),
-        ({"power": 1.0}, "power"),
-        ({"power": 0.05}, "above alpha"),
+        ({"se": 0.0}, "se"), ({"se": math.nan}, "se"), ({"df": -1.0}, "df"), ({"df": math.inf}, "df"),
+        ({"alpha": 0.0}, "alpha"), ({"power": 1.0}, "power"), ({"power": 0.05}, "above alpha"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(arguments, name):
     with pytest.raises(InputError, match=name):
         minimum_detectable_gap(**{"se": 0.1, "df": 4.0, "alpha": 0.05, "power": 0.8} | arguments)
@@ -588,8 +579,7 @@ def test_it_can_be_analysed(study):
     [
         ({"composers": ()}, r"composers: at least one is needed \(got 0\)"),
         ({"panel": (Panelist("a", "x"), Panelist("a", "y"))}, "panel: each needs a name of its own"),
-        ({"clusters": 0}, r"clusters: must be at least 1 \(got 0\)"),
-        ({"cycles": -1}, "cycles"),
+        ({"clusters": 0}, r"clusters: must be at least 1 \(got 0\)"), ({"cycles": -1}, "cycles"),
         ({"residual": Spread(-0.1)}, r"residual.sd: must be finite and at least 0 \(got -0.1\)"),
         ({"cycle": Spread(0.1, 1.5)}, "cycle.correlation: must lie in 0..1"),
         ({"interaction": Spread((0.1, 0.2, 0.3))}, "interaction.sd: must have one entry for each of the 2 dimensions"),
@@ -599,10 +589,9 @@ def test_it_can_be_analysed(study):
         ({"composers": (Composer("a", tokens=0.0),)}, "tokens must be above 0"),
         ({"panel": (Panelist("a", "x", trials=0),)}, "a.trials: must be at least 1"),
         ({"panel": (Panelist("a", "x", trial_noise=Spread(math.inf)),)}, "a.trial_noise.sd"),
-        ({"weights": (1.0,)}, "weights: must be 2 finite numbers"),
-        ({"weights": (0.0, 0.0)}, "weights"),
+        ({"weights": (1.0,)}, "weights: must be 2 finite numbers"), ({"weights": (0.0, 0.0)}, "weights"),
     ],
-)
+)  # fmt: skip
 def test_a_truth_says_what_is_wrong_with_it(parts, message):
     with pytest.raises(InputError, match=message):
         replace(PLAIN, **parts)

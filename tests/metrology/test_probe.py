@@ -207,12 +207,11 @@ def test_a_pair_without_common_cycles_is_a_state(plan):
 @pytest.mark.parametrize(
     ("needed", "committed", "asked", "state"),
     [
-        (False, True, True, "not needed: rho"),
-        (False, False, False, "not needed: rho"),
+        (False, True, True, "not needed: rho"), (False, False, False, "not needed: rho"),
         (True, False, False, "not committed: the plan names no outside judge, and rho"),
         (True, True, False, "not measured: outsider has given no usable score"),
     ],
-)
+)  # fmt: skip
 def test_states_of_the_probe(study, needed, committed, asked, state):
     parts = (
         probed(np.random.default_rng(5), 0.3) if asked else {"scores": {}, "agents": {}, "cycles": {}, "clusters": {}}

@@ -330,8 +330,7 @@ def test_all_scores_equal_give_no_order():
 @pytest.mark.parametrize(
     ("drops", "expected"),
     [
-        ({}, ("not measurable", ())),
-        ({"a": (0.4, 0.001)}, ("not measurable", ())),
+        ({}, ("not measurable", ())), ({"a": (0.4, 0.001)}, ("not measurable", ())),
         ({"a": (0.4, 0.05), "b": (0.4, 0.01)}, ("stable", ())),
         ({"a": (0.4, 0.051), "b": (0.4, 0.01)}, ("rests on", ("a",))),
         ({"a": (0.4, 0.034), "b": (0.4, 0.01), "c": (0.4, 0.033)}, ("rests on", ("a",))),
@@ -344,7 +343,7 @@ def test_all_scores_equal_give_no_order():
         ({"a": (NAN, 1.0), "b": (0.4, 0.01)}, ("reversed without", ("a",))),
         ({"a": (0.4, NAN), "b": (0.4, 0.01)}, ("rests on", ("a",))),
     ],
-)
+)  # fmt: skip
 def test_a_published_order_survives_every_family_or_says_on_whom_it_rests(drops, expected):
     assert stability_state(0.4, drops) == expected
     turned = {name: (None if drop[0] is None else -drop[0], *drop[1:]) for name, drop in drops.items()}
@@ -363,29 +362,24 @@ TABLE = scores(11)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scales": {}}, "must have an aggregate"),
-        ({"scales": {"risk": TABLE}}, "must have an aggregate"),
+        ({"scales": {}}, "must have an aggregate"), ({"scales": {"risk": TABLE}}, "must have an aggregate"),
         ({"scales": {"aggregate": []}}, "at least one element"),
         ({"scales": {"aggregate": [[1, 2], [1]]}}, "array of numbers"),
         ({"scales": {"aggregate": [["a", "b"]]}}, "array of numbers"),
         ({"scales": {"aggregate": [[math.inf, 1]]}}, "finite"),
-        ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"),
-        ({"alpha": 0}, "alpha"),
-        ({"share": 0}, "share"),
-        ({"margin": -0.1}, "margin"),
-        ({"score_range": (5, 1)}, "score_range"),
+        ({"scales": {"aggregate": TABLE, "risk": TABLE[:, :2]}}, "same agents"), ({"alpha": 0}, "alpha"),
+        ({"share": 0}, "share"), ({"margin": -0.1}, "margin"), ({"score_range": (5, 1)}, "score_range"),
         ({"p_floor": {"risk": {}}}, "names no scale: risk"),
         ({"p_floor": {"aggregate": {(1, 0): 0.5}}}, r"pairs are \(i, j\)"),
         ({"p_floor": {"aggregate": {"a-b": 0.5}}}, r"pairs are \(i, j\)"),
-        ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"),
-        ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
+        ({"p_floor": {"aggregate": {(0, 1): 1.5}}}, "lie in 0..1"), ({"p_eq_floor": {(0, 1): None}}, "lie in 0..1"),
         ({"p_eq_floor": {(0, 4): 0.5}}, r"0 <= i < j < 4"),
         ({"differences": {"aggregate": np.zeros((5, 3))}}, "by 6 pairs"),
         ({"differences": {"aggregate": {(0, 1): {"w": math.inf}}}}, "finite"),
         ({"contrasts": {"aggregate": {(0, 1): {"p": 0.5, "gap": 0.1}}}}, r"5 pair\(s\) have none"),
         ({"contrasts": {"aggregate": {p: {"p": 2} for p in combinations(range(4), 2)}}}, "lie in 0..1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(arguments, message):
     with pytest.raises(InputError, match=message):
         order_analysis(**{"scales": {"aggregate": TABLE}} | arguments)

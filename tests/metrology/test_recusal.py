@@ -221,8 +221,7 @@ def test_own_family_leaves_out_clusters_that_do_not_show_it():
 @pytest.mark.parametrize(
     ("recusal", "length", "gap", "expected"),
     [
-        (None, None, None, (0.01, 0.01)),
-        ({"p": 0.03, "estimate": 0.2}, None, None, (0.03, 0.03)),
+        (None, None, None, (0.01, 0.01)), ({"p": 0.03, "estimate": 0.2}, None, None, (0.03, 0.03)),
         ({"p": 0.001, "estimate": -0.2}, None, None, (1.0, 1.0)),
         ({"p": 0.001, "estimate": 0.0}, None, None, (1.0, 1.0)),
         ({"p": 1.0, "estimate": None}, None, None, (0.01, 1.0)),
@@ -236,7 +235,7 @@ def test_own_family_leaves_out_clusters_that_do_not_show_it():
         (None, RecusalTest(5, "tested", 0.02, -0.3), None, (0.01, 1.0)),
         (None, RecusalTest(5, "tested", 0.02, 0.3), [0.01, 3.0], (0.01, 0.02)),
     ],
-)
+)  # fmt: skip
 def test_two_p_values_decide_an_order(recusal, length, gap, expected):
     assert headline_p(0.01, 0.4, recusal, length, 0.1, gap) == expected
     negative = {"p": 0.04, "estimate": -0.1}
@@ -249,13 +248,11 @@ def test_two_p_values_decide_an_order(recusal, length, gap, expected):
         ((scores(), OWN[:, :3], 0, 1), r"own: must hold 0 or 1 for each judge and agent \(3, 4\)"),
         ((scores(), 2 * OWN, 0, 1), "own: must hold 0 or 1"),
         ((scores(), OWN, 0, 4), "b: must be one of the agents 0..3"),
-        ((scores(), OWN, -1, 1), "a: must be a whole number"),
-        ((scores(), OWN, 1, 1), "another agent"),
-        ((scores()[0], OWN, 0, 1), "M: must have 3 axes"),
-        ((scores() * np.inf, OWN, 0, 1), "finite"),
+        ((scores(), OWN, -1, 1), "a: must be a whole number"), ((scores(), OWN, 1, 1), "another agent"),
+        ((scores()[0], OWN, 0, 1), "M: must have 3 axes"), ((scores() * np.inf, OWN, 0, 1), "finite"),
         (([[["x"]]], [[0]], 0, 1), "numbers"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         recusal_contrast(*arguments)

@@ -39,10 +39,9 @@ PARTS = {
 }  # fmt: skip
 
 ratings = arrays(
-    np.float64,
-    st.tuples(st.integers(1, 9), st.integers(1, 4)),
+    np.float64, st.tuples(st.integers(1, 9), st.integers(1, 4)),
     elements=st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0, math.nan]),
-)
+)  # fmt: skip
 
 
 # --- Krippendorff's alpha -------------------------------------------------------------------------------------------
@@ -158,16 +157,12 @@ def test_alpha_without_anything_to_compare():
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: krippendorff_alpha([]),
-        lambda: krippendorff_alpha([1, 2, 3]),
-        lambda: krippendorff_alpha([[1, math.inf]]),
-        lambda: krippendorff_alpha([["a", "b"]]),
-        lambda: krippendorff_alpha([[1, 2], [1]]),
-        lambda: krippendorff_alpha([[1, 2]], metric="ratio"),
-        lambda: alpha_report([[1, 2], [2, 2]], ["a"]),
-        lambda: alpha_report([[1, 2], [2, 2]], ["a", "b"], level=1.0),
+        lambda: krippendorff_alpha([]), lambda: krippendorff_alpha([1, 2, 3]),
+        lambda: krippendorff_alpha([[1, math.inf]]), lambda: krippendorff_alpha([["a", "b"]]),
+        lambda: krippendorff_alpha([[1, 2], [1]]), lambda: krippendorff_alpha([[1, 2]], metric="ratio"),
+        lambda: alpha_report([[1, 2], [2, 2]], ["a"]), lambda: alpha_report([[1, 2], [2, 2]], ["a", "b"], level=1.0),
     ],
-)
+)  # fmt: skip
 def test_ratings_that_are_none_are_refused(bad):
     with pytest.raises(InputError):
         bad()
@@ -457,20 +452,17 @@ def test_generalizability_is_the_agents_share():
     [
         lambda: dstudy_variance({"residual": 1.0}, 5, 4, 3, 1),
         lambda: dstudy_variance(PARTS | {"other": 1.0}, 5, 4, 3, 1),
-        lambda: dstudy_variance(PARTS | {"trial": -0.1}, 5, 4, 3, 1),
-        lambda: dstudy_variance(PARTS, 0, 4, 3, 1),
-        lambda: dstudy_variance(PARTS, 5, 4, 2.5, 1),
-        lambda: generalizability(-0.1, PARTS, 5, 4, 3, 1),
+        lambda: dstudy_variance(PARTS | {"trial": -0.1}, 5, 4, 3, 1), lambda: dstudy_variance(PARTS, 0, 4, 3, 1),
+        lambda: dstudy_variance(PARTS, 5, 4, 2.5, 1), lambda: generalizability(-0.1, PARTS, 5, 4, 3, 1),
         lambda: dstudy(PARTS, 0.0, {"record": 1, "call": 1}, 4),
-        lambda: dstudy(PARTS, math.nan, {"record": 1, "call": 1}, 4),
-        lambda: dstudy(PARTS, 0.3, {"record": 1}, 4),
+        lambda: dstudy(PARTS, math.nan, {"record": 1, "call": 1}, 4), lambda: dstudy(PARTS, 0.3, {"record": 1}, 4),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": -1}, 4),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1, "paper": 1}, 4),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 1),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 4, power=1.0),
         lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 4, most_clusters=1),
     ],
-)
+)  # fmt: skip
 def test_designs_that_are_none_are_refused(bad):
     with pytest.raises(InputError):
         bad()

@@ -147,12 +147,10 @@ def test_no_kappa_or_one_cluster_has_no_interval():
         ({"clusters": [0.5, 1.0, 1.0]}, "names or whole numbers"),
         ({"clusters": [None, "a", "b"]}, "names or whole numbers"),
         ({"ratings": [[1, 2], [3, 4], [5, 6]]}, "off the scale"),
-        ({"level": 1.0}, r"level: must lie strictly between 0 and 1 \(got 1.0\)"),
-        ({"level": math.nan}, "level"),
-        ({"resamples": 0}, "resamples: must be a whole number of at least 1"),
-        ({"resamples": 10.5}, "resamples"),
+        ({"level": 1.0}, r"level: must lie strictly between 0 and 1 \(got 1.0\)"), ({"level": math.nan}, "level"),
+        ({"resamples": 0}, "resamples: must be a whole number of at least 1"), ({"resamples": 10.5}, "resamples"),
     ],
-)
+)  # fmt: skip
 def test_bootstrap_says_what_is_wrong(parts, message):
     usual = {"ratings": [[1, 2], [3, 4], [5, 5]], "clusters": [0, 1, 1]}
     with pytest.raises(InputError, match=message):
@@ -262,16 +260,11 @@ def test_wilson_reaches_the_edges_exactly(n):
 @pytest.mark.parametrize(
     ("successes", "n", "level", "message"),
     [
-        (5, 4, 0.95, "must not exceed n = 4"),
-        (-1, 4, 0.95, "successes: must be a whole number of at least 0"),
-        (1.5, 4, 0.95, "successes"),
-        (1, 4.5, 0.95, "n: must be a whole"),
-        (math.nan, 4, 0.95, "successes"),
-        (True, 4, 0.95, "successes"),
-        ([1], 4, 0.95, "successes"),
-        (1, 4, 0, "level"),
+        (5, 4, 0.95, "must not exceed n = 4"), (-1, 4, 0.95, "successes: must be a whole number of at least 0"),
+        (1.5, 4, 0.95, "successes"), (1, 4.5, 0.95, "n: must be a whole"), (math.nan, 4, 0.95, "successes"),
+        (True, 4, 0.95, "successes"), ([1], 4, 0.95, "successes"), (1, 4, 0, "level"),
     ],
-)
+)  # fmt: skip
 def test_wilson_says_what_is_wrong(successes, n, level, message):
     with pytest.raises(InputError, match=message):
         wilson(successes, n, level=level)
@@ -435,13 +428,10 @@ def test_an_order_counts_once():
 @pytest.mark.parametrize(
     ("orders", "agents", "message"),
     [
-        ([(0, 3)], 3, "agents are 0..2"),
-        ([(-1, 0)], 3, "agents are 0..2"),
-        ([(1, 1)], 3, "1 cannot be above 1"),
-        ([(0, 1), (1, 0)], 3, "0 cannot be above 1 and below it"),
-        ([], 0, "at least 1"),
+        ([(0, 3)], 3, "agents are 0..2"), ([(-1, 0)], 3, "agents are 0..2"), ([(1, 1)], 3, "1 cannot be above 1"),
+        ([(0, 1), (1, 0)], 3, "0 cannot be above 1 and below it"), ([], 0, "at least 1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(call, orders, agents, message):
     with pytest.raises(InputError, match=message):
         call(orders, agents)
@@ -547,11 +537,10 @@ def test_equal_seeds_make_equal_intervals():
 @pytest.mark.parametrize(
     ("returns", "error", "message"),
     [
-        ([0.01] * 9, NotMeasurableError, "needs 10 days or more"),
-        ([0.01] * 50, NotMeasurableError, "does not vary"),
+        ([0.01] * 9, NotMeasurableError, "needs 10 days or more"), ([0.01] * 50, NotMeasurableError, "does not vary"),
         ([np.nan] + [0.01, 0.02] * 20, InputError, "must be finite"),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_interval_is_refused(returns, error, message):
     with pytest.raises(error, match=message):
         sharpe_ratios(returns, rng=np.random.default_rng(0))

@@ -413,8 +413,7 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
     [
         (changed("risk", 4, 6), r"row 5, risk: usable scores lie in 1..5 \(got 6\)"),
         (changed("risk", 4, 0), r"row 5, risk: usable scores lie in 1..5 \(got 0\)"),
-        (changed("risk", 4, 9_000), r"got 9000"),
-        (changed("agent", 4, None), "row 5, agent: is empty"),
+        (changed("risk", 4, 9_000), r"got 9000"), (changed("agent", 4, None), "row 5, agent: is empty"),
         (changed("cycle", 4, None), "row 5, cycle: is empty"),
         (changed("agent", 4, "other"), "one trajectory has one agent"),
         (changed("family", 4, "other"), "one judge has one family"),
@@ -422,7 +421,7 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
         (WHOLE.drop_columns(["risk"]), r"risk: the table has no such column .* it has clarity, evidence\)"),
         (WHOLE.slice(0, 0), "no rows"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, table, message):
     with pytest.raises(InputError, match=message):
         score_sums(written(tmp_path, table, 50), scratch=tmp_path)

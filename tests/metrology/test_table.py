@@ -134,14 +134,13 @@ def test_lengths_follow_their_trajectories(small):
 def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
     decisions, judgments = small
     bad = [
-        one_judgment("ghost", "reader", FULL),
-        one_judgment("ash.0000.1", "skeptic", {"clarity": 4.0, "risk": 6.0}),
+        one_judgment("ghost", "reader", FULL), one_judgment("ash.0000.1", "skeptic", {"clarity": 4.0, "risk": 6.0}),
         one_judgment("ash.0001.1", "skeptic", {"clarity": 4.0}),
         one_judgment("birch.0000.1", "skeptic", FULL, rubric="v1.1"),
         one_judgment("birch.0001.1", "skeptic", FULL, family="west"),
         one_judgment("birch.0001.1", "auditor", FULL, trial=3),
         one_judgment("birch.0001.1", "clerk", {"clarity": float("nan"), "risk": 1.0}),
-    ]
+    ]  # fmt: skip
     wrong = [*decisions, one_decision("elm", 1, "w9"), decisions[0]]
     with pytest.raises(InputError) as caught:
         score_table([*judgments, *bad], wrong)
@@ -173,11 +172,10 @@ def test_thousands_of_problems_are_counted(small, one_judgment):
     [
         ({"clarity": 1.0}, "no weight for dimension 'risk'"),
         ({"clarity": 1.0, "risk": 1.0, "style": 1.0}, "'style' is not a dimension"),
-        ({"clarity": -1.0, "risk": 2.0}, "not negative"),
-        ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
+        ({"clarity": -1.0, "risk": 2.0}, "not negative"), ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
         ({"clarity": float("inf"), "risk": 0.0}, "finite"),
     ],
-)
+)  # fmt: skip
 def test_weights_say_what_is_wrong(small, weights, message):
     decisions, judgments = small
     with pytest.raises(InputError, match=message):

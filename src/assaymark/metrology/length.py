@@ -446,11 +446,9 @@ def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generato
             rows = zip(listed.tokens.tolist(), listed.difference.tolist(), listed.below.tolist(), strict=True)
             value = float(scan.tokens[best])
             detail = {
-                "difference": float(scan.difference[best]),
-                "within": float(scan.total[best] / scan.spread[best]),
-                "p": _largest_p(honest, centred, lengths, listed, rng),
-                "scan": [list(row) for row in rows],
-            }
+                "difference": float(scan.difference[best]), "within": float(scan.total[best] / scan.spread[best]),
+                "p": _largest_p(honest, centred, lengths, listed, rng), "scan": [list(row) for row in rows],
+            }  # fmt: skip
     yield number(Measurement, "style.threshold", {"dimension": AGGREGATE}, value, (honest.n, count),
                  "best single split of the panel score on token count within agent and cluster; p of the largest of "
                  "up to 40 splits under permutation of cycles within clusters", state, detail, unit="tokens",
@@ -578,13 +576,9 @@ class Verbosity:
 
 
 def season_verbosity(
-    own: ArrayLike,
-    others: ArrayLike,
-    tokens: ArrayLike,
-    agents: Sequence[str],
-    periods: Sequence[str],
+    own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str],
     level: float = 0.95,
-) -> Verbosity:
+) -> Verbosity:  # fmt: skip
     """Slope of a judge's distance from the others on the length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)

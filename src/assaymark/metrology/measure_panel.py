@@ -506,7 +506,6 @@ def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, 
     p = np.minimum(1.0, tests * hypergeom.sf(unusable - 1, asked.sum(), unusable.sum(), asked))
     lost = np.flatnonzero(unusable).tolist()
     return {
-        "records": int(asked.sum()),
-        "lacking": {agents[a]: [int(unusable[a]), int(asked[a])] for a in lost},
+        "records": int(asked.sum()), "lacking": {agents[a]: [int(unusable[a]), int(asked[a])] for a in lost},
         "p_more": {agents[a]: float(p[a]) for a in lost},
-    }
+    }  # fmt: skip

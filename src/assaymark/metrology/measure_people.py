@@ -240,10 +240,9 @@ def anchor_detail(one: human_anchor.AnchorContrast) -> dict[str, Any]:
                                                   "labelled_clusters")}  # fmt: skip
     alone, judges = one.human_only, one.judge_only
     return kept | {
-        "p": one.p_up,
-        "alone": None if alone is None else [alone.estimate, alone.low, alone.high],
+        "p": one.p_up, "alone": None if alone is None else [alone.estimate, alone.low, alone.high],
         "judges": None if judges is None else judges.estimate,
-    }
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,9 @@ class Design:
         counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
         place = agent * groups + cluster[cycle]
         return cls(
-            counts.astype(np.float64),
-            group_sums(scores, cycle, cycles),
-            group_sums(scores, place, agents * groups).reshape(agents, groups, width),
-            cluster,
-        )
+            counts.astype(np.float64), group_sums(scores, cycle, cycles),
+            group_sums(scores, place, agents * groups).reshape(agents, groups, width), cluster,
+        )  # fmt: skip
 
     @property
     def clusters(self) -> int:

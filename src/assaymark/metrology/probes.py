@@ -279,13 +279,11 @@ def _gap(
     on_both = np.intersect1d(agent[post], agent[earlier])
     used = rows & np.isin(agent, on_both)
     detail: dict[str, JSON] = {
-        "n_post": int((post & used).sum()),
-        "n_earlier": int((earlier & used).sum()),
+        "n_post": int((post & used).sum()), "n_earlier": int((earlier & used).sum()),
         "clusters_post": int(np.unique(cluster[post & used]).size),
-        "clusters_earlier": int(np.unique(cluster[earlier & used]).size),
-        "absent": list(absent),
+        "clusters_earlier": int(np.unique(cluster[earlier & used]).size), "absent": list(absent),
         "one_sided": [table.agents[a] for a in np.setdiff1d(agent[rows], on_both).tolist()],
-    }
+    }  # fmt: skip
     if state is None and not table.n:
         state = NO_SCORES
     elif state is None and not post.any():

@@ -298,8 +298,7 @@ def test_the_strict_arm_is_compared_on_common_questions_only():
 @pytest.mark.parametrize(
     ("calls", "message"),
     [
-        ([], "no calls"),
-        ([call(), call(judge="k")], "a datasheet is of one judge .got j, k."),
+        ([], "no calls"), ([call(), call(judge="k")], "a datasheet is of one judge .got j, k."),
         ([call(), call()], "call 2 .pair p.: asked twice: prompt tie-allowed, order uv, trial 1"),
         ([call(), call(order="vu", task="s")], "task 's' contradicts 't' in call 1 of the same pair"),
         ([call(), call(order="vu", condition="vacuum")], "condition 'vacuum' contradicts 'same_subset'"),
@@ -308,11 +307,10 @@ def test_the_strict_arm_is_compared_on_common_questions_only():
         ([call(better="w", delta=1.0, condition="ladder")], "a pair has two contents .got 'w'."),
         ([call(condition="odd")], "condition must be one of vacuum"),
         ([call(better="u")], "a better text needs a delta above 0"),
-        ([call(condition="ladder")], "ladder pairs, and no others"),
-        ([call(delta=math.nan)], "delta must be a number"),
+        ([call(condition="ladder")], "ladder pairs, and no others"), ([call(delta=math.nan)], "delta must be a number"),
         ([call(trial=0)], "trial must be at least 1"),
     ],
-)
+)  # fmt: skip
 def test_calls_that_make_no_sense_are_refused(calls, message):
     with pytest.raises(InputError, match=message):
         datasheet_measurements(calls, rng=np.random.default_rng(1))

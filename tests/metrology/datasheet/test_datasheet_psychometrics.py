@@ -94,15 +94,12 @@ def test_a_share_that_just_reaches_the_target_reaches_it():
 @pytest.mark.parametrize(
     ("deltas", "shares", "n", "message"),
     [
-        ([], [], [], "deltas: is empty"),
-        ([1, 1], [0.5, 0.6], [5, 5], "different positive"),
-        ([0, 1], [0.5, 0.6], [5, 5], "different positive"),
-        ([1, 2], [0.5, 1.1], [5, 5], "shares lie in 0..1"),
-        ([1, 2], [0.5, 0.6], [5, 0], "every step needs a call"),
-        ([1, 2], [0.5], [5, 5], "equally long"),
+        ([], [], [], "deltas: is empty"), ([1, 1], [0.5, 0.6], [5, 5], "different positive"),
+        ([0, 1], [0.5, 0.6], [5, 5], "different positive"), ([1, 2], [0.5, 1.1], [5, 5], "shares lie in 0..1"),
+        ([1, 2], [0.5, 0.6], [5, 0], "every step needs a call"), ([1, 2], [0.5], [5, 5], "equally long"),
         ([1, 2], [0.5, np.nan], [5, 5], "not finite"),
     ],
-)
+)  # fmt: skip
 def test_a_ladder_that_makes_no_sense_is_refused(deltas, shares, n, message):
     with pytest.raises(InputError, match=message):
         detection_threshold(deltas, shares, n)
@@ -288,11 +285,10 @@ def test_what_is_missing_is_a_state():
 @pytest.mark.parametrize(
     ("scores", "tasks", "levels", "message"),
     [
-        ([1.0, np.nan], ["a", "b"], [0, 1], "not finite"),
-        ([1.0, 2.0], ["a"], [0, 1], "tasks"),
+        ([1.0, np.nan], ["a", "b"], [0, 1], "not finite"), ([1.0, 2.0], ["a"], [0, 1], "tasks"),
         ([1.0, 2.0], ["a", "b"], [0], "equally long"),
     ],
-)
+)  # fmt: skip
 def test_arrays_that_do_not_fit_are_refused(scores, tasks, levels, message):
     with pytest.raises(InputError, match=message):
         measured(scores, tasks, levels)
@@ -303,10 +299,9 @@ def test_arrays_that_do_not_fit_are_refused(scores, tasks, levels, message):
     [
         ([1, 1], [50], "filler_scores, filler_levels: must be equally long"),
         ([1], [50, 50], "filler_scores, filler_tokens: must be equally long"),
-        ([1], [0], "longer than its base .least got 0 tokens"),
-        ([1], [np.nan], "not finite"),
+        ([1], [0], "longer than its base .least got 0 tokens"), ([1], [np.nan], "not finite"),
     ],
-)
+)  # fmt: skip
 def test_filler_that_does_not_fit_is_refused(levels, tokens, message):
     filler = {"filler_scores": [3.0], "filler_tasks": ["a"], "filler_levels": levels, "filler_tokens": tokens}
     with pytest.raises(InputError, match=message):

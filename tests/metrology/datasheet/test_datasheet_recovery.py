@@ -22,11 +22,9 @@ def ladder_truths(planted):
     for delta, (right, tied) in planted.ladder.items():
         wrong, label = 1 - right - tied, f"[delta={delta:g},{P}]"
         truths |= {
-            f"sensitivity{label}": right,
-            f"tie_rate{label}": tied,
-            f"wrong_rate{label}": wrong,
+            f"sensitivity{label}": right, f"tie_rate{label}": tied, f"wrong_rate{label}": wrong,
             f"conditional_accuracy{label}": right / (right + wrong),
-        }
+        }  # fmt: skip
         truths[f"d_prime{label}"] = float(special.ndtri(right) - special.ndtri(wrong))
     steps = list(planted.ladder)
     shares = [planted.ladder[delta][0] for delta in steps]

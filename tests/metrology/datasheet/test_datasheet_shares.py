@@ -558,15 +558,13 @@ GOOD = ([0, 0], [0, 0], [0, 1], [0, 2], [0, 0])
     ("column", "value", "message"),
     [
         (3, [0, 5], "verdict_codes: codes must be 0..4 .first that is not: 5, row 1."),
-        (2, [0, 2], "order_codes: codes must be 0..1"),
-        (0, [0, -1], "judge_codes: codes must be at least 0"),
+        (2, [0, 2], "order_codes: codes must be 0..1"), (0, [0, -1], "judge_codes: codes must be at least 0"),
         (0, [0, 0, 0], "must be equally long .got 2, 3."),
         (0, [0.0, 0.0], "judge_codes: must be one axis of whole numbers"),
-        (0, [], "judge_codes: must be one axis of whole numbers"),
-        (2, [0, 0], "rows 1: asked before"),
+        (0, [], "judge_codes: must be one axis of whole numbers"), (2, [0, 0], "rows 1: asked before"),
         (4, [0, 1], "rows 0: task contradicts"),
     ],
-)
+)  # fmt: skip
 def test_columns_that_make_no_sense_are_refused(column, value, message):
     columns = list(GOOD)
     columns[column] = value

@@ -170,12 +170,11 @@ def test_shifts_are_adjusted_over_all_quantities(sheet, draw, planted):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"manifest": "other"}, "the texts differ"),
-        ({"manifest": ""}, "the texts differ"),
+        ({"manifest": "other"}, "the texts differ"), ({"manifest": ""}, "the texts differ"),
         ({"prompts": {"tie-allowed": "q"}}, "the prompt differs: tie-allowed"),
         ({"arms": ("else",)}, "no prompt was used in both"),
     ],
-)
+)  # fmt: skip
 def test_other_texts_or_prompts_are_not_comparable(sheet, change, reason):
     (found,) = compare(sheet, replace(sheet, **change))
     assert verdict_of([found]) == "not comparable"
@@ -232,18 +231,11 @@ def test_vacuum(share, word):
 @pytest.mark.parametrize(
     ("raw", "stable", "positional", "word"),
     [
-        (0.26, 0.0, 0.083, "quiet"),
-        (0.33, 0.1, 0.1, "quiet"),
-        (0.34, 0.1, 0.1, "mixed"),
-        (0.5, 0.05, 0.05, "mixed"),
-        (0.43, 0.1, 0.233, "position-led"),
-        (1.0, 0.033, 0.967, "position-led"),
-        (0.4, 0.1, 0.2, "position-led"),
-        (0.4, 0.11, 0.2, "mixed"),
-        (0.4, 0.3, 0.05, "wording-led"),
-        (0.99, 0.45, 0.533, "mixed"),
+        (0.26, 0.0, 0.083, "quiet"), (0.33, 0.1, 0.1, "quiet"), (0.34, 0.1, 0.1, "mixed"), (0.5, 0.05, 0.05, "mixed"),
+        (0.43, 0.1, 0.233, "position-led"), (1.0, 0.033, 0.967, "position-led"), (0.4, 0.1, 0.2, "position-led"),
+        (0.4, 0.11, 0.2, "mixed"), (0.4, 0.3, 0.05, "wording-led"), (0.99, 0.45, 0.533, "mixed"),
     ],
-)
+)  # fmt: skip
 def test_equal_texts(raw, stable, positional, word):
     assert outcome("equal texts", equal_texts(raw, stable, positional)) == word
 
@@ -251,15 +243,11 @@ def test_equal_texts(raw, stable, positional, word):
 @pytest.mark.parametrize(
     ("value", "censored", "word"),
     [
-        (0.83, None, "sensitive below one requirement"),
-        (0.5, "left", "sensitive below one requirement"),
-        (1.0, "left", "sensitive at one requirement"),
-        (1.0, None, "sensitive at one requirement"),
-        (1.2, None, "needs 2 requirements"),
-        (4.0, None, "needs 4 requirements"),
-        (5.0, "right", "insensitive"),
+        (0.83, None, "sensitive below one requirement"), (0.5, "left", "sensitive below one requirement"),
+        (1.0, "left", "sensitive at one requirement"), (1.0, None, "sensitive at one requirement"),
+        (1.2, None, "needs 2 requirements"), (4.0, None, "needs 4 requirements"), (5.0, "right", "insensitive"),
     ],
-)
+)  # fmt: skip
 def test_target(value, censored, word):
     assert outcome("target", [measurement("threshold", value, detail={"censored": censored})]) == word
 
@@ -276,17 +264,14 @@ def strict_arm(shift, *, accuracy=(1.0, 1.0), largest=(1.0, 1.0)):
 @pytest.mark.parametrize(
     ("measurements", "word"),
     [
-        (strict_arm(0.26), "moves the criterion"),
-        (strict_arm(-0.26), "moves the criterion"),
-        (strict_arm(0.04), "no effect"),
-        (strict_arm(0.26, accuracy=(0.95, 0.90)), "moves the criterion"),
+        (strict_arm(0.26), "moves the criterion"), (strict_arm(-0.26), "moves the criterion"),
+        (strict_arm(0.04), "no effect"), (strict_arm(0.26, accuracy=(0.95, 0.90)), "moves the criterion"),
         (strict_arm(0.26, accuracy=(0.95, 0.89)), "costs resolution"),
         (strict_arm(0.26, largest=(1.0, 0.9)), "moves the criterion"),
         (strict_arm(0.26, largest=(1.0, 0.85)), "costs resolution"),
-        (strict_arm(0.01, largest=(1.0, 0.85)), "costs resolution"),
-        (strict_arm(None), "not measured"),
+        (strict_arm(0.01, largest=(1.0, 0.85)), "costs resolution"), (strict_arm(None), "not measured"),
     ],
-)
+)  # fmt: skip
 def test_strict_prompt(measurements, word):
     assert outcome("strict prompt", measurements) == word
 
@@ -360,19 +345,16 @@ def gate(limits: str, one: Datasheet | None):
     [
         ("dark_current = 0.05", {"dark_current": 0.05}, []),
         ("dark_current = 0.05", {"dark_current": 0.06}, ["dark_current 0.06, at most 0.05"]),
-        ("slope = 0.2", {"slope": 0.2}, []),
-        ("slope = 0.2", {"slope": 0.1}, ["slope 0.10, at least 0.2"]),
-        ("verbosity = 0.15", {"verbosity": -0.15}, []),
-        ("verbosity = 0", {"verbosity": 0.0}, []),
+        ("slope = 0.2", {"slope": 0.2}, []), ("slope = 0.2", {"slope": 0.1}, ["slope 0.10, at least 0.2"]),
+        ("verbosity = 0.15", {"verbosity": -0.15}, []), ("verbosity = 0", {"verbosity": 0.0}, []),
         ("verbosity = 0.15", {"verbosity": 0.27}, ["verbosity 0.27 points per 100 words, at most 0.15"]),
         ("verbosity = 0.15", {"verbosity": -0.27}, []),
         ("verbosity = 0.15", {"slope": 0.3}, ["verbosity not measured, at most 0.15"]),
-        ("threshold = 5", {"threshold": 4.0}, []),
-        ("threshold = 5", {"threshold": 5.0}, ["threshold > 5, at most 5"]),
+        ("threshold = 5", {"threshold": 4.0}, []), ("threshold = 5", {"threshold": 5.0}, ["threshold > 5, at most 5"]),
         ("vacuum_score = 2", {"vacuum_score": None}, ["vacuum_score undefined: no calls, at most 2"]),
         ("positional = 0.1\nslope = 0.2", {"slope": 0.5}, ["positional not measured, at most 0.1"]),
     ],
-)
+)  # fmt: skip
 def test_each_limit_is_held_against_its_own_measurement(limits, values, failed):
     found = gate(limits, limits_sheet(**values))
     assert found.detail["failed"] == failed

@@ -268,10 +268,8 @@ def between_kappa(
         (found,) = agreement_arrays(
             [judges.index(call.judge) for call in chosen],
             [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
-            [CODES[call.verdict] for call in chosen],
-            [tasks[call.task] for call in chosen],
-            content=content,
-        )
+            [CODES[call.verdict] for call in chosen], [tasks[call.task] for call in chosen], content=content,
+        )  # fmt: skip
         counts = found.tables
     inputs = "+".join(table.digest for table in tables)
     labels = {"a": judges[0], "b": judges[1]}

@@ -342,11 +342,8 @@ def _threshold(table: CallTable, recorder: estimates.Estimator, prompt: str, ste
     np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
     present = calls.sum(axis=1) > 0
     sums, grid, width, tasks = (
-        np.concatenate([hits, calls], axis=1)[present],
-        np.array(steps),
-        len(steps),
-        present.sum(),
-    )
+        np.concatenate([hits, calls], axis=1)[present], np.array(steps), len(steps), present.sum(),
+    )  # fmt: skip
     fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
     value, code = thresholds(fit, grid, target=TARGET)
     found = Threshold(float(value), censored_of(int(code)))
@@ -527,10 +524,8 @@ def _earned(
     rates = 100 * gained / spent
     if pairs:
         detail |= {
-            "pairs": len(pairs),
-            "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
+            "pairs": len(pairs), "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
             "tokens_added": float(np.mean([more[key] for key in pairs])),
-            "at_ends": sum(longer[key] == base[key] and base[key] in scale for key in pairs),
-            "rates": rates.tolist(),
-        }
+            "at_ends": sum(longer[key] == base[key] and base[key] in scale for key in pairs), "rates": rates.tolist(),
+        }  # fmt: skip
     return rates, names, detail

@@ -229,7 +229,8 @@ def datasheet_of(
         judge=calls[0].judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
         calls={"all": len(calls), "ok": len(calls) - invalid, "invalid": invalid},
         tasks=len({call.task for call in calls}), source=source, model=model, family=family, fingerprint=fingerprint,
-        arms=arms, manifest=manifest, prompts=dict(prompts or {}), planted=None if planted is None else dict(planted), anchors={key_of(call): call.verdict for call in kept},
+        arms=arms, manifest=manifest, prompts=dict(prompts or {}),
+        planted=None if planted is None else dict(planted), anchors={key_of(call): call.verdict for call in kept},
         pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in _ANCHORED}) for call in kept},
     )  # fmt: skip
 
