@@ -63,10 +63,7 @@ def test_kappa_does_not_depend_on_who_is_first_nor_on_the_direction_of_the_scale
     a, b = (np.array(column) for column in zip(*items, strict=True))
     assume(varied(a) or varied(b))
     assert weighted_kappa(a, b) == weighted_kappa(b, a) == weighted_kappa(6 - a, 6 - b)
-
-
-@given(pairs)
-def test_kappa_of_an_item_list_repeated_is_the_same(items):
+    # Kappa of an item list repeated is the same.
     a, b = (np.array(column) for column in zip(*items, strict=True))
     assume(varied(a) or varied(b))
     assert weighted_kappa(np.tile(a, 3), np.tile(b, 3)) == pytest.approx(weighted_kappa(a, b), abs=1e-15)
@@ -108,9 +105,7 @@ def test_categories_that_do_not_occur_still_count():
     renumbered = cohen_kappa_score(a, b, weights="quadratic")
     assert abs(weighted_kappa(a, b) - renumbered) > 0.01
     assert weighted_kappa(a, b) == pytest.approx(cohen_kappa_score(a, b, weights="quadratic", labels=SCALE), abs=1e-12)
-
-
-def test_a_wider_scale_and_small_integer_types():
+    # A wider scale and small integer types.
     rng = np.random.default_rng(3)
     a, b = rng.integers(1, 101, (2, 500))
     expected = cohen_kappa_score(a, b, weights="quadratic", labels=list(range(1, 101)))
@@ -181,9 +176,7 @@ def test_mean_pairwise_kappa_is_the_mean_over_pairs():
         for j in range(i + 1, 4)
     ]
     assert mean_pairwise_kappa(table) == pytest.approx(np.mean(expected), abs=1e-12)
-
-
-def test_one_pair_without_a_kappa_makes_the_mean_undefined_and_says_which():
+    # One pair without a kappa makes the mean undefined and says which.
     with pytest.raises(NotMeasurableError, match="judges 2 and 3: kappa is undefined"):
         mean_pairwise_kappa([[1, 3, 4], [2, 3, 4], [3, 3, 4]])
 
@@ -402,14 +395,10 @@ def test_sums_say_what_the_rows_say_on_any_whole_scale(levels, agreement):
 def test_a_scale_that_cannot_be_summed_is_named():
     with pytest.raises(NotStreamableError, match=r"scores on 0\.\.100 have too many levels"):
         sums_of(rows(int, levels=(0, 100)), dimensions=DIMENSIONS, scale=(0, 100))
-
-
-def test_scores_off_the_scale_are_named_with_it():
+    # Scores off the scale are named with it.
     with pytest.raises(InputError, match=r"usable scores lie in 1\.\.10 \(got 11"):
         table_from_arrow(rows(lambda x: x + 6), dimensions=DIMENSIONS, scale=(1, 10))
-
-
-def test_limits_in_points_grow_with_the_scale_unless_they_are_set():
+    # Limits in points grow with the scale unless they are set.
     assert study_of((1, 5)) == study_of()
     ten = study_of((1, 10), "[cells]\nhalo = 0.2\n")
     assert (ten.cells.substance, ten.cells.verbosity, ten.cells.halo) == (0.675, 1.125, 0.2)
@@ -418,9 +407,7 @@ def test_limits_in_points_grow_with_the_scale_unless_they_are_set():
     built = Study(**{name: getattr(study_of(), name) for name in ("name", "seed", "judges")},
                   rubric=RubricChoice(scale=(0, 100)))  # fmt: skip
     assert built.cells.substance == 7.5
-
-
-def test_a_plan_on_1_to_5_keeps_its_hash_and_another_scale_has_another():
+    # A plan on 1 to 5 keeps its hash and another scale has another.
     plain = study_of()
     assert "scale" not in plain.model_dump(mode="json")["rubric"]
     assert plan_hash(plain, {}) == plan_hash(study_of(extra="[rubric]\nscale = [1, 5]\n"), {})
@@ -476,9 +463,7 @@ def test_the_divisor_can_decide_a_gate():
     trials = rng.normal(size=(50, 1)) + rng.normal(0, 0.36, (50, 3))
     assert repetition_stability(trials, ddof=1) < 0.9 < repetition_stability(trials, ddof=0)
     assert repetition_stability(trials) == repetition_stability(trials, ddof=1)
-
-
-def test_planted_repetition_noise_is_recovered():
+    # Planted repetition noise is recovered.
     rng = np.random.default_rng(2)
     trials = rng.normal(0, 1, (4000, 1)) + rng.normal(0, 0.5, (4000, 3))
     assert repetition_stability(trials) == pytest.approx(1 - 0.25 / 1.25, abs=0.02)
@@ -528,15 +513,11 @@ def test_spearman_agrees_with_scipy(items):
 def test_levels_that_differ_by_float_noise_tie():
     a = np.array([0.1 + 0.2, 0.3, 1.0])
     assert spearman(a, np.array([0.3, 0.3, 2.0])) == 1.0
-
-
-def test_with_four_agents_any_change_of_order_is_below_nine_tenths():
+    # With four agents any change of order is below nine tenths.
     base = np.arange(4.0)
     found = {order: spearman(base, np.array(order, dtype=float)) for order in permutations(range(4))}
     assert [order for order, rho in found.items() if rho >= 0.9] == [(0, 1, 2, 3)]
-
-
-def test_dropping_families_is_ranking_without_their_judges():
+    # Dropping families is ranking without their judges.
     rng = np.random.default_rng(7)
     scores = rng.normal(size=(8, 4))
     found = leave_one_family_out(scores, ["n", "s", "n", "e"])
@@ -617,9 +598,7 @@ def test_a_judge_below_the_gate_counts_with_its_first_trial_only(make, study):
             assert found.scores[row, j].tolist() == [first[key, judge][d] for d in found.dimensions]
     assert found.digest == table.digest
     assert (gated(found, plan).scores == found.scores).all()
-
-
-def test_a_judge_that_reaches_the_gate_keeps_its_mean(make, study):
+    # A judge that reaches the gate keeps its mean.
     table, plan, _ = tried(make, study, "gates = {repetition_stability = 0.5}")
     assert averaging(table, plan) == {"auditor": True}
     assert (gated(table, plan).scores == table.scores).all()
@@ -657,17 +636,13 @@ def test_the_gate_is_inclusive_and_reads_the_plans_divisor(make, study):
     assert averaging(table, study(between), ddof=0) == {"auditor": True}
     assert averaging(table, study(f"{between}\ninference = {{ddof = 0}}")) == {"auditor": True}
     assert averaging(table, study(f"gates = {{repetition_stability = {sharp + 1e-10}}}")) == {"auditor": True}
-
-
-def test_one_trial_is_nothing_to_average(make, study):
+    # One trial is nothing to average.
     decisions, judgments = make()
     table = score_table(judgments, decisions)
     assert averaging(table, study()) == {}
     assert table.first is table.mean is table.repeats is None
     assert gated(table, study()) is table
-
-
-def test_a_stability_that_cannot_be_measured_does_not_pass(make, study):
+    # A stability that cannot be measured does not pass.
     decisions, judgments = make(trials=2)
     broken = unusable(judgments, lambda j: (j.judge, j.trial) == ("auditor", 1))
     table = score_table(broken, decisions)

@@ -168,9 +168,7 @@ def test_levels_are_least_squares_with_jackknife_ends(plain):
         assert m.value == pytest.approx(m.detail["raw_mean"])
         assert m.low < m.value < m.high
         assert (m.n, m.n_of, m.unit, m.detail["clusters"]) == (50, "decisions", "rubric points", 5)
-
-
-def test_ranks_without_a_family_are_those_of_the_other_judges(plain):
+    # Ranks without a family are those of the other judges.
     _, table, found = plain
     for j, family in enumerate(table.families):
         rest = [k for k in range(3) if k != j]
@@ -183,9 +181,7 @@ def test_ranks_without_a_family_are_those_of_the_other_judges(plain):
         for k, agent in enumerate(AGENTS):
             effect = get(found, "lofo.effect", dimension="risk", dropped=family, agent=agent)
             assert effect.value == pytest.approx(without[k])
-
-
-def test_repetition_stability_of_both_divisors(plain):
+    # Repetition stability of both divisors.
     _, table, found = plain
     for ddof in (0, 1):
         m = get(found, "noise.repetition_stability", judge="auditor", ddof=str(ddof))
@@ -218,9 +214,7 @@ def test_one_format_is_not_repeated(make, study):
     same = [dataclasses.replace(d, format="v1") for d in decisions]
     _, found = run((same, judgments), study())
     assert not [m for m in found.values() if "format" in m.labels]
-
-
-def test_one_judge_family_measures_no_agreement_but_still_scores(make, study):
+    # One judge family measures no agreement but still scores.
     decisions, judgments = make()
     only = [j for j in judgments if j.judge == "auditor"]
     _, found = run((decisions, only), study())
@@ -233,9 +227,7 @@ def test_one_judge_family_measures_no_agreement_but_still_scores(make, study):
     siblings = [dataclasses.replace(j, family="north") for j in judgments]
     _, found = run((decisions, siblings), study())
     assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable")
-
-
-def test_constant_judges_are_a_state_and_name_the_pair(make, study):
+    # Constant judges are a state and name the pair.
     decisions, judgments = make()
     flat = changed(judgments, lambda j: j.judge != "skeptic", lambda own: {**own, "risk": 3.0})
     _, found = run((decisions, flat), study())
@@ -243,9 +235,7 @@ def test_constant_judges_are_a_state_and_name_the_pair(make, study):
     assert m.state == "undefined: both judges gave one rating to all 200 trajectories (auditor|reader)"
     assert m.detail["pairs"] == {"auditor|reader": None, "auditor|skeptic": 0.0, "reader|skeptic": 0.0}
     assert get(found, "redundancy", dimension="risk").state == "undefined: judge 1 gave a single score"
-
-
-def test_a_kappa_of_one_cluster_has_no_interval_and_contrasts_no_test(make, study):
+    # A kappa of one cluster has no interval and contrasts no test.
     _, found = run(make(clusters=1, cycles=20), study())
     m = get(found, "kappa.mean_pairwise", dimension="risk")
     assert (m.state, m.low, m.level) == ("ok", None, None)
@@ -443,9 +433,7 @@ def test_equal_seeds_give_equal_numbers_and_agents_names_change_none(make, study
     for m in one.values():
         labels = {key: renamed.get(value, value) for key, value in m.labels.items()}
         assert get(other, m.name, **labels).value == m.value
-
-
-def test_progress_is_told(make, study):
+    # Progress is told.
     decisions, judgments = make(clusters=2, cycles=2)
     told = []
     analyse(score_table(judgments, decisions), study(), rng=np.random.default_rng(1), progress=told.append)

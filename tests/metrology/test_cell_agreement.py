@@ -95,14 +95,10 @@ def test_judges_of_one_family_count_once():
     found = agreement(cell, honest, ["north", "south", "north", "east"])
     cells, records = (np.stack([t[:, [0, 2]].mean(axis=1), t[:, 1], t[:, 3]], axis=1) for t in (cell, honest))
     assert found == agreement(cells, records)
-
-
-def test_one_family_has_nobody_to_agree_with():
+    # One family has nobody to agree with.
     found = agreement(*study(), ["north"] * 3)
     assert (found.status, found.drops, found.pooled_kappa, found.unanimous) == ("not measurable", {}, None, True)
-
-
-def test_missing_scores_leave_out_the_judge_and_then_the_record():
+    # Missing scores leave out the judge and then the record.
     cell, honest = study(5)
     families = ["north", "north", "south"]
     cell[0, 0], cell[1, 2], honest[4] = np.nan, np.nan, np.nan

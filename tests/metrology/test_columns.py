@@ -137,9 +137,7 @@ def test_without_cycles_each_cluster_is_one(make):
     table = table_from_arrow(pa.Table.from_pylist(rows))
     assert table.cycles == table.clusters
     assert np.array_equal(table.cycle, table.cluster)
-
-
-def test_only_honest_rows_enter(make):
+    # Only honest rows enter.
     rows = as_rows(*make())
     for row in rows:
         row["derivation"] = "honest"
@@ -362,9 +360,7 @@ def test_many_numeric_columns_are_counted():
     )
     with pytest.raises(InputError, match=r"d17,\.\.\., or .* d17 in column 26 and 32 more\)"):
         columns.read_scores(table)
-
-
-def test_no_names_are_no_dimensions():
+    # No names are no dimensions.
     for named in ([], ()):
         with pytest.raises(InputError, match="no dimension"):
             columns.read_scores(NAMED, dimensions=named)
@@ -469,9 +465,7 @@ def test_all_problems_at_once_and_no_more_than_twenty():
     first, *lines = str(caught.value).splitlines()
     assert first.endswith(f"{len(rows) + 1} problems")
     assert (len(lines), lines[-1]) == (21, f"  and {len(rows) + 1 - 20} more")
-
-
-def test_missing_scores_are_calls_without_an_answer():
+    # Missing scores are calls without an answer.
     for word in ("", "NaN", "na", "null", " "):
         table = table_from_arrow(changed(0, risk=word), dimensions=["risk", "style"])
         assert table.calls["a"].reasons == {MISSING_SCORE: 2}

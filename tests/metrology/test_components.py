@@ -114,9 +114,7 @@ def test_restricted_likelihood_agrees_where_nothing_is_negative():
     assert found.part("cycle").raw == pytest.approx(float(np.asarray(fit.cov_re).item()), rel=1e-3)
     inner = found.part("residual").raw + found.part("disagreement").raw / 3
     assert inner == pytest.approx(float(fit.scale), rel=1e-3)
-
-
-def test_a_negative_estimate_is_zero_and_says_so():
+    # A negative estimate is zero and says so.
     still = replace(TRUTH, cycle=Spread(0.0), cluster=Spread(0.0), interaction=Spread(0.0), cycles=3)
     found = [variance_components(simulated(still, 4, seed)).part("cluster") for seed in range(20)]
     negative = [one for one in found if one.raw < 0]
@@ -158,9 +156,7 @@ def test_pairs_that_never_met_are_counted():
     trials = {judge: found[keep] for judge, found in table.trials.items()}
     found = variance_components(replace(table, trajectories=names, trials=trials, **rows))
     assert (found.pairs, found.pairs_of) == (2, 3)
-
-
-def test_an_empty_table_is_refused():
+    # An empty table is refused.
     table = simulated(TRUTH, 7)
     none = replace(table, trajectories=(), scores=table.scores[:0], mean=None)
     with pytest.raises(NotMeasurableError, match="no trajectory has a score from every judge"):
@@ -262,9 +258,7 @@ def test_the_aggregate_follows_from_the_weights(one_decision, one_judgment, stud
         r = np.corrcoef(errors, rowvar=False)[np.triu_indices(3, 1)].mean()
         assert m.detail == {"judges": 3, "r": pytest.approx(r)}
         assert (m.n, m.n_of, m.unit) == (30, "items of known quality", "judges")
-
-
-def test_a_given_aggregate_stands_and_each_name_uses_what_is_known_of_it(one_decision, one_judgment, study):
+    # A given aggregate stands and each name uses what is known of it.
     table = studied(one_decision, one_judgment)
     known = {
         key: {"aggregate": 3.5 + 0.01 * k} if k < 10 else {"risk": 4.0} if k < 25 else {}
@@ -275,9 +269,7 @@ def test_a_given_aggregate_stands_and_each_name_uses_what_is_known_of_it(one_dec
     given_ = table.stacked[:10, :, 0] - (3.5 + 0.01 * np.arange(10))[:, None]
     assert found["aggregate"].value == pytest.approx(effective_judges(given_))
     assert found["clarity"].state == "not measurable: no items of known quality"
-
-
-def test_items_of_several_cells_are_pooled(one_decision, one_judgment, study):
+    # Items of several cells are pooled.
     tables = [studied(one_decision, one_judgment, seed=s, cell=c) for s, c in ((1, "a"), (2, "b"))]
     known = {key: KNOWN_TRUTH for table in tables for key in table.trajectories}
     both = found_in(tables, known, study())["risk"]
@@ -295,9 +287,7 @@ def test_without_known_items_it_is_not_measurable(one_decision, one_judgment, st
             assert (m.value, m.state, m.detail["r"]) == (None, "not measurable: no items of known quality", None)
             assert m.detail["judges"] == 3
     assert set(found_in([], {}, study("rubric = {weights = {risk = 1.0}}"))) == {"aggregate", "risk"}
-
-
-def test_its_other_states(one_decision, one_judgment, study):
+    # Its other states.
     table = studied(one_decision, one_judgment, n=2)
     known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
     assert found_in([table], known, study())["risk"].state == "undefined: 2 items of known quality, needs three"
@@ -308,9 +298,7 @@ def test_its_other_states(one_decision, one_judgment, study):
     assert found_in([table], known, study())["risk"].state == "undefined: judge 1 makes one error on all 4 items"
     alone = score_table([j for j in judgments if j.judge == "auditor"], decisions)
     assert found_in([alone], known, study())["risk"].state == "not measurable: one judge, needs two"
-
-
-def test_tables_that_do_not_go_together_are_refused(one_decision, one_judgment, study):
+    # Tables that do not go together are refused.
     table = studied(one_decision, one_judgment)
     known = dict.fromkeys(table.trajectories, KNOWN_TRUTH)
     other = dataclasses.replace(table, judges=("auditor", "reader", "clerk"))
@@ -371,15 +359,11 @@ def test_a_severe_judge_who_misses_weak_texts_changes_nothing():
     scores = np.array(panel_scores(grades).scores)
     assert scores - scores[0] == pytest.approx(truth - truth[0])
     assert np.nanmean(grades, axis=1)[3] - np.nanmean(grades, axis=1)[0] != pytest.approx(-2.0, abs=0.3)
-
-
-def test_records_of_parts_are_not_linked():
+    # Records of parts are not linked.
     found = panel_scores([[None, None, 3], [4, 5, None], [None, None, 1], [2, None, None], [None] * 3])
     assert found.part == (0, 1, 0, 1, None)
     assert found.scores == pytest.approx((3, 4.5, 1, 2.5, None))
-
-
-def test_many_clusters_at_once_are_each_alone():
+    # Many clusters at once are each alone.
     rng = np.random.default_rng(1)
     grades = rng.integers(1, 6, (60, 4)).astype(float)
     grades[rng.random(grades.shape) < 0.4] = NAN
@@ -391,9 +375,7 @@ def test_many_clusters_at_once_are_each_alone():
         assert scores[codes == g] == pytest.approx(np.array(alone.scores, dtype=float), nan_ok=True)
         links = [None if one < 0 else one for one in part[codes == g].tolist()]
         assert [links.index(one) for one in links] == [alone.part.index(one) for one in alone.part]
-
-
-def test_nothing_missing_is_the_plain_mean_to_the_last_bit():
+    # Nothing missing is the plain mean to the last bit.
     grades = np.random.default_rng(2).normal(3, 1, (9, 3))
     assert panel_scores(grades).scores == tuple(grades.mean(axis=1).tolist())
 
@@ -432,9 +414,7 @@ def test_differences_are_means_over_common_cycles(seed, agents, records, parted)
 def test_every_pair_is_there():
     assert cluster_differences([], 3) == {(0, 1): {}, (0, 2): {}, (1, 2): {}}
     assert cluster_differences([("w", 1, 0, 3.0)], 1) == {}
-
-
-def test_parts_may_be_left_out():
+    # Parts may be left out.
     scores = np.array([[3.0, 2.0], [NAN, 1.0], [4.0, 2.0]])
     found = paired_differences(scores, None, np.array([1, 1, 1]), 2)
     assert found[1].tolist() == [1.5]

@@ -83,18 +83,13 @@ def test_copies_of_one_impression_are_not_distinct_and_dimensions_are():
         assert not any(one.distinct for one in copies.dimensions)
         assert all(one.low < 1 < one.high for one in copies.dimensions)
         assert all(one.distinct for one in discriminant(study(seed, own=2.0), CLUSTER).dimensions)
-
-
-def test_copies_are_rarely_called_distinct():
+    # Copies are rarely called distinct.
     passed = [
         any(one.distinct for one in discriminant(study(seed, own=0.2, dimensions=3), CLUSTER).dimensions)
         for seed in range(200)
     ]
     assert np.mean(passed) < 0.08
-
-
-def test_noise_of_a_judge_does_not_hide_a_copy():
-    """Disagreement lowers the plain correlation with the overall impression, and not phi."""
+    # Disagreement lowers the plain correlation with the overall impression, and not phi.
     big = np.repeat(np.arange(20), 50)
     loud, quiet = (study(1, own=0.0, noise=noise, clusters=big) for noise in (1.5, 0.1))
     assert discriminant(loud, big).dimensions[0].phi == pytest.approx(1, abs=0.1)
@@ -139,16 +134,12 @@ def test_too_little_is_not_measurable(scores, cluster):
 def test_three_clusters_in_time_order_are_one_block():
     assert discriminant(study()[:34], CLUSTER[:34]).state == "ok"
     assert discriminant(study()[:34], CLUSTER[:34], consecutive=True).state.startswith("not measurable")
-
-
-def test_records_with_a_missing_score_are_left_out():
+    # Records with a missing score are left out.
     scores = study()
     scores[[3, 30], [0, 2], [1, 1]] = np.nan
     whole = np.delete(np.arange(CLUSTER.size), [3, 30])
     assert discriminant(scores, CLUSTER) == discriminant(scores[whole], CLUSTER[whole])
-
-
-def test_the_matrix_is_that_of_correlations_within_clusters():
+    # The matrix is that of correlations within clusters.
     scores = study(3)
     centred = scores - np.stack([part.mean(axis=0) for part in np.split(scores, np.cumsum(SIZES)[:-1])])[CLUSTER]
     expected = np.corrcoef(centred.reshape(-1, 12).T).reshape(3, 4, 3, 4)
@@ -156,9 +147,7 @@ def test_the_matrix_is_that_of_correlations_within_clusters():
     scores[:, 0, 0] = CLUSTER
     with pytest.raises(NotMeasurableError, match="one score per cluster"):
         multitrait_multimethod(scores, CLUSTER)
-
-
-def test_specific_is_a_t_test_of_the_difference_between_differences():
+    # Specific is a t test of the difference between differences.
     deltas = np.random.default_rng(1).normal(0.3, 0.2, (6, 4))
     for d in range(4):
         rest = deltas[:, d] - np.delete(deltas, d, axis=1).mean(axis=1)
@@ -177,9 +166,7 @@ def test_spill_over_is_smaller_than_on_the_other_dimensions():
     own, spilled = (specific_contrast(seen, np.repeat(np.arange(8), 5), d) for d in (0, 1))
     assert own.p_up < 0.001
     assert spilled.estimate < 0
-
-
-def test_specific_needs_two_dimensions_and_a_whole_cycle():
+    # Specific needs two dimensions and a whole cycle.
     for deltas in ([[0.3], [0.2]], [[0.3, None], [None, 0.2]]):
         found = specific_contrast(deltas, [0, 1], 0)
         assert (found.estimate, found.p_up, found.state.partition(":")[0]) == (None, 1.0, "not measurable")

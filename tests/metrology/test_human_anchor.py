@@ -104,27 +104,21 @@ def test_people_alone_are_the_classic_t_test():
     t = stats.ttest_1samp(means, 0)
     assert (found.human_only.p, found.human_only.df) == (pytest.approx(t.pvalue), 11)
     assert [found.human_only.low, found.human_only.high] == pytest.approx(list(t.confidence_interval()))
-
-
-def test_lambda_0_is_people_alone_and_lambda_1_adds_what_they_see_beyond_the_judges():
+    # Lambda 0 is people alone and lambda 1 adds what they see beyond the judges.
     F, H, cluster = world(2)
     none, full = (anchor_contrast(F, H, cluster, 0, 1, lam=lam) for lam in (0.0, 1.0))
     assert none.estimate == pytest.approx(none.human_only.estimate)
     assert none.se == pytest.approx(none.human_only.se)
     assert none.saving == pytest.approx(0)
     assert full.estimate == pytest.approx(full.judge_only.estimate + full.rectifier)
-
-
-def test_a_bias_that_judges_share_cancels():
+    # A bias that judges share cancels.
     F, H, cluster = world(3, bias=0.0)
     plain = anchor_contrast(F, H, cluster, 0, 1)
     biased = anchor_contrast(F + np.array([0.8, 0.0, -0.3]), H, cluster, 0, 1)
     assert (biased.estimate, biased.se, biased.lam) == pytest.approx((plain.estimate, plain.se, plain.lam))
     assert biased.judge_only.estimate == pytest.approx(plain.judge_only.estimate + 0.8)
     assert biased.rectifier == pytest.approx(plain.rectifier - 0.8)
-
-
-def test_the_severity_of_whoever_graded_a_cycle_cancels():
+    # The severity of whoever graded a cycle cancels.
     F, H, cluster = world(4)
     severe = H + np.random.default_rng(4).normal(0, 1, (len(H), 1))
     one, other = (anchor_contrast(F, x, cluster, 0, 1) for x in (H, severe))
@@ -136,10 +130,7 @@ def test_turned_agents_turn_the_contrast():
     one, turned = anchor_contrast(F, H, cluster, 0, 1), anchor_contrast(F, H, cluster, 1, 0)
     assert turned.estimate == pytest.approx(-one.estimate)
     assert turned.p_up == pytest.approx(1 - one.p_up)
-
-
-def test_the_interval_covers_what_people_would_say_where_all_judges_err_together():
-    """Judges see .8 where people see .3; over 300 studies of 32 labelled cycles in 12 clusters."""
+    # Judges see .8 where people see .3; over 300 studies of 32 labelled cycles in 12 clusters.
     found = [anchor_contrast(*world(seed, share=1 / 3), 0, 1) for seed in range(300)]
     covered = np.mean([one.low <= 0.3 <= one.high for one in found])
     by_judges = np.mean([one.judge_only.low <= 0.3 <= one.judge_only.high for one in found])
@@ -148,17 +139,13 @@ def test_the_interval_covers_what_people_would_say_where_all_judges_err_together
     assert np.mean([one.estimate for one in found]) == pytest.approx(0.3, abs=0.03)
     assert np.mean([one.rectifier for one in found]) == pytest.approx(-0.5, abs=0.03)
     assert np.mean([one.se for one in found]) < np.mean([one.human_only.se for one in found])
-
-
-def test_equal_agents_that_judges_tell_apart_are_rarely_confirmed():
+    # Equal agents that judges tell apart are rarely confirmed.
     found = [anchor_contrast(*world(seed, gap=0.0), 0, 1) for seed in range(1000, 1300)]
     words = [anchor_status(one, one.judge_only.estimate, one.p_up) for one in found]
     assert words.count("confirms") <= 14  # 2.5 % are expected
     assert words.count("contradicts") > 100
     assert np.mean([one.judge_only.p < 0.05 for one in found]) > 0.95
-
-
-def test_a_real_order_is_confirmed():
+    # A real order is confirmed.
     found = [anchor_contrast(*world(seed, gap=0.6, bias=0.0), 0, 1) for seed in range(60)]
     words = [anchor_status(one, one.judge_only.estimate, one.p_up) for one in found]
     assert words.count("confirms") > 50
@@ -217,18 +204,14 @@ def test_the_agent_with_fewer_labels_counts():
     F[::2, 0] = np.nan
     assert anchor_contrast(F, H, cluster, 0, 2).cycles == 48
     assert anchor_contrast(np.full_like(F, np.nan), H, cluster, 0, 1).cycles == 0
-
-
-def test_an_agent_with_labels_in_one_cluster_only_is_left_out_of_lambda_with_it():
+    # An agent with labels in one cluster only is left out of lambda with it.
     F, H, cluster = world(9, share=1.0)
     H[8:, 2] = np.nan
     found = anchor_contrast(F, H, cluster, 0, 1, pi=np.full(len(F), 1 / 3))
     rest = [slow_theta(F[cluster != g], H[cluster != g], 0, 1, np.ones(88))[0] for g in range(12)]
     full = slow_theta(F, H, 0, 1, np.ones(96))[0]
     assert found.se == pytest.approx(math.sqrt(11 / 12 * sum((x - full) ** 2 for x in rest)), rel=1e-9)
-
-
-def test_blocks_of_neighbours_are_left_out_where_clusters_follow_each_other():
+    # Blocks of neighbours are left out where clusters follow each other.
     F, H, cluster = world(10, share=0.8)
     found = anchor_contrast(F, H, cluster, 0, 1, consecutive=True)
     blocks = neighbour_blocks(12)[cluster]
@@ -406,16 +389,12 @@ def test_a_family_in_one_cluster_has_a_bias_without_a_test():
     assert found.bias_by_family["x"].state == "undefined: one cluster, needs two"
     assert found.bias_by_family["x"].estimate == 1.0
     assert found.bias_by_family["y"].df == 1
-
-
-def test_a_planted_bias_is_covered():
+    # A planted bias is covered.
     found = [judge_against_humans(*graded(seed, bias=0.3)).bias for seed in range(200)]
     middle = np.mean([one.estimate for one in found])
     assert middle == pytest.approx(0.29, abs=0.03)  # the ends of the scale take a little
     assert np.mean([one.low <= middle <= one.high for one in found]) > 0.9
-
-
-def test_constant_raters_and_single_clusters_have_no_agreement():
+    # Constant raters and single clusters have no agreement.
     same = judge_against_humans([3, 3, 4, 4], [3, 3, 3, 3], [0, 0, 1, 1])
     assert same.kappa == same.icc_a1
     assert (same.kappa.estimate, same.kappa.state) == (None, "undefined: a rater is constant")
@@ -428,9 +407,7 @@ def test_constant_raters_and_single_clusters_have_no_agreement():
     rounded = judge_against_humans([2.6, 3.4, 2.7, 3.3], [3, 2, 4, 3], [0, 0, 1, 1])
     assert rounded.kappa.estimate is None
     assert rounded.icc_a1.estimate is not None
-
-
-def test_two_people_give_the_ceiling():
+    # Two people give the ceiling.
     _, people, cluster = graded(3)
     perfect = judge_against_humans(people, people, cluster)
     assert (perfect.kappa.estimate, perfect.icc_a1.estimate) == (pytest.approx(1), pytest.approx(1))
@@ -442,9 +419,7 @@ def test_a_common_shift_changes_no_agreement():
     near, far = judge_against_humans(judge, people, cluster), judge_against_humans(judge + 1e6, people + 1e6, cluster)
     assert far.icc_a1.estimate == pytest.approx(near.icc_a1.estimate, abs=1e-9)
     assert far.kappa.se == pytest.approx(near.kappa.se, abs=1e-9)
-
-
-def test_neighbours_are_left_out_together_where_clusters_follow_each_other():
+    # Neighbours are left out together where clusters follow each other.
     judge, people, cluster = graded(5)
     found = judge_against_humans(judge, people, cluster, consecutive=True)
     assert found == judge_against_humans(judge, people, neighbour_blocks(8)[cluster])

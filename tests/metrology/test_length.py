@@ -131,12 +131,7 @@ def test_what_an_agent_always_writes_more_is_no_slope(seed):
     assert after.slopes[0].estimate == pytest.approx(slope, abs=1e-9)
     assert after.adjusted.estimate == pytest.approx(before.adjusted.estimate - 2 * slope, abs=1e-9)
     assert after.gap[0] == pytest.approx(before.gap[0] + 2)
-
-
-@given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
-def test_judges_with_the_same_slope_need_no_length(seed):
-    """Scores that rise with length by any slope per judge have the contrasts of the scores without it."""
+    # Scores that rise with length by any slope per judge have the contrasts of the scores without it.
     y, x, cluster = study(seed % 500)
     slopes = np.random.default_rng(seed).normal(0, 1, (1, 3, 1))
     before, after = (length_p(scores, x, cluster, OWN) for scores in (y, y + slopes * x[:, None]))
@@ -157,9 +152,7 @@ def test_the_slope_of_one_judge_beside_the_others_is_recovered():
         covered += [one.low < real < one.high for one, real in zip(found, (0.2, -0.1, -0.1), strict=True)]
     assert found[0].estimate == pytest.approx(0.2, abs=0.1)
     assert ((covered > 0.9 * 150) & (covered < 0.99 * 150 + 1)).all()
-
-
-def test_the_slope_of_a_judge_is_that_of_a_regression_of_its_excess():
+    # The slope of a judge is that of a regression of its excess.
     y, x, cluster = study(3, clusters=8, gaps=0.0)
     for judge, one in enumerate(judge_slopes(y.transpose(0, 2, 1), x[..., None], cluster)):
         excess = y[:, judge] - np.delete(y, judge, axis=1).mean(axis=1)
@@ -168,17 +161,13 @@ def test_the_slope_of_a_judge_is_that_of_a_regression_of_its_excess():
         without = [regression(excess[cluster != g], x[cluster != g][..., None])[0][0] for g in range(8)]
         error = jackknife(slopes[0], without)
         assert (one.high - one.low) / 2 == pytest.approx(stats.t.ppf(0.975, 7) * error)
-
-
-def test_texts_of_one_length_have_no_slope_by_judge():
+    # Texts of one length have no slope by judge.
     y, _, cluster = study(3)
     cells, same = y.transpose(0, 2, 1), np.full((*y[:, 0].shape, 1), 7.0)
     states = {one.state for one in judge_slopes(cells, same, cluster)}
     assert states == {"texts of one agent on one question do not differ in length from others"}
     assert {one.state for one in judge_slopes(cells, same, 0 * cluster)} == {"too few clusters"}
-
-
-def test_a_slope_on_length_is_taken_out_and_quality_stays():
+    # A slope on length is taken out and quality stays.
     y, x, cluster = study(5, clusters=20, slope=0.4, quality=0.0)
     assert length_adjusted(y.mean(axis=1), x, cluster, 0, 1).raw.p < 1e-6
     found = length_recused(y, x, cluster, OWN, 0, 1)
@@ -251,9 +240,7 @@ def test_a_pair_is_compared_in_the_clusters_that_both_have():
     adjusted = length_adjusted(y[:, 0], x, cluster, 1, 3)
     assert adjusted == length_adjusted(y[keep, 0], x[keep], cluster[keep], 1, 3)
     assert length_adjusted(y[:, 0], x, cluster, 2, 3).raw.df == 5
-
-
-def test_many_pairs_at_once_are_the_same_pairs():
+    # Many pairs at once are the same pairs.
     y, x, cluster = study(8, gaps=0.1)
     y[cluster == 2, :, 1] = np.nan
     pairs = [(0, 1), (2, 0), (3, 2)]
@@ -291,9 +278,7 @@ def test_few_clusters_and_nobody_without_an_interest():
     found = length_recused(y, x, cluster, np.eye(2), 0, 1)
     assert (found.estimate, found.p, found.state) == (None, 1.0, recusal_contrast(y, np.eye(2), 0, 1).state)
     assert length_p(y, x, cluster, np.eye(2))[0, 1].clusters == 0
-
-
-def test_overlap_is_the_smaller_share_within_the_other_range():
+    # Overlap is the smaller share within the other range.
     x = np.array([[1.0, 3.0], [2.0, 4.0], [3.0, 5.0], [4.0, 6.0], [5.0, 9.0]])
     y = np.random.default_rng(0).normal(size=x.shape)
     assert length_adjusted(y, x, [0, 0, 1, 1, 2], 0, 1).overlap == 0.6

@@ -91,9 +91,7 @@ def test_the_bootstrap_draws_ten_thousand_times_whatever_the_number_of_contrasts
     lead = named(found, "contrast", high="ash")
     assert len(lead) == 12
     assert min(m.detail["p_bootstrap"] for m in lead) == pytest.approx(2 / 10_001)
-
-
-def test_own_variance_lends_nothing(make, study):
+    # Own variance lends nothing.
     records = make(effects=(0.9, 0.1, 0.05, 0.0))
     _, moderated = run(records, study())
     _, alone = run(records, study('inference = {test = "own-variance"}'))
@@ -200,9 +198,7 @@ def test_judges_of_one_family_are_dropped_together(make, study):
         first, second, turn = pair_of(m)
         assert m.value == pytest.approx(turn * test.gap[PAIRS.index((first, second))], abs=1e-9)
     assert not named(found, "judges.contrast"), "two families are no sample of judges"
-
-
-def test_one_family_has_no_drops(make, study):
+    # One family has no drops.
     decisions, judgments = make()
     _, found = run((decisions, [j for j in judgments if j.judge == "auditor"]), study())
     assert not named(found, "lofo.contrast")

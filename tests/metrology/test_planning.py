@@ -96,10 +96,7 @@ def test_the_default_plan_can_reject(study):
     assert (found.untestable, found.conflicted, found.hopeless) == (0, 0, ())
     assert found.warnings == ("few clusters (5): the test rests on normal errors",)
     assert check(study(), clusters=6).warnings == ()
-
-
-def test_the_smallest_gaps_are_those_of_the_noncentral_t(study):
-    """Plain cluster t before data: what pairs will lend each other is not known, so it promises no more than that."""
+    # Plain cluster t before data: what pairs will lend each other is not known, so it promises no more than that.
     found, se = check(study(), clusters=12), 1 / math.sqrt(200)
     assert found.alpha_aggregate == pytest.approx(0.04)
     assert found.reach.leader == minimum_detectable_gap(se, 11, 0.02)
@@ -109,16 +106,12 @@ def test_the_smallest_gaps_are_those_of_the_noncentral_t(study):
     lent = 0.5 * 11 * 1.5 * (5 / 11) ** 2
     assert found.reach_borrowed.pair == minimum_detectable_gap(se, 11 + lent, 0.02 / 6)
     assert found.reach_borrowed.leader < found.reach.leader < found.reach_half.leader
-
-
-def test_a_plan_of_ones_own_numbers(study):
+    # A plan of ones own numbers.
     plan = study("inference = {mde_sd = 0.5, mde_power = 0.9, alpha = 0.1, aggregate_share = 0.6}")
     found, se = check(plan, clusters=10, cycles=50), 0.5 / math.sqrt(50)
     assert found.alpha_aggregate == pytest.approx(0.06)
     assert found.reach.leader == minimum_detectable_gap(se, 9, 0.03, power=0.9)
-
-
-def test_alpha_is_shared_only_where_dimensions_are_claimed(study):
+    # Alpha is shared only where dimensions are claimed.
     assert check(study(AGGREGATE_ONLY)).alpha_aggregate == 0.05
     assert check(study(), dimensions=1).alpha_aggregate == 0.05
     assert check(study('claims = {dimensions = ["aggregate", "risk"]}')).alpha_aggregate == pytest.approx(0.04)
@@ -141,24 +134,18 @@ def test_the_gap_of_a_leader_is_found_as_often_as_stated(study):
         d = rng.normal(gap, 1 / math.sqrt(10), (studies, 12))
         low, high = stats.binom.ppf([0.0005, 0.9995], studies, 0.8)
         assert low <= (stats.ttest_1samp(d, 0, axis=1).pvalue <= level).sum() <= high
-
-
-def test_own_variance_borrows_nothing(study):
+    # Own variance borrows nothing.
     found = check(study('inference = {test = "own-variance"}'), clusters=12)
     assert (found.test, found.reach_borrowed) == ("own-variance", None)
     assert found.reach == check(study(), clusters=12).reach
-
-
-def test_two_agents_and_three_clusters_have_nothing_to_borrow(study):
+    # Two agents and three clusters have nothing to borrow.
     two = check(study(), agents=2, clusters=12)
     assert two.reach_borrowed == two.reach
     assert two.reach.leader == two.reach.pair
     three = check(study(), clusters=3)
     assert three.reach_borrowed == three.reach
     assert three.reach_half is None
-
-
-def test_two_clusters_are_hopeless(study):
+    # Two clusters are hopeless.
     found = check(study(), clusters=2)
     assert found.hopeless == ("orders",)
     assert found.can_never_reject
@@ -173,9 +160,7 @@ def test_nothing_is_hopeless_where_nobody_claims_an_order(study):
     found = check(study("claims = {first = false, pairs = false}"), clusters=2)
     assert not found.can_never_reject
     assert found.warnings[0].startswith("this study cannot rank agents")
-
-
-def test_clusters_that_follow_each_other_need_twelve(study):
+    # Clusters that follow each other need twelve.
     plan = study('inference = {cluster_order = "consecutive"}')
     found = check(plan, clusters=11)
     assert found.hopeless == ("orders",)
@@ -188,9 +173,7 @@ def test_clusters_that_follow_each_other_need_twelve(study):
     assert season.reach_borrowed is None
     assert season.reach_half.leader == minimum_detectable_gap(1 / 10, 5, 0.02)
     assert check(plan, clusters=23).reach_half is None
-
-
-def test_clusters_with_dates_follow_each_other(study):
+    # Clusters with dates follow each other.
     weeks = [f"2026-W{week:02d}" for week in range(1, 12)]
     pairs = [11] * 6
     dated = preflight(study(), 4, 6, pairs, pairs, clusters=weeks)
@@ -213,14 +196,10 @@ def test_pairs_that_hardly_meet_and_missing_outsiders_are_said(study):
     assert found.conflicted == 6
     some = check(study(), clusters=6, agent_families={"a": "north", "b": "other", "c": "c", "d": "d"})
     assert (some.conflicted, some.warnings) == (3, ())
-
-
-def test_one_judge_family_is_said(study):
+    # One judge family is said.
     (warning,) = check(study(judges={"auditor": "north", "reader": "north"}), clusters=6).warnings
     assert warning == "one judge family: agreement is not measurable, and no order can be claimed"
-
-
-def test_agents_that_never_meet_detect_nothing(study):
+    # Agents that never meet detect nothing.
     found = check(study(), clusters=0, cycles=0)
     assert found.reach is None
     assert found.can_never_reject
@@ -274,16 +253,12 @@ def test_the_normal_approximation_asks_for_too_little(clusters, short):
 def test_with_many_degrees_of_freedom_it_is_the_normal_one():
     z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
     assert minimum_detectable_gap(1.0, 1e7, 0.05) == pytest.approx(z, abs=1e-5)
-
-
-def test_it_is_found_by_simulation():
+    # It is found by simulation.
     gap = minimum_detectable_gap(1.0, 5, 0.01)
     values = np.random.default_rng(1).normal(gap, math.sqrt(6), (40_000, 6))
     p = stats.ttest_1samp(values, 0, axis=1).pvalue
     assert (p <= 0.01).mean() == pytest.approx(0.8, abs=0.008)
-
-
-def test_it_is_in_the_unit_of_the_standard_error_and_grows_with_what_is_asked():
+    # It is in the unit of the standard error and grows with what is asked.
     assert minimum_detectable_gap(0.2, 7, 0.05) == pytest.approx(2 * minimum_detectable_gap(0.1, 7, 0.05))
     assert minimum_detectable_gap(1, 7, 0.05, power=0.9) > minimum_detectable_gap(1, 7, 0.05)
     assert minimum_detectable_gap(1, 7, 0.01) > minimum_detectable_gap(1, 7, 0.05)
@@ -403,9 +378,7 @@ def test_new_cycles_go_below_the_records(table, fitted):
     assert len(set(both.trajectories)) == both.n
     with pytest.raises(InputError, match="joined: agents: must be the same in both tables"):
         joined(table, replace(more, agents=("x", "y", "z")), np.random.default_rng(1))
-
-
-def test_new_records_have_formats_that_their_agents_used(table, fitted):
+    # New records have formats that their agents used.
     mixed = replace(table, formats=("v1", "v2"), format=(table.agent == 1).astype(np.int64))
     more = simulate_scores(replace(fitted, clusters=1, cycles=5), np.random.default_rng(3))
     both = joined(mixed, more, np.random.default_rng(4))
@@ -433,9 +406,7 @@ def test_more_trials_average_out_what_changes_between_them(table, fitted):
     for found, wanted in ((kappa(longer), kappa(real)), (longer.scores[:, 0].std(), real.scores[:, 0].std())):
         assert found == pytest.approx(wanted, abs=0.05)
     assert kappa(longer) > kappa(table)
-
-
-def test_missing_trials_are_drawn_again(table, fitted):
+    # Missing trials are drawn again.
     some = replace(table, trials={**table.trials, "auditor": table.trials["auditor"][:10]})
     assert with_trials(some, fitted, "auditor", 1, np.random.default_rng(8)).trials["auditor"].shape == (table.n, 3)
 
@@ -492,9 +463,7 @@ def test_names_are_sorted_and_columns_go_with_them():
     assert table.weights.tolist() == [0.25, 0.75]
     ash = table.scores[table.agent == 0].mean(axis=(0, 1))
     assert ash == pytest.approx([4.0, 2.0], abs=0.2)
-
-
-def test_equal_seeds_give_equal_tables_and_digests():
+    # Equal seeds give equal tables and digests.
     one, other, third = simulated(PLAIN), simulated(PLAIN), simulated(PLAIN, 2)
     np.testing.assert_array_equal(one.scores, other.scores)
     assert one.digest == other.digest != third.digest
@@ -526,9 +495,7 @@ def test_severities_halos_and_bonuses_are_added():
     shared = found - found.mean()
     expected = np.array([[2.5, 3.4, 3.0], [2.5, 3.0, 3.3]])
     np.testing.assert_allclose(shared, expected - expected.mean(), atol=0.05)
-
-
-def test_terse_texts_are_marked_down():
+    # Terse texts are marked down.
     composer = Composer("ash", 3.5, tokens=60.0, token_spread=0.5)
     truth = replace(
         PLAIN, composers=(composer,), panel=(Panelist("auditor", "north", terse_penalty=1.0),), clusters=200
@@ -538,18 +505,14 @@ def test_terse_texts_are_marked_down():
     assert terse.mean() == pytest.approx(0.5, abs=0.05)
     score = table.scores.mean(axis=(1, 2))
     assert score[terse].mean() - score[~terse].mean() == pytest.approx(-1.0, abs=0.1)
-
-
-def test_agents_attend_as_often_as_planted():
+    # Agents attend as often as planted.
     composers = (Composer("ash", 3.0, attendance=0.3), Composer("birch", 3.0))
     table = simulated(replace(PLAIN, composers=composers, clusters=100))
     counts = np.bincount(table.agent)
     assert counts[1] == 1000
     assert counts[0] == pytest.approx(300, abs=3.3 * math.sqrt(1000 * 0.3 * 0.7))
     assert len(table.cycles) == 1000
-
-
-def test_cycles_that_nobody_attended_are_not_there():
+    # Cycles that nobody attended are not there.
     table = simulated(replace(PLAIN, composers=(Composer("ash", 3.0, attendance=0.1),)))
     assert len(table.cycles) == table.n == len(np.unique(table.cycle))
     assert table.cluster.max() == len(table.clusters) - 1
@@ -561,9 +524,7 @@ def test_shared_draws_move_all_dimensions_together():
     half = Spread((0.5, 1.0), 0.5).draw(np.random.default_rng(1), (40_000,), 2)
     np.testing.assert_allclose(half.std(axis=0), [0.5, 1.0], rtol=0.02)
     assert np.corrcoef(half.T)[0, 1] == pytest.approx(0.5, abs=0.02)
-
-
-def test_equal_levels_are_tie_classes():
+    # Equal levels are tie classes.
     truth = replace(PLAIN, composers=(Composer("a", 3.0), Composer("b", 2.0), Composer("c", (3.0, 3.0))))
     assert truth.tie_classes() == (("a", "c"),)
     assert truth.calls == 5 * 10 * 3 * 3

@@ -87,9 +87,7 @@ def test_every_pair_that_any_drop_reverses_is_covered_once(plan):
     result = contested(found, plan)
     assert result.pairs == (("aggregate", "a", "b"), ("aggregate", "a", "c"), ("risk", "b", "c"))
     assert result.rho == {"north": 0.2, "south": 1.0}
-
-
-def test_the_smallest_rho_of_each_family_counts(plan):
+    # The smallest rho of each family counts.
     result = contested([rho(0.95), rho(0.4, dimension="risk"), rho(None, dimension="clarity")], plan)
     assert (result.needed, result.rho, result.worst) == (True, {"north": 0.4}, {"north": "risk"})
     assert result.reason == "without north rho is 0.4 on risk: below 0.9"
@@ -101,9 +99,7 @@ def test_dimensions_that_nobody_claims_do_not_matter(study):
     assert contested(found, plan) == ProbePlan(
         (), {"north": 1.0}, False, "no drop brings rho below 0.9 or reverses a resolved contrast", {"north": "clarity"}
     )
-
-
-def test_the_limit_is_the_plans(study):
+    # The limit is the plans.
     assert contested([rho(0.7)], study("[stability]\nrho = 0.6")).needed is False
     assert contested([rho(0.5)], study("[stability]\nrho = 0.6")).needed is True
 
@@ -175,16 +171,12 @@ def test_a_probe_is_a_paired_cluster_t_test(plan):
     assert found.detail["cluster_sums"]["w3"] == [pytest.approx(sum(gaps[30:40])), 10]
     assert (state.value, state.state, state.detail["pairs"]) == (1.0, "ok", [["aggregate", "ash", "birch"]])
     assert state.detail["rho"] == {"north": 0.2}
-
-
-def test_the_other_direction_is_the_negative(plan):
+    # The other direction is the negative.
     parts = probed(np.random.default_rng(2), 0.3)
     turned = replace(NEEDED, pairs=(("aggregate", "birch", "ash"),))
     (_, one), (_, other) = (list(probe_measurements(p, **parts, study=plan)) for p in (NEEDED, turned))
     assert (one.value, one.low, one.high) == pytest.approx((-other.value, -other.high, -other.low))
-
-
-def test_only_common_cycles_that_were_scored_count(plan):
+    # Only common cycles that were scored count.
     parts = probed(np.random.default_rng(3), 0.3)
     for k in range(40):
         parts["scores"].pop(f"ash{k:03d}" if k % 2 else f"birch{k:03d}")
@@ -192,9 +184,7 @@ def test_only_common_cycles_that_were_scored_count(plan):
     assert found.n == 10
     assert "one common cluster" in found.method
     assert (found.low, found.high, found.detail["p"]) == (None, None, 1.0)
-
-
-def test_a_pair_without_common_cycles_is_a_state(plan):
+    # A pair without common cycles is a state.
     parts = probed(np.random.default_rng(4), 0.3)
     both = replace(NEEDED, pairs=(("risk", "ash", "birch"), ("aggregate", "ash", "elm"), ("unknown", "ash", "birch")))
     _, flat, never, unknown = probe_measurements(both, **parts, study=plan)
@@ -258,9 +248,7 @@ def test_levels_under_one_judge_are_those_of_a_panel_of_one(halo):
                 assert m.value == pytest.approx(level)
                 assert m.low < m.value < m.high
                 assert (m.n, m.n_of, m.unit) == (50, "decisions", "rubric points")
-
-
-def test_rankings_of_two_judges_are_compared(halo):
+    # Rankings of two judges are compared.
     table, found = halo
     for k, name in enumerate(NAMES):
         levels = [[table.stacked[table.agent == a, j, k].mean() for a in range(4)] for j in range(3)]
@@ -345,9 +333,7 @@ def test_a_milder_level_finds_more(make, study):
         for alpha in (0.001, 0.2)
     )
     assert set(strict) < set(mild)
-
-
-def test_renaming_judges_and_agents_renames_the_results(make, study):
+    # Renaming judges and agents renames the results.
     decisions, judgments = with_halo(make)
     _, one = run((decisions, judgments), study())
     names = {"ash": "z", "birch": "y", "cedar": "x", "elm": "w", "auditor": "c", "reader": "b", "skeptic": "a"}
@@ -360,9 +346,7 @@ def test_renaming_judges_and_agents_renames_the_results(make, study):
             labels["a"], labels["b"] = sorted((labels["a"], labels["b"]))
         if m.name in ("single.rho", "single.level", "single.discoveries", "panel.discoveries", "rank.first"):
             assert get(other, m.name, **labels).value == pytest.approx(m.value, abs=1e-9)
-
-
-def test_one_judge_is_its_own_panel(make, study):
+    # One judge is its own panel.
     decisions, judgments = make(effects=(0.9, 0.1, 0.0, 0.0))
     only = [j for j in judgments if j.judge == "auditor"]
     _, found = run((decisions, only), study())
@@ -427,10 +411,7 @@ def test_a_subsample_is_fair(counts, size, seed):
         assert set(places) == set(counts)
     for one, other in ((a, b) for a in counts for b in counts if counts[a] >= counts[b]):
         assert places[one] >= places[other] - 1  # a larger stratum never gets clearly less
-
-
-@given(sizes, st.integers(1, 300), st.integers(0, 99))
-def test_a_subsample_depends_on_the_generator_alone(counts, size, seed):
+    # A subsample depends on the generator alone.
     strata = strata_of(counts)
     backwards = dict(reversed(strata.items()))
     assert stratified(strata, size, np.random.default_rng(seed)) == stratified(
@@ -443,23 +424,16 @@ def test_shares_of_the_seed_design():
     strata = strata_of({(agent, cluster): 50 for agent in "abcd" for cluster in ("w1", "w2", "w3", "w4", "w5")})
     sample = stratified(strata, 120, np.random.default_rng(1))
     assert set(Counter(strata[name] for name in sample).values()) == {6}
-
-
-def test_proportions_are_kept():
+    # Proportions are kept.
     strata = strata_of({("a", "w1"): 600, ("b", "w1"): 300, ("c", "w1"): 100})
     sample = stratified(strata, 100, np.random.default_rng(1))
     assert Counter(strata[name][0] for name in sample) == {"a": 60, "b": 30, "c": 10}
-
-
-def test_every_trajectory_of_a_stratum_is_as_likely():
+    # Every trajectory of a stratum is as likely.
     strata = strata_of({("a", "w1"): 5, ("b", "w1"): 5})
     drawn = Counter(name for seed in range(2000) for name in stratified(strata, 4, np.random.default_rng(seed)))
     low, high = band(2000, 0.4)
     assert all(low <= drawn[name] <= high for name in strata)
-
-
-def test_left_over_places_favour_nobody():
-    """Three strata, four places: each gets the fourth in a third of the draws, whatever its name."""
+    # Three strata, four places: each gets the fourth in a third of the draws, whatever its name.
     strata = strata_of({(agent, "w1"): 10 for agent in "abc"})
     extra: Counter[str] = Counter()
     for seed in range(900):
@@ -555,16 +529,12 @@ def test_agents_that_tie_have_no_order_to_turn(anchor_plan):
     after = {n: {"limits": 1.0 if n[0] == "a" else 2.0} for n in names}
     detail = anchor_run(before, after, agents, groups, anchor_plan)["limits"].detail
     assert (detail["order_before"], detail["order_after"], detail["flips"]) == (["a", "b"], ["b", "a"], 0)
-
-
-def test_only_trajectories_with_both_gradings_count(anchor_plan):
+    # Only trajectories with both gradings count.
     before, after, agents, groups = graded(np.random.default_rng(4))
     lone = {**before, "only-before": {"limits": 1.0, "clarity": 1.0}}
     more = {**after, "only-after": {"limits": 5.0, "clarity": 5.0}}
     assert anchor_run(lone, more, agents, groups, anchor_plan) == anchor_run(before, after, agents, groups, anchor_plan)
-
-
-def test_nothing_graded_twice_is_a_state(anchor_plan):
+    # Nothing graded twice is a state.
     found = anchor_run({"t": {"limits": 3.0}}, {}, {}, {}, anchor_plan)
     assert list(found) == ["aggregate", "limits"]
     for m in found.values():

@@ -82,18 +82,14 @@ def test_every_resample_is_there_once_with_its_weight(clusters):
 def test_five_clusters_have_126_resamples():
     ratings, codes = panel(5, 10)
     assert bootstrap_kappa(ratings, codes).method == "cluster bootstrap, exact: all 126 resamples of 5 clusters"
-
-
-def test_draws_above_eight_clusters_are_repeatable_and_say_how_many():
+    # Draws above eight clusters are repeatable and say how many.
     ratings, codes = panel(9, 20)
     first = bootstrap_kappa(ratings, codes, rng=np.random.default_rng(7), resamples=2000)
     again = bootstrap_kappa(ratings, codes, rng=np.random.default_rng(7), resamples=2000)
     assert first == again
     assert first.method == "cluster bootstrap, multinomial: 2000 resamples of 9 clusters"
     assert first.low < mean_pairwise_kappa(ratings) < first.high
-
-
-def test_draws_are_the_draws_of_a_plain_loop():
+    # Draws are the draws of a plain loop.
     ratings, codes = panel(12, 8, seed=4)
     groups = [ratings[codes == c] for c in range(12)]
     draws = np.random.default_rng(3).integers(0, 12, size=(400, 12))
@@ -101,9 +97,7 @@ def test_draws_are_the_draws_of_a_plain_loop():
     interval = bootstrap_kappa(ratings, codes, rng=np.random.default_rng(3), resamples=400)
     # 2.5 % of 400 is reached by the tenth value, 97.5 % by the 390th.
     assert (interval.low, interval.high) == pytest.approx((values[9], values[389]), abs=1e-12)
-
-
-def test_more_than_eight_clusters_need_a_generator():
+    # More than eight clusters need a generator.
     ratings, codes = panel(9, 4)
     with pytest.raises(InputError, match="rng: 9 clusters are too many to enumerate"):
         bootstrap_kappa(ratings, codes)
@@ -116,23 +110,17 @@ def test_names_and_numbers_of_clusters_mean_the_same():
     assert bootstrap_kappa(ratings, np.array(names, dtype=object)) == bootstrap_kappa(ratings.tolist(), codes)
     order = np.random.default_rng(1).permutation(len(codes))
     assert bootstrap_kappa(ratings[order], codes[order]) == bootstrap_kappa(ratings, codes)
-
-
-def test_resamples_without_a_kappa_are_left_out_and_counted():
+    # Resamples without a kappa are left out and counted.
     ratings = np.array([[3, 3]] * 4 + [[1, 2], [4, 4], [2, 1], [5, 4]] * 3)
     codes = np.repeat(np.arange(4), 4)
     interval = bootstrap_kappa(ratings, codes)
     assert interval.method.endswith("; 1 without a kappa left out (0.391% of the mass)")
     assert (interval.low, interval.high) == pytest.approx(brute_force(ratings, codes, 0.95), abs=1e-12)
-
-
-def test_too_many_resamples_without_a_kappa_give_no_interval():
+    # Too many resamples without a kappa give no interval.
     ratings = np.array([[3, 3]] * 8 + [[1, 2], [4, 4]])
     with pytest.raises(NotMeasurableError, match=r"no interval: .* left out .* more than 5.000%"):
         bootstrap_kappa(ratings, [0] * 4 + [1] * 4 + [2] * 2)
-
-
-def test_no_kappa_or_one_cluster_has_no_interval():
+    # No kappa or one cluster has no interval.
     with pytest.raises(NotMeasurableError, match=r"kappa is undefined: .* all 3 items"):
         bootstrap_kappa([[2, 2]] * 3, [0, 1, 1])
     for make in (bootstrap_kappa, jackknife_kappa):
@@ -166,14 +154,10 @@ def test_jackknife_is_its_definition():
     assert interval.low == pytest.approx(centre - 2.7764451 * error, abs=1e-7)
     assert interval.high == pytest.approx(centre + 2.7764451 * error, abs=1e-7)
     assert interval.method == "delete-one-cluster jackknife, t(4)"
-
-
-def test_jackknife_needs_a_kappa_without_each_cluster():
+    # Jackknife needs a kappa without each cluster.
     with pytest.raises(NotMeasurableError, match="undefined without 1 of the 2 clusters"):
         jackknife_kappa([[3, 3], [3, 3], [1, 2], [4, 4]], [0, 0, 1, 1])
-
-
-def test_an_interval_without_width_is_none():
+    # An interval without width is none.
     agree = [[k % 5 + 1] * 2 for k in range(12)]
     with pytest.raises(NotMeasurableError, match="no interval: the 3 clusters do not differ"):
         jackknife_kappa(agree, [0, 1, 2] * 4)
@@ -273,9 +257,7 @@ def test_wilson_says_what_is_wrong(successes, n, level, message):
 def test_a_share_of_nothing_is_not_measurable():
     with pytest.raises(NotMeasurableError, match="no items"):
         wilson(0, 0)
-
-
-def test_an_interval_reads_as_one():
+    # An interval reads as one.
     assert str(Interval(-0.25, 1.0, "x")) == "[-0.2500, 1.0000] (x)"
 
 
@@ -317,9 +299,7 @@ def test_one_cluster_says_nothing():
     expected = Estimate(pytest.approx(0.6), None, 0, None, None, 1.0, 1.0, "undefined: one cluster, needs two")
     assert cluster_mean(np.array([0.5, 0.7]), np.zeros(2, dtype=int)) == expected
     assert jackknife_estimate(0.6, np.zeros(0)) == expected
-
-
-def test_a_zero_width_interval_is_never_given_for_large_numbers_either():
+    # A zero width interval is never given for large numbers either.
     found = student_estimate(1e6, 1e-7, 4)
     assert (found.low, found.state.partition(":")[0]) == (None, "zero variance")
     assert student_estimate(0.1, 1e-7, 4).low is not None
@@ -412,15 +392,11 @@ def test_orders_that_run_in_a_circle_leave_one_tier():
     circle = [(0, 1), (1, 2), (2, 0)]
     assert tiers(circle, 3) == ((0, 1, 2),)
     assert rank_intervals(circle, 3) == ((2, 2),) * 3
-
-
-def test_nothing_published_leaves_every_rank_open():
+    # Nothing published leaves every rank open.
     assert rank_intervals([], 3) == ((1, 3),) * 3
     assert tiers([], 3) == ((0, 1, 2),)
     assert (rank_intervals([], 1), tiers([], 1)) == (((1, 1),), ((0,),))
-
-
-def test_an_order_counts_once():
+    # An order counts once.
     assert rank_intervals([(0, 1)] * 5, 3) == ((1, 2), (2, 3), (1, 3))
 
 
@@ -470,27 +446,20 @@ def test_the_block_length_is_what_theory_says_of_an_autoregression():
     slope = 2 * phi / ((1 - phi) ** 2 * (1 - phi**2))
     wanted = (n * slope**2 / spectrum**2) ** (1 / 3)
     assert block_length(autoregressive(n, phi, np.random.default_rng(3))) == pytest.approx(wanted, rel=0.05)
-
-
-def test_the_observed_ratio_is_that_of_performance():
+    # The observed ratio is that of performance.
     returns = market(np.random.default_rng(2))
     nav = np.cumprod(np.concatenate([[1.0], 1 + returns]))
     (found,), _ = sharpe_ratios(returns, rng=np.random.default_rng(0), resamples=50)
     assert found.value == pytest.approx(performance(nav).sharpe, abs=1e-12)
     assert found.n == DAYS
-
-
-def test_a_planted_ratio_is_covered():
-    """120 years of daily returns with a known ratio of 1: about 95 of 100 intervals hold it."""
+    # 120 years of daily returns with a known ratio of 1: about 95 of 100 intervals hold it.
     sharpe, volatility = 1.0, 0.01 * np.sqrt(252)
     mean = (0.04 + sharpe * volatility) / 252
     rng = np.random.default_rng(11)
     found = [sharpe_ratios(rng.normal(mean, 0.01, DAYS), rng=rng, resamples=400)[0][0] for _ in range(120)]
     held = sum(one.low <= sharpe <= one.high for one in found)
     assert 106 <= held <= 120
-
-
-def test_a_planted_difference_is_found_and_equals_are_called_different_at_their_level():
+    # A planted difference is found and equals are called different at their level.
     rng = np.random.default_rng(5)
     false = found = 0
     for _ in range(150):

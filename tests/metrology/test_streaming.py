@@ -209,10 +209,7 @@ def test_shares_of_missing_replies_are_those_of_the_rows():
     assert list(missing_measurements(sums, {})) == [
         replace(m, inputs=sums.digest) for m in missing_measurements(rows, {})
     ]
-
-
-def test_lengths_are_looked_at_in_the_rows_alone():
-    """The correlation of length and score follows from sums, a slope within agents and cycles does not."""
+    # The correlation of length and score follows from sums, a slope within agents and cycles does not.
     table, study = make_table(length=True), make_study(PANEL)
     ours = {m.name for m in analyse_sums(sums_of(table), study, rng=np.random.default_rng(5))}
     rows = table_from_arrow(table, dimensions=DIMENSIONS)
@@ -259,9 +256,7 @@ def test_a_table_in_which_something_is_missing_is_to_be_read_whole(tmp_path):
 def test_weights_make_the_same_aggregate():
     weights = {"clarity": 0.5, "evidence": 0.2, "risk": 0.3}
     check_equal(make_table(attend=0.8), make_study(PANEL), weights)
-
-
-def test_agents_that_never_meet():
+    # Agents that never meet.
     table = make_table(clusters=4)
     agent, cycle = table.column("agent").to_pylist(), table.column("cycle").to_pylist()
     apart = [(a < "agent2") == (c % 2 == 0) for a, c in zip(agent, cycle, strict=True)]
@@ -270,9 +265,7 @@ def test_agents_that_never_meet():
     states = {m.state for m in analyse_sums(sums_of(table), make_study(PANEL), rng=np.random.default_rng(1))}
     assert "never compared" in states
     assert any(state.startswith("disconnected") for state in states)
-
-
-def test_without_cycles_agents_meet_in_clusters():
+    # Without cycles agents meet in clusters.
     table = make_table(clusters=6, attend=0.7).drop_columns(["cycle"])
     check_equal(table, make_study(PANEL))
 
@@ -335,9 +328,7 @@ def test_parts_of_other_panels_do_not_add_up():
         one + sums_of(make_table(judges=SIBLINGS))
     with pytest.raises(InputError, match="length"):
         one + sums_of(make_table(length=True))
-
-
-def test_weights_become_whole_numbers():
+    # Weights become whole numbers.
     assert whole_weights(DIMENSIONS, None) == (1, 1, 1)
     assert whole_weights(DIMENSIONS, {"clarity": 2.0, "evidence": 1.0, "risk": 0.0}) == (2, 1, 0)
     with pytest.raises(InputError, match="ratios of whole numbers"):

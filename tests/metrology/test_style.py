@@ -70,9 +70,7 @@ def test_lengths_that_were_not_given_are_a_state(plan):
         (None, "undefined: lengths of the judged texts were not given")
     }
     assert len(found) == 5
-
-
-def test_an_agent_without_records_is_a_state(plan):
+    # An agent without records is a state.
     agent, cycle, cluster = design(agents=3)
     found = run(made(np.full(agent.size, 4.0), np.full(agent.size, 50.0), agent, cycle, cluster), plan)
     assert found["terse.share[agent=elm]"].state == "undefined: no trajectory with a usable score from every judge"

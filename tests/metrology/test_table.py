@@ -43,16 +43,12 @@ def test_trials_are_averaged_and_the_aggregate_is_the_mean_of_dimensions(small):
     assert (table.agents, table.clusters, table.formats) == (("ash", "birch"), ("w0", "w1"), ("v1",))
     assert (table.judges, table.families) == (("auditor", "reader"), ("north", "south"))
     assert table.cycles == ("round0#0", "round1#0")
-
-
-def test_weights_weigh(small):
+    # Weights weigh.
     decisions, judgments = small
     table = score_table(judgments, decisions, weights={"risk": 3, "clarity": 1})
     assert table.weights.tolist() == [0.25, 0.75]
     assert table.stacked[0, 1, 0] == pytest.approx(2.25)
-
-
-def test_order_of_input_does_not_matter(small):
+    # Order of input does not matter.
     decisions, judgments = small
     one = score_table(judgments, decisions)
     random.Random(3).shuffle(judgments)
@@ -61,9 +57,7 @@ def test_order_of_input_does_not_matter(small):
     assert one.digest == other.digest
     assert one.trajectories == other.trajectories == tuple(sorted(one.trajectories))
     assert (one.scores == other.scores).all()
-
-
-def test_a_changed_score_changes_the_digest(small):
+    # A changed score changes the digest.
     decisions, judgments = small
     changed = [dataclasses.replace(judgments[0], scores={"clarity": 5.0, "risk": 2.0}), *judgments[1:]]
     assert score_table(judgments, decisions).digest != score_table(changed, decisions).digest
@@ -121,9 +115,7 @@ def test_everything_invalid_leaves_an_empty_table(small):
     assert (table.n, table.dimensions, table.scores.shape) == (0, (), (0, 2, 0))
     assert table.stacked.shape == (0, 2, 1)
     assert table.calls["reader"].reasons == {"no reason recorded": 4}
-
-
-def test_lengths_follow_their_trajectories(small):
+    # Lengths follow their trajectories.
     decisions, judgments = small
     lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
     assert score_table(judgments, decisions, lengths=lengths).lengths.tolist() == [0, 10, 20, 30]
@@ -185,9 +177,7 @@ def test_weights_say_what_is_wrong(small, weights, message):
 def test_no_judgments_are_no_table(small):
     with pytest.raises(InputError, match="judgments: none given"):
         score_table([], small[0])
-
-
-def test_scores_are_floats_in_the_order_of_dimensions(small):
+    # Scores are floats in the order of dimensions.
     decisions, judgments = small
     swapped = [dataclasses.replace(j, scores=dict(reversed(list(j.scores.items())))) for j in judgments]
     assert (score_table(swapped, decisions).scores == score_table(judgments, decisions).scores).all()
@@ -253,9 +243,7 @@ def test_names_are_those_of_all_graded_records(small):
     assert (early.cluster.tolist(), early.cycle.tolist()) == ([1, 1], [1, 1])
     alone = score_table(without(judgments, *((f"ash.000{k}.1", "auditor") for k in (0, 1))), decisions)
     assert (alone.agents, alone.agent.tolist(), alone.grades.agent.tolist()) == (("ash", "birch"), [1, 1], [1, 1, 0, 0])
-
-
-def test_what_nobody_asked_for_is_not_missing(small):
+    # What nobody asked for is not missing.
     decisions, judgments = small
     gone = [(d.record_id, "reader") for d in decisions if d.agent.id == "ash"]
     table = score_table(without(judgments, *gone, asked=False), decisions)

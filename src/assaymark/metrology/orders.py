@@ -169,10 +169,8 @@ def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
 
 def require_p(source: str, name: str, p: Floats) -> None:
     """Raise unless all values are p-values."""
-    if not ((p >= 0) & (p <= 1)).all():
-        checks.fail(
-            source, name, f"p-values lie in 0..1 (first that does not: {float(p[~((p >= 0) & (p <= 1))][0])!r})"
-        )
+    if not (inside := (p >= 0) & (p <= 1)).all():
+        checks.fail(source, name, f"p-values lie in 0..1 (first that does not: {float(p[~inside][0])!r})")
 
 
 OTHER_MARGINS: Final = (0.05, 0.1)
@@ -263,11 +261,9 @@ class OrderTests:
             found[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
         return found
 
-    def tested(self, gaps: Gaps, *, borrow: bool | None = None) -> Tested:
+    def tested(self, gaps: Gaps, borrow: bool | None = None) -> Tested:
         """The plan's test of every pair on every scale."""
-        if self.found.consecutive:
-            return Tested.serial(gaps)
-        return Tested.moderated(gaps, borrow=self.borrow if borrow is None else borrow)
+        return Tested.of(gaps, self.found.consecutive, self.borrow if borrow is None else borrow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,31 +286,27 @@ class Tested:
     effective: Floats | None = None
 
     @classmethod
-    def moderated(cls, gaps: Gaps, *, borrow: bool) -> Tested:
-        """Moderated cluster t on each scale."""
+    def of(cls, gaps: Gaps, consecutive: bool, borrow: bool) -> Tested:
+        """Moderated cluster t on each scale; for clusters in time order t with their effective number."""
         difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
-        testable = clusters >= FEWEST_CLUSTERS
+        testable = clusters >= (FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS)
+        counts = clusters.astype(np.float64)
+        if consecutive:
+            scales = range(difference.shape[1])
+            each = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
+            p, se, df, rho, effective = (np.stack([getattr(one, name) for one in each], axis=1)
+                                         for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
+            mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(each))
+            return cls(
+                difference, p, se, df, variance, np.zeros_like(difference), mean, counts, testable, rho, effective
+            )
         # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
         first, second = pairs_of(gaps.levels.shape[1])
         occurring = np.unique([first[testable], second[testable]])
         whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
-        effects = gaps.levels[whole].transpose(2, 0, 1)
-        found = moderate(difference.T, variance.T, clusters, effects, borrow)
+        found = moderate(difference.T, variance.T, clusters, gaps.levels[whole].transpose(2, 0, 1), borrow)
         return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
-                   clusters.astype(np.float64), testable)  # fmt: skip
-
-    @classmethod
-    def serial(cls, gaps: Gaps) -> Tested:
-        """t with the effective number of clusters on each scale, for clusters in time order."""
-        difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
-        scales = range(difference.shape[1])
-        found = [serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]) for s in scales]
-        p, se, df, rho, effective = (np.stack([getattr(one, name) for one in found], axis=1)
-                                     for name in ("p", "se", "df", "rho", "effective"))  # fmt: skip
-        testable = clusters >= FEWEST_CONSECUTIVE
-        mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(found))
-        return cls(difference, p, se, df, variance, np.zeros_like(difference), mean, clusters.astype(np.float64),
-                   testable, rho, effective)  # fmt: skip
+                   counts, testable)  # fmt: skip
 
     def half(self, level: float) -> Floats:
         """Half the width of the intervals [P, S], NaN where there is none."""
@@ -573,11 +565,14 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     if missing:
         checks.fail(_SOURCE, "contrasts", f"{len(missing)} pair(s) have none (first: {missing[0]})")
 
-    def column(name: str) -> Floats:
-        found = [_field(records[pair], name) for pair in pair_list(agents)]
-        return np.array([np.nan if value is None else float(value) for value in found])
+    def each(name: str) -> list[Any]:
+        rows = (records[pair] for pair in pair_list(agents))
+        return [row.get(name) if isinstance(row, Mapping) else getattr(row, name) for row in rows]
 
-    tested = np.array([_field(records[pair], "state") != "cannot be tested" for pair in pair_list(agents)], dtype=bool)
+    def column(name: str) -> Floats:
+        return np.array([np.nan if value is None else float(value) for value in each(name)])
+
+    tested = np.array([state != "cannot be tested" for state in each("state")], dtype=bool)
     clusters = np.nan_to_num(column("clusters")).astype(np.int64)
     p, zero = column("p"), np.zeros(())
     require_p(_SOURCE, "contrasts", p)
@@ -585,10 +580,6 @@ def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
     return ModeratedContrasts(
         settle(column("gap")), clusters, tested, p, column("df"), column("se"), prior, zero, None, zero
     )
-
-
-def _field(record: Any, name: str) -> Any:
-    return record.get(name) if isinstance(record, Mapping) else getattr(record, name)
 
 
 def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:

@@ -77,9 +77,7 @@ def test_what_was_not_run_says_so(found):
     assert only["criterion.shift[condition=same_subset]"].state == "not measured: strict arm was not run"
     assert only["sensitivity[delta=1,prompt=tie-allowed]"].state.startswith("not measured: the quality ladder")
     assert only["graded_vacuum[prompt=tie-allowed,variant=typo]"].state.startswith("not measured: graded vacuum")
-
-
-def test_every_measurement_is_whole(found):
+    # Every measurement is whole.
     for m in found.values():
         assert (m.value is None) == (m.state != "ok")
         assert (m.low is None) == (m.high is None) == (m.level is None)
@@ -137,19 +135,13 @@ def test_right_tied_wrong_and_invalid_calls_make_all(calls, found):
         chosen = [c for c in calls if c.condition == "ladder" and f"{c.delta:g}" == delta and c.prompt == "tie-allowed"]
         hits = sum(c.verdict in "12" and c.order[int(c.verdict) - 1] == c.better for c in chosen)
         assert right == hits / len(chosen)
-
-
-def test_the_sequence_of_the_calls_does_not_matter(calls, found):
+    # The sequence of the calls does not matter.
     order = np.random.default_rng(2).permutation(len(calls))
     assert measured([calls[i] for i in order]) == found
-
-
-def test_the_same_seed_gives_the_same_numbers(calls, found):
+    # The same seed gives the same numbers.
     assert measured(calls) == found
     assert measured(calls, seed=2) != found
-
-
-def test_columns_are_measured_like_calls(calls, found):
+    # Columns are measured like calls.
     again = table_measurements(call_table(calls), rng=np.random.default_rng(1))
     assert [m.value for m in again] == [m.value for m in found.values()]
 
@@ -248,9 +240,7 @@ def test_a_judge_that_always_chooses_slot_1_is_all_positional():
     none = measured([replace(c, verdict="tie") for c in calls])
     assert none[f"delta0.flip_rate{label}"].state == "undefined: no pair was decided in both orders"
     assert none[f"delta0.slot_1_share{label}"].state == "undefined: no positional pairs"
-
-
-def test_filler_is_in_v_and_what_goes_against_it_is_counted():
+    # Filler is in v and what goes against it is counted.
     calls = [
         call(f"f{i}", verdict, order, "filler", task=f"t{i}")
         for i in range(10)
@@ -258,9 +248,7 @@ def test_filler_is_in_v_and_what_goes_against_it_is_counted():
     ]
     m = measured(calls)["filler.preference[prompt=tie-allowed]"]
     assert (m.value, m.detail["against"]) == (14 / 20, 6)
-
-
-def test_a_right_censored_threshold_is_a_bound():
+    # A right censored threshold is a bound.
     calls = [
         call(f"l{d}.{i}", "tie", order, "ladder", task=f"t{i % 10}", delta=float(d), better="u")
         for d in (1, 2, 3)
@@ -321,8 +309,6 @@ def test_all_problems_are_named_at_once():
     with pytest.raises(InputError) as caught:
         datasheet_measurements(bad, rng=np.random.default_rng(1))
     assert len(caught.value.problems) == 5
-
-
-def test_the_level_must_be_a_probability():
+    # The level must be a probability.
     with pytest.raises(InputError, match="level"):
         datasheet_measurements([call()], level=1.5, rng=np.random.default_rng(1))

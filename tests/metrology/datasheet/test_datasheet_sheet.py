@@ -55,9 +55,7 @@ def test_it_comes_back_from_json_as_it_went(sheet):
     assert canonical_json(again) == text
     assert [m.id for m in again.measurements] == [m.id for m in sheet.measurements]
     assert [m.value for m in again.measurements] == [m.value for m in sheet.measurements]
-
-
-def test_unknown_keys_and_wrong_types_are_refused(sheet):
+    # Unknown keys and wrong types are refused.
     plain = json.loads(canonical_json(sheet))
     with pytest.raises(InputError, match="colour"):
         parse(Datasheet, json.dumps(plain | {"colour": "red"}))
@@ -73,9 +71,7 @@ def test_it_says_what_was_run(sheet, calls):
     assert sheet.tasks == 10
     assert sheet.sketch == tuple(chip.text for chip in sketch(sheet.measurements))
     assert sheet.non_claims
-
-
-def test_kept_calls_come_back(sheet, calls):
+    # Kept calls come back.
     assert set(anchored_calls(sheet)) == set(calls)
     assert anchored_calls(sheet_of(calls, keep_calls=False)) == ()
 
@@ -279,9 +275,7 @@ def test_strict_prompt(measurements, word):
 def test_an_axis_without_its_measurements_is_not_measured():
     assert [chip.outcome for chip in sketch([])] == ["not measured"] * 4
     assert outcome("equal texts", equal_texts(0.5, None, None)) == "not measured"
-
-
-def test_every_chip_carries_its_rule_and_what_it_rests_on():
+    # Every chip carries its rule and what it rests on.
     measurements = [measurement("dark_current", 0.0), *equal_texts(0.2, 0.0, 0.1)]
     chips = sketch(measurements)
     assert [chip.axis for chip in chips] == list(RULES)
@@ -291,13 +285,9 @@ def test_every_chip_carries_its_rule_and_what_it_rests_on():
         assert chip.outcome == "not measured" or chip.basis
         assert set(chip.basis) <= {m.id for m in measurements}
         assert chip.outcome == "not measured" or chip.outcome in chip.rule
-
-
-def test_the_only_arm_of_a_log_is_sketched():
+    # The only arm of a log is sketched.
     assert outcome("vacuum", [measurement("dark_current", 0.5, "theirs")]) == "leaky"
-
-
-def test_what_is_not_claimed_is_said_in_sentences():
+    # What is not claimed is said in sentences.
     assert len(set(NON_CLAIMS)) == len(NON_CLAIMS) >= 5
     assert all(claim.startswith("That ") and claim.endswith(".") for claim in NON_CLAIMS)
 
@@ -366,9 +356,7 @@ def test_a_judge_without_a_datasheet_or_with_one_of_another_model_has_a_state():
     other = limits_sheet(slope=1.0)
     other = Datasheet(**{**{f: getattr(other, f) for f in other.__dataclass_fields__}, "model": "m/other"})
     assert gate("slope = 0.1", other).state == "not measured: of another model"
-
-
-def test_people_have_no_datasheet_and_no_plan_asks_for_nothing():
+    # People have no datasheet and no plan asks for nothing.
     assert [m.labels["judge"] for m in limit_measurements({}, study("slope = 0.1"))] == ["j"]
     with pytest.raises(InputError, match="demanded without a limit"):
         study('on_failure = "no-claim"')
