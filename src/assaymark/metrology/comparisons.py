@@ -135,14 +135,20 @@ class Gaps:
         return np.asarray((self.cycles > 0).sum(axis=0))
 
     @property
+    def _mean(self) -> Floats:
+        there = ~np.isnan(self.means)
+        counts = there.sum(axis=0)
+        return np.asarray(np.where(there, self.means, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
+
+    @property
     def difference(self) -> Floats:
         """Gap of every pair on every scale [P, S]: each cluster counts once. NaN without a common cluster."""
-        return settle(_mean(self.means))
+        return settle(self._mean)
 
     @property
     def variance(self) -> Floats:
         """Variance of the clusters' differences [P, S], 0 where fewer than two clusters are common."""
-        centred = np.where(np.isnan(self.means), 0.0, self.means - _mean(self.means))
+        centred = np.where(np.isnan(self.means), 0.0, self.means - self._mean)
         spare = np.maximum(self.clusters - 1, 1)
         return np.asarray(np.square(centred).sum(axis=0) / spare[:, None])
 
@@ -332,13 +338,6 @@ def _covariates(
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key by which week 9 comes before week 10."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
-
-
-def _mean(values: Floats) -> Floats:
-    """Means over the first axis of what is there, NaN where nothing is."""
-    there = ~np.isnan(values)
-    counts = there.sum(axis=0)
-    return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
 
 
 def _means(values: Floats, codes: Ints, size: int, weight: Ints | None = None) -> Floats:
