@@ -196,7 +196,11 @@ def _contrast(
     one = human_anchor.anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
                           consecutive=found.consecutive)  # fmt: skip
     both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
-    detail = anchor_detail(one)
+    kept = ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters", "labelled_clusters")
+    only, judges = one.human_only, one.judge_only
+    detail: dict[str, Any] = {name: getattr(one, name) for name in kept} | {"p": one.p_up}
+    detail["alone"] = None if only is None else [only.estimate, only.low, only.high]
+    detail["judges"] = None if judges is None else judges.estimate
     if one.judge_only is not None and one.estimate is not None:
         seen = human[both][:, pair] @ [1.0, -1.0]
         judged = scores[both][:, pair] @ [1.0, -1.0]
@@ -206,7 +210,15 @@ def _contrast(
         spread = Spread.of(judged, found.cluster[both], (sd, r))
         needed = needed_labels(one.judge_only.estimate or 0.0, spread, alpha, power)
         detail |= {"sd": sd, "r": r, "needed": needed}
-        if (apart := _by_grader(people, s, pair)) is not None:
+        # What each person sees in each cluster [R, G], where there are as many people as stand for others.
+        each = people.given[:, pair[0], s] - people.given[:, pair[1], s]
+        each = each[:, ~np.isnan(each).all(axis=0)]
+        if each.shape[1] >= FEWEST_GRADERS:
+            weight = np.where(np.isnan(each), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
+            totals, weights = (
+                group_sums(x, people.cluster, len(found.clusters)) for x in (weight * np.nan_to_num(each), weight)
+            )
+            apart = np.asarray(totals / np.where(weights > 0, weights, np.nan)).T
             many = random_judges(apart, people.level, found.consecutive)
             detail["p_graders"] = many.p if (many.estimate or 0) > 0 else 1.0
     rest = both.copy()
@@ -219,30 +231,6 @@ def _contrast(
     method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
     return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
                   one.state, detail, (one.low, one.high), people.level, unit)  # fmt: skip
-
-
-def _by_grader(people: _People, s: int, pair: Sequence[int]) -> Floats | None:
-    """What each person sees of a pair in each cluster [R, G]; None with fewer people than stand for others."""
-    seen = people.given[:, pair[0], s] - people.given[:, pair[1], s]
-    seen = seen[:, ~np.isnan(seen).all(axis=0)]
-    if seen.shape[1] < FEWEST_GRADERS:
-        return None
-    weight = np.where(np.isnan(seen), 0.0, 1 / people.pi[list(people.rows.values())][:, None])
-    sums = [
-        group_sums(one, people.cluster, len(people.found.clusters)) for one in (weight * np.nan_to_num(seen), weight)
-    ]
-    return np.asarray(sums[0] / np.where(sums[1] > 0, sums[1], np.nan)).T
-
-
-def anchor_detail(one: human_anchor.AnchorContrast) -> dict[str, Any]:
-    """What a measurement keeps of an anchored contrast beside its value and interval."""
-    kept = {name: getattr(one, name) for name in ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters",
-                                                  "labelled_clusters")}  # fmt: skip
-    alone, judges = one.human_only, one.judge_only
-    return kept | {
-        "p": one.p_up, "alone": None if alone is None else [alone.estimate, alone.low, alone.high],
-        "judges": None if judges is None else judges.estimate,
-    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,13 @@ def score_table(
         )
         for of in (_mean_trial, lambda found: next(iter(found.values())))  # calls were sorted by trial
     )
+    # Each judge's aggregate in every trial [m, T], where all of its trials were usable.
+    aggregates = {}
+    for judge in order:
+        numbers = sorted({call.trial for call in calls if call.judge == judge})
+        whole = [found for key in first if len(found := trials.get((key, judge), {})) == len(numbers)]
+        values = [[float(found[t] @ share) for t in numbers] for found in whole]
+        aggregates[judge] = np.array(values, dtype=np.float64).reshape(len(values), len(numbers))
     asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
     lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
     digest = hashlib.sha256()
@@ -228,8 +235,7 @@ def score_table(
         n, tuple(keys), groups, (order, tuple(families[judge] for judge in order), dimensions, share), mean, opening,
         any(len(found) > 1 for found in trials.values()), _repeats(known.values(), order, trials, share),
         None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
-        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
-        calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
+        trials=aggregates, calls={judge: _counted([call for call in calls if call.judge == judge]) for judge in order},
         left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
         lacking=np.array([[lost[judge, name] for name in agents[0]] for judge in order], dtype=np.int64),
@@ -283,16 +289,6 @@ def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, 
     return names, np.array([place[value] for value in values], dtype=np.int64)
 
 
-def _trial_aggregates(
-    judge: str, keys: Iterable[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
-) -> Floats:
-    """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
-    numbers = sorted({call.trial for call in calls if call.judge == judge})
-    found = [trials.get((key, judge), {}) for key in keys]
-    rows = [[float(row[t] @ weights) for t in numbers] for row in found if len(row) == len(numbers)]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(numbers))
-
-
 def _repeats(
     decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
 ) -> dict[str, tuple[Floats, ...]]:
@@ -310,7 +306,7 @@ def _repeats(
     return {agent: tuple(found) for agent, found in by_agent.items()}
 
 
-def _calls(calls: Sequence[Judgment]) -> Calls:
+def _counted(calls: Sequence[Judgment]) -> Calls:
     status = Counter(call.status for call in calls)
     reasons = Counter(call.reason or "no reason recorded" for call in calls if call.status != "ok")
     return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
