@@ -121,7 +121,7 @@ def test_kappa_and_its_parts(plain, name):
     assert (m.n, m.n_of, m.level, m.detail["clusters"]) == (200, "trajectories", 0.95, 5)
 
 
-def test_the_other_rounding_rule_is_carried_along(make, study):
+def test_the_other_rounding_rule_is_carried_along(make, study, plain):
     table, found = run(make(dimensions=("risk", "sizing")), study())
     scores = np.round(table.stacked[:, :, 0], 9)
     assert (scores % 1 == 0.5).any()
@@ -133,23 +133,17 @@ def test_the_other_rounding_rule_is_carried_along(make, study):
     m = get(found, "kappa.mean_pairwise", dimension="aggregate")
     assert m.detail["half_even"] == pytest.approx(np.mean(oracle))
     assert m.detail["half_even"] != m.value
-
-
-def test_fleiss_and_redundancy(plain):
+    # Fleiss and redundancy.
     _, table, found = plain
     scores = table.stacked[:, :, 2]
     assert get(found, "kappa.fleiss", dimension="evidence").value == fleiss_kappa(categories_of(scores))
     redundancy = get(found, "redundancy", dimension="evidence").value
     assert redundancy == pytest.approx(mean_correlation(scores), abs=1e-12)
-
-
-def test_halves_that_floats_miss_are_halves():
+    # Halves that floats miss are halves.
     missed = float(np.nextafter(2.5, 0))
     assert round_half_up(missed) == 2
     assert categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
-
-
-def test_siblings_do_not_count_as_agreement(plain, study):
+    # Siblings do not count as agreement.
     _, table, _ = plain
     siblings = dataclasses.replace(table, families=("n", "s", "n"))
     found = {m.id: m for m in analyse(siblings, study(), rng=np.random.default_rng(1))}
@@ -246,7 +240,7 @@ def test_one_format_is_not_repeated(make, study):
     assert contrast.state.startswith("cannot be tested (1 common cluster;")
 
 
-def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgment, study):
+def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgment, study, make):
     decisions = [one_decision("ash", cycle, f"w{cycle // 4}") for cycle in range(8)]
     judgments = [
         one_judgment(d.record_id, judge, {"risk": 3.0 if k < 4 else 1.0 + (k + j) % 4})
@@ -259,9 +253,7 @@ def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgme
     assert m.low is m.detail["bootstrap"]["low"] is None
     assert "no interval: kappa is undefined without" in m.method
     assert m.detail["bootstrap"]["method"].startswith("no interval: cluster bootstrap, exact")
-
-
-def test_one_agent_has_a_level_and_nothing_to_compare(make, study):
+    # One agent has a level and nothing to compare.
     _, found = run(make(agents=("ash",)), study())
     assert get(found, "score.effect", dimension="risk", agent="ash").n == 50
     assert get(found, "lofo.rho", dimension="risk", dropped="east").state == "undefined: one agent, needs two"
@@ -375,7 +367,7 @@ def test_the_noise_floor_is_the_pooled_spread_of_replicates(make, study, one_dec
     assert get(found, "noise.agent_floor", agent="elm").state == "undefined: no replicates"
 
 
-def test_length_correlation(make, study):
+def test_length_correlation(make, study, one_decision, one_judgment):
     records = make()
     rng = np.random.default_rng(3)
     lengths = {d.record_id: int(rng.integers(20, 200)) for d in records[0]}
@@ -386,9 +378,7 @@ def test_length_correlation(make, study):
     assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("or no variation")
     _, found = run(records, study())
     assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("were not given")
-
-
-def test_two_decisions_in_one_cycle_count_as_their_mean(make, study, one_decision, one_judgment):
+    # Two decisions in one cycle count as their mean.
     decisions, judgments = make(clusters=3, cycles=4)
     twin = one_decision("ash", 0, "week00", tag="b")
     more = [one_judgment(twin.record_id, j, dict.fromkeys(NAMES[1:], 5.0)) for j in ("auditor", "reader", "skeptic")]

@@ -38,9 +38,7 @@ def test_cell_a_is_a_one_sided_t_test_against_the_honest_first_quartile(plan):
     assert found.detail["outcome"] == "passed"
     both = stats.ttest_1samp(gaps.reshape(5, 4).mean(axis=1), 0).confidence_interval(0.95)
     assert (found.low, found.high, found.level) == (pytest.approx(both.low), pytest.approx(both.high), 0.95)
-
-
-def test_cell_a_fails_where_the_panel_rewards_confidence(plan):
+    # Cell a fails where the panel rewards confidence.
     rng = np.random.default_rng(3)
     found = run(
         honest_table(rng), [cell("cell_a", made(4.2 + rng.normal(0, 0.3, (20, 3)), spread(5, 4), tag="a"))], plan

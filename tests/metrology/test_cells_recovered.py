@@ -158,9 +158,7 @@ def test_a_cell_without_usable_scores_is_named(plan):
     assert found["cell.halo[cell=cell_a]"].state == nothing
     assert found["cell.separation[dimension=d1]"].state == "not measured: no usable scores in cell_a"
     assert gate(found, "cell_b").state == "ok"
-
-
-def test_without_honest_scores_no_gate_has_a_number(plan):
+    # Without honest scores no gate has a number.
     empty = made(np.zeros((0, 3)), [], clusters=1)
     a = cell("cell_a", made(flat([1.0, 2.0]), [0, 1], tag="a"))
     p = cell("paraphrase", made(flat([1.0, 2.0]), [0, 1], tag="p"))

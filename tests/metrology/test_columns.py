@@ -114,15 +114,13 @@ def test_a_bare_table_is_the_table_of_its_judgments(make, study, one_decision, o
     same_table(gated(ours, study(), {"auditor": False}), gated(theirs, study(), {"auditor": False}))
 
 
-def test_equal_tables_have_equal_digests_whatever_their_order(make):
+def test_equal_tables_have_equal_digests_whatever_their_order(make, study):
     rows = as_rows(*make())
     one = table_from_arrow(pa.Table.from_pylist(rows))
     assert table_from_arrow(pa.Table.from_pylist(rows[::-1])).digest == one.digest
     rows[0]["risk"] = 1.0 if rows[0]["risk"] != 1.0 else 2.0
     assert table_from_arrow(pa.Table.from_pylist(rows)).digest != one.digest
-
-
-def test_the_analysis_is_the_same(make, study):
+    # The analysis is the same.
     decisions, judgments = make()
     plan = study()
     ours = analyse(
@@ -130,9 +128,7 @@ def test_the_analysis_is_the_same(make, study):
     )
     theirs = analyse(score_table(judgments, decisions), plan, rng=np.random.default_rng(1))
     assert [(m.id, m.value, m.n, m.state) for m in ours] == [(m.id, m.value, m.n, m.state) for m in theirs]
-
-
-def test_without_cycles_each_cluster_is_one(make):
+    # Without cycles each cluster is one.
     rows = [{k: v for k, v in row.items() if k != "cycle"} for row in as_rows(*make())]
     table = table_from_arrow(pa.Table.from_pylist(rows))
     assert table.cycles == table.clusters

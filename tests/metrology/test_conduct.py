@@ -289,9 +289,7 @@ def test_the_effective_number_of_judges_rests_on_the_oracle(scored, study):
     assert found[ORACLE_DIMENSION].value == pytest.approx(effective_judges(errors))
     assert found[ORACLE_DIMENSION].value == pytest.approx(3, abs=0.5)
     assert found["clarity"].value is None
-
-
-def test_what_construction_fixes_goes_before_and_other_wordings_make_no_quality_known():
+    # What construction fixes goes before and other wordings make no quality known.
     built = {"a": {ORACLE_DIMENSION: 1.0, "clarity": 2.0}, "c": {"clarity": 4.0}}
     both = oracle_known(locked("constraints-1.0"), {"a": 5, "b": 3}, built)
     assert both == {"a": built["a"], "b": {ORACLE_DIMENSION: 3.0}, "c": built["c"]}
@@ -440,9 +438,7 @@ def test_agents_on_one_side_only_say_nothing(make, study):
     m = found["all"]
     assert (m.state, m.low, m.level, m.detail["p"]) == ("ok", None, None, 1.0)
     assert m.method.endswith("one cluster on each side cannot be tested, p = 1")
-
-
-def test_clusters_that_do_not_vary_leave_the_number_of_choices():
+    # Clusters that do not vary leave the number of choices.
     cluster = np.repeat(np.arange(5), 2)
     agent = np.tile([0, 1], 5)
     flat = cluster_gap(np.full(10, 3.0), agent, cluster, cluster == 4)

@@ -356,9 +356,7 @@ def test_hard_rounds_do_not_count_against_who_played_them():
     result = agent_effects(scores, agents, cycles)
     assert result.levels[0] - result.levels[1] == pytest.approx(0.3)
     assert result.raw_means[0] < result.raw_means[1]
-
-
-def test_agents_that_never_meet_have_no_common_level():
+    # Agents that never meet have no common level.
     with pytest.raises(NotMeasurableError, match=r"2 groups without common cycles \(a, b; c\)"):
         agent_effects([1.0, 2.0, 3.0], ["a", "b", "c"], ["x", "x", "y"])
     # Agents that meet through others have one.

@@ -311,7 +311,7 @@ def kappa(table):
     return mean_pairwise_kappa(categories_of(table.stacked[:, :, 0]))
 
 
-def test_the_fit_is_near_the_truth(fitted):
+def test_the_fit_is_near_the_truth(fitted, table, components):
     for part in ("cycle", "interaction", "residual"):
         found, planted = getattr(fitted, part), getattr(TRUTH, part)
         np.testing.assert_allclose(found.sd, planted.sd, atol=0.06)
@@ -321,14 +321,10 @@ def test_the_fit_is_near_the_truth(fitted):
         assert judge.severity == pytest.approx(planted.severity, abs=0.05)
     assert fitted.panel[0].trial_noise.sd == pytest.approx(0.6, abs=0.05)
     assert (fitted.clusters, fitted.cycles) == (20, 20)
-
-
-def test_a_study_from_the_fit_agrees_as_much_as_the_records(table, fitted):
+    # A study from the fit agrees as much as the records.
     again = simulate_scores(fitted, np.random.default_rng(2))
     assert kappa(again) == pytest.approx(kappa(table), abs=0.05)
-
-
-def test_agents_without_common_cycles_cannot_be_fitted(table, components):
+    # Agents without common cycles cannot be fitted.
     keep = (table.agent == 0) == (table.cluster < 10)
     parts = {name: getattr(table, name)[keep] for name in ("agent", "cycle", "cluster", "scores", "mean")}
     with pytest.raises(NotMeasurableError, match="without common cycles"):
@@ -336,9 +332,7 @@ def test_agents_without_common_cycles_cannot_be_fitted(table, components):
     absent = replace(table, agents=(*table.agents, "elm"))
     with pytest.raises(NotMeasurableError, match="no scored trajectory of elm"):
         fitted_truth(absent, components)
-
-
-def test_levels_are_drawn_as_widely_as_they_are_uncertain(table, fitted, components):
+    # Levels are drawn as widely as they are uncertain.
     draws = np.array([drawn_truth(table, fitted, components, np.random.default_rng(k)).means for k in range(400)])
     np.testing.assert_allclose(draws.mean(axis=0), fitted.means, atol=0.03)
     interaction, residual = fitted.interaction.sd[0], fitted.residual.sd[0]
@@ -346,7 +340,7 @@ def test_levels_are_drawn_as_widely_as_they_are_uncertain(table, fitted, compone
     assert at_least * 0.9 < draws[:, 0, 0].std() < at_least * 1.4
 
 
-def test_levels_that_differ_by_chance_are_pulled_together():
+def test_levels_that_differ_by_chance_are_pulled_together(table, components):
     equal = replace(TRUTH, composers=tuple(replace(one, means=3.0) for one in TRUTH.composers), clusters=3, cycles=4)
     for seed in range(20):
         few = simulate_scores(equal, np.random.default_rng(seed))
@@ -357,9 +351,7 @@ def test_levels_that_differ_by_chance_are_pulled_together():
         assert spread < np.ptp(fitted.means.mean(axis=1)) + 0.1
         if components.part("agent").variance == 0:
             assert spread < 1e-9
-
-
-def test_one_agent_keeps_its_level(table, components):
+    # One agent keeps its level.
     alone = simulate_scores(replace(TRUTH, composers=TRUTH.composers[:1]), np.random.default_rng(1))
     found = variance_components(alone)
     fitted = fitted_truth(alone, found)
@@ -395,9 +387,7 @@ def test_another_judge_agrees_as_the_panel_does(table, fitted, components):
     assert np.mean(with_it) == pytest.approx(kappa(table), abs=0.06)
     with pytest.raises(InputError, match="must be a new one"):
         with_judge(table, fitted, components, "reader", "west", np.random.default_rng(5))
-
-
-def test_more_trials_average_out_what_changes_between_them(table, fitted):
+    # More trials average out what changes between them.
     longer = with_trials(table, fitted, "auditor", 8, np.random.default_rng(6))
     assert longer.trials["auditor"].shape == (table.n, 10)
     np.testing.assert_array_equal(longer.scores[:, 1:], table.scores[:, 1:])
@@ -518,7 +508,7 @@ def test_severities_halos_and_bonuses_are_added():
     assert table.cluster.max() == len(table.clusters) - 1
 
 
-def test_shared_draws_move_all_dimensions_together():
+def test_shared_draws_move_all_dimensions_together(study):
     together = Spread(0.7, 1.0).draw(np.random.default_rng(1), (50,), 3)
     assert np.ptp(together, axis=1).max() < 1e-12
     half = Spread((0.5, 1.0), 0.5).draw(np.random.default_rng(1), (40_000,), 2)
@@ -528,9 +518,7 @@ def test_shared_draws_move_all_dimensions_together():
     truth = replace(PLAIN, composers=(Composer("a", 3.0), Composer("b", 2.0), Composer("c", (3.0, 3.0))))
     assert truth.tie_classes() == (("a", "c"),)
     assert truth.calls == 5 * 10 * 3 * 3
-
-
-def test_it_can_be_analysed(study):
+    # It can be analysed.
     names = {item.name for item in analyse(simulated(PLAIN), study(), rng=np.random.default_rng(1))}
     assert {"kappa.mean_pairwise", "contrast", "lofo.rho"} <= names
 

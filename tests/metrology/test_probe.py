@@ -80,7 +80,7 @@ def test_when_the_outside_judge_is_needed_and_for_which_pairs(plan, found, neede
     assert (result.needed, list(result.pairs)) == (needed, pairs)
 
 
-def test_every_pair_that_any_drop_reverses_is_covered_once(plan):
+def test_every_pair_that_any_drop_reverses_is_covered_once(plan, study):
     found = [rho(0.2), rho(1.0, "south")]
     found += [drop("a", "b", -0.1), drop("a", "b", -0.2, "south"), drop("a", "c", 0.1), drop("a", "c", -0.1, "south")]
     found += [drop("b", "c", -0.1, "south", "risk")]
@@ -91,9 +91,7 @@ def test_every_pair_that_any_drop_reverses_is_covered_once(plan):
     result = contested([rho(0.95), rho(0.4, dimension="risk"), rho(None, dimension="clarity")], plan)
     assert (result.needed, result.rho, result.worst) == (True, {"north": 0.4}, {"north": "risk"})
     assert result.reason == "without north rho is 0.4 on risk: below 0.9"
-
-
-def test_dimensions_that_nobody_claims_do_not_matter(study):
+    # Dimensions that nobody claims do not matter.
     plan = study(PROBE + '[claims]\ndimensions = ["clarity"]\n')
     found = [rho(0.1), drop("a", "b", -0.1), rho(1.0, dimension="clarity"), drop("a", "b", 0.2, dimension="clarity")]
     assert contested(found, plan) == ProbePlan(
@@ -490,13 +488,11 @@ def test_the_shift_is_a_paired_cluster_t_test(anchor_plan):
     assert found["aggregate"].value == pytest.approx((shift.value + found["clarity"].value) / 2)
 
 
-def test_the_aggregate_has_the_plans_weights(study):
+def test_the_aggregate_has_the_plans_weights(study, anchor_plan):
     before, after, agents, groups = graded(np.random.default_rng(2))
     found = anchor_run(before, after, agents, groups, study("[rubric.weights]\nlimits = 3\nclarity = 1"))
     assert found["aggregate"].value == pytest.approx(0.75 * found["limits"].value + 0.25 * found["clarity"].value)
-
-
-def test_an_aggregate_handed_in_is_not_a_dimension(anchor_plan):
+    # An aggregate handed in is not a dimension.
     before, after, agents, groups = graded(np.random.default_rng(3))
     with_it = {name: {**scores, "aggregate": 1.0} for name, scores in before.items()}
     assert anchor_run(with_it, after, agents, groups, anchor_plan) == anchor_run(
@@ -551,14 +547,12 @@ def test_one_cluster_has_no_interval(anchor_plan, n):
     assert (found.detail["sd_before"] is None) == (n == 1)
 
 
-def test_a_judge_that_gives_one_grade_has_no_spread_ratio(anchor_plan):
+def test_a_judge_that_gives_one_grade_has_no_spread_ratio(anchor_plan, study):
     before, after, agents, groups = graded(np.random.default_rng(5))
     constant = {name: {"limits": 3.0, "clarity": 3.0} for name in before}
     detail = anchor_run(constant, after, agents, groups, anchor_plan)["limits"].detail
     assert (detail["sd_before"], detail["sd_ratio_low"], detail["sd_ratio_high"]) == (0.0, None, None)
-
-
-def test_gradings_must_name_the_same_dimensions(anchor_plan, study):
+    # Gradings must name the same dimensions.
     before, after, agents, groups = graded(np.random.default_rng(6))
     after["t0001"] = {"limits": 3.0}
     with pytest.raises(InputError, match="t0001: both gradings must name clarity, limits"):
@@ -566,9 +560,7 @@ def test_gradings_must_name_the_same_dimensions(anchor_plan, study):
     before, after, agents, groups = graded(np.random.default_rng(6))
     with pytest.raises(InputError, match="weights: must be one for each of clarity, limits"):
         anchor_run(before, after, agents, groups, study("[rubric.weights]\nlimits = 1"))
-
-
-def test_planted_shift_and_spread_are_recovered_at_the_stated_rate(anchor_plan):
+    # Planted shift and spread are recovered at the stated rate.
     shift = ratio = 0
     truth = np.sqrt((0.5**2 + 0.4**2 + 0.1**2) / 0.5**2)
     for seed in range(200):

@@ -43,7 +43,7 @@ def plan(study):
 # --- shares ---------------------------------------------------------------------------------------------------------
 
 
-def test_share_of_terse_rationales_against_statsmodels(plan):
+def test_share_of_terse_rationales_against_statsmodels(plan, study):
     agent, cycle, cluster = design()
     lengths = np.where(agent == 1, 59.0, 60.0)
     lengths[np.flatnonzero(agent == 2)[:7]] = 12
@@ -54,16 +54,12 @@ def test_share_of_terse_rationales_against_statsmodels(plan):
         assert (share.value, share.n) == (hits / 50, 50)
         assert (share.low, share.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
         assert share.detail == {"below": hits, "tokens": 60}
-
-
-def test_the_number_of_tokens_is_the_plans(study):
+    # The number of tokens is the plans.
     agent, cycle, cluster = design()
     table = made(np.full(agent.size, 4.0), np.full(agent.size, 70.0), agent, cycle, cluster)
     assert run(table, study("[cells]\nterse_tokens = 71"))["terse.share[agent=ash]"].value == 1.0
     assert run(table, study("[cells]\nterse_tokens = 70"))["terse.share[agent=ash]"].value == 0.0
-
-
-def test_lengths_that_were_not_given_are_a_state(plan):
+    # Lengths that were not given are a state.
     agent, cycle, cluster = design()
     found = run(made(np.full(agent.size, 4.0), None, agent, cycle, cluster), plan)
     assert {(m.value, m.state) for m in found.values()} == {

@@ -156,25 +156,19 @@ def test_one_order_refuses_what_needs_both_and_measures_the_rest(calls):
     assert half["dark_current[prompt=tie-allowed]"].n == 60
     assert half["sensitivity[delta=1,prompt=tie-allowed]"].value is not None
     assert half["threshold[prompt=tie-allowed]"].value is not None
-
-
-def test_d_prime_needs_the_better_text_in_both_slots():
+    # D prime needs the better text in both slots.
     ladder = [
         call(f"p{i}", "1", condition="ladder", delta=1.0, better="u", task=f"t{i}") for i in range(6)
     ]  # fmt: skip
     m = measured(ladder)["d_prime[delta=1,prompt=tie-allowed]"]
     assert m.state == "undefined: no usable call had the better text in slot 2"
-
-
-def test_some_pairs_in_one_order_are_counted_and_left_out(calls):
+    # Some pairs in one order are counted and left out.
     lone = next(c for c in calls if c.condition == "same_subset" and c.order == "vu" and c.prompt == "tie-allowed")
     fewer = measured([c for c in calls if c is not lone])
     stable = fewer["delta0.stable[condition=same_subset,prompt=tie-allowed]"]
     assert (stable.n, stable.detail["one_order_pairs"]) == (59, 1)
     assert fewer["delta0.raw[condition=same_subset,prompt=tie-allowed]"].n == 119
-
-
-def test_invalid_replies_are_their_own_category():
+    # Invalid replies are their own category.
     calls = [
         call(f"p{i}", verdict, order, task=f"t{i}", reason="two verdicts" if verdict == "invalid" else None)
         for i in range(10)
@@ -268,9 +262,7 @@ def test_threshold_ends_that_are_bounds_are_written_as_bounds(draw, planted):
     assert share["right"] > 0
     assert m.detail["high_text"] == "> 5" if m.high == 5 else m.detail["high_text"] == f"{m.high:.3g}"
     assert [delta for delta, _ in m.detail["knots"]] == [1, 2, 3, 4, 5]
-
-
-def test_the_strict_arm_is_compared_on_common_questions_only():
+    # The strict arm is compared on common questions only.
     base = [call(f"p{i}", "1", order, task=f"t{i}") for i in range(12) for order in ("uv", "vu")]
     strict = [replace(c, prompt="strict", verdict="tie") for c in base[:8]]
     m = measured(base + strict)["criterion.shift[condition=same_subset]"]

@@ -170,15 +170,13 @@ def test_a_planted_slope_is_recovered(in_band):
     assert in_band(held, 200, 0.95)
 
 
-def test_order_counts_neighbours_and_halves_ties():
+def test_order_counts_neighbours_and_halves_ties(in_band):
     found = measured([1, 2, 2, 1, 3, 5], ["a"] * 4 + ["b"] * 2, [0, 1, 2, 3, 0, 1])["point.order"]
     assert found.value == pytest.approx((1 + 0.5 + 0 + 1) / 4)
     assert (found.detail["right"], found.detail["tied"], found.detail["wrong"], found.n) == (2, 1, 1, 4)
     repeats = measured([1, 3, 2.5, 2.5], ["a"] * 4, [0, 0, 1, 1])["point.order"]
     assert repeats.value == 1.0
-
-
-def test_planted_order_is_recovered(in_band):
+    # Planted order is recovered.
     held = 0
     for seed in range(200):
         rng = np.random.default_rng([8, seed])

@@ -48,7 +48,7 @@ def drifts(found):
     return {m.labels["of"]: m for m in found if m.name == "drift"}
 
 
-def test_it_comes_back_from_json_as_it_went(sheet):
+def test_it_comes_back_from_json_as_it_went(sheet, calls):
     text = canonical_json(sheet)
     again = parse(Datasheet, text)
     assert again == parse(Datasheet, canonical_json(again))
@@ -61,9 +61,7 @@ def test_it_comes_back_from_json_as_it_went(sheet):
         parse(Datasheet, json.dumps(plain | {"colour": "red"}))
     with pytest.raises(InputError, match="source"):
         parse(Datasheet, json.dumps(plain | {"source": "memory"}))
-
-
-def test_it_says_what_was_run(sheet, calls):
+    # It says what was run.
     assert (sheet.judge, sheet.model, sheet.source) == ("j", "reference/j", "run")
     assert sheet.arms == ("tie-allowed", "strict")
     invalid = sum(call.verdict == "invalid" for call in calls)
@@ -74,9 +72,7 @@ def test_it_says_what_was_run(sheet, calls):
     # Kept calls come back.
     assert set(anchored_calls(sheet)) == set(calls)
     assert anchored_calls(sheet_of(calls, keep_calls=False)) == ()
-
-
-def test_kept_calls_that_cannot_be_read_are_named(sheet):
+    # Kept calls that cannot be read are named.
     broken = replace(
         sheet, anchors={"v0|uv|tie-allowed|1": "1", "v0|uw|tie-allowed|1": "1", "gone|uv|x|1": "2", "": "tie"}
     )
@@ -84,26 +80,21 @@ def test_kept_calls_that_cannot_be_read_are_named(sheet):
         anchored_calls(broken)
 
 
-def test_a_prompt_with_a_bar_cannot_be_kept(calls):
+def test_a_prompt_with_a_bar_cannot_be_kept(calls, sheet):
     barred = [replace(call, prompt="a|b") for call in calls if call.prompt == "strict"]
     with pytest.raises(InputError, match="must not contain"):
         sheet_of(barred)
     assert sheet_of(barred, keep_calls=False).arms == ("a|b",)
     named = [replace(call, pair=f"a|{call.pair}") for call in calls]
     assert set(anchored_calls(sheet_of(named))) == set(named)
-
-
-def test_an_instrument_compared_with_itself_is_the_same(sheet):
+    # An instrument compared with itself is the same.
     found = compare(sheet, sheet)
     assert verdict_of(found) == "same instrument"
     assert found[-1].value == 0.0
     assert all(m.value == 0 and m.low < 0 < m.high for m in drifts(found).values())
     assert found[-1].detail["widest"] > 0
     assert found[-1].n == len(drifts(found))
-
-
-def test_a_shift_is_found_question_by_question(sheet, calls):
-    """Every fourth vacuum tie is now a choice of slot 1; nothing else changed."""
+    # Every fourth vacuum tie is now a choice of slot 1; nothing else changed.
     ties = [i for i, call in enumerate(calls) if call.condition == "vacuum" and call.verdict == "tie"][::4]
     later = sheet_of([replace(call, verdict="1") if i in ties else call for i, call in enumerate(calls)])
     found = compare(sheet, later)
@@ -132,9 +123,7 @@ def test_every_compared_quantity_is_the_change_of_its_measurement(sheet, draw, p
         assert (m.detail["old"], m.detail["new"]) == pytest.approx(
             (counted[of].detail["old"], counted[of].detail["new"])
         )
-
-
-def test_from_counts_it_is_fishers_test_and_newcombes_interval(sheet, draw, planted):
+    # From counts it is fishers test and newcombes interval.
     later = sheet_of(draw(np.random.default_rng(22), planted(vacuum=0.4)), keep_calls=False)
     m = drifts(compare(sheet, later))["dark_current"]
     sizes = [
@@ -186,9 +175,7 @@ def test_logs_are_comparable_only_by_common_pairs(sheet, calls):
     pair = "same_subset0"
     turned = replace(log, pairs={**log.pairs, pair: replace(log.pairs[pair], task="elsewhere")})
     assert "pairs of the same name are different pairs, such as same_subset0" in compare(log, turned)[0].state
-
-
-def test_nothing_in_common_is_not_comparable(sheet):
+    # Nothing in common is not comparable.
     empty = replace(sheet, anchors={}, pairs={}, measurements=())
     assert "no quantity was measured in both" in compare(sheet, empty)[0].state
 
