@@ -26,8 +26,7 @@ from assaymark.judging import (
     rubric_names,
     rubric_of,
 )
-from assaymark.judging.reference.judges import dimension_problem
-from assaymark.judging.season.reference import SEASON_PLANTED, season_argument_problems
+from assaymark.judging.reference.judges import SEASON_PLANTED, dimension_problem, season_argument_problems
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.plan import read_toml
