@@ -34,7 +34,7 @@ from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.records import sha256_text
 from assaymark.report import Site, each_page
 from assaymark.report.datasheet import COMPARISON, judges_frame
-from assaymark.report.records.study import Calls
+from assaymark.report.records.judgments import Calls
 from assaymark.report.site import (
     FrontRun,
     front_of_benchmark,
