@@ -163,7 +163,6 @@ def test_levels_are_least_squares_with_jackknife_ends(plain):
         assert m.low < m.value < m.high
         assert (m.n, m.n_of, m.unit, m.detail["clusters"]) == (50, "decisions", "rubric points", 5)
     # Ranks without a family are those of the other judges.
-    _, table, found = plain
     for j, family in enumerate(table.families):
         rest = [k for k in range(3) if k != j]
         names = [table.agents[k] for k in table.agent]
@@ -176,7 +175,6 @@ def test_levels_are_least_squares_with_jackknife_ends(plain):
             effect = get(found, "lofo.effect", dimension="risk", dropped=family, agent=agent)
             assert effect.value == pytest.approx(without[k])
     # Repetition stability of both divisors.
-    _, table, found = plain
     for ddof in (0, 1):
         m = get(found, "noise.repetition_stability", judge="auditor", ddof=str(ddof))
         assert m.value == repetition_stability(table.trials["auditor"], ddof=ddof)
@@ -209,7 +207,6 @@ def test_one_format_is_not_repeated(make, study):
     _, found = run((same, judgments), study())
     assert not [m for m in found.values() if "format" in m.labels]
     # One judge family measures no agreement but still scores.
-    decisions, judgments = make()
     only = [j for j in judgments if j.judge == "auditor"]
     _, found = run((decisions, only), study())
     for name in ("kappa.mean_pairwise", "kappa.fleiss", "redundancy"):
@@ -222,7 +219,6 @@ def test_one_format_is_not_repeated(make, study):
     _, found = run((decisions, siblings), study())
     assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable")
     # Constant judges are a state and name the pair.
-    decisions, judgments = make()
     flat = changed(judgments, lambda j: j.judge != "skeptic", lambda own: {**own, "risk": 3.0})
     _, found = run((decisions, flat), study())
     m = get(found, "kappa.mean_pairwise", dimension="risk")

@@ -186,20 +186,9 @@ def test_weights_that_do_not_fit():
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-ROWS = [
-    {
-        "trajectory": f"t{k}",
-        "agent": agent,
-        "cluster": f"2026-01-0{1 + k // 4}",
-        "judge": judge,
-        "family": family,
-        "trial": 1,
-        "risk": None if (k, judge) == (3, "a") else float(1 + (k + len(judge)) % 5),
-        "style, as it is": 2.5,
-    }
-    for k, agent in enumerate(["ash", "elm"] * 4)
-    for judge, family in (("a", "north"), ("bb", "south"))
-]
+ROWS = [{"trajectory": f"t{k}", "agent": agent, "cluster": f"2026-01-0{1 + k // 4}", "judge": judge, "family": family,
+    "trial": 1, "risk": None if (k, judge) == (3, "a") else float(1 + (k + len(judge)) % 5), "style, as it is": 2.5}
+    for k, agent in enumerate(["ash", "elm"] * 4) for judge, family in (("a", "north"), ("bb", "south"))]  # fmt: skip
 TABLE = pa.Table.from_pylist(ROWS)
 NAMED = TABLE.rename_columns({"style, as it is": "style"})
 K = NAMED.num_rows

@@ -47,16 +47,9 @@ def planted(dimension):
     liking = BONUSES - BONUSES.mean(axis=1, keepdims=True) - BONUSES.mean(axis=0) + BONUSES.mean()
     levels = np.array([3.2, 3.0, 2.8]) + BONUSES.mean(axis=1)
     severity = np.array([0.2, -0.2, 0.0]) + BONUSES.mean(axis=0)
-    return {
-        "agent": levels.var(ddof=1),
-        "cluster": 0.04,
-        "cycle": 0.09,
-        "agent x cluster": 0.0225,
-        "residual": 0.16,
-        "judge": severity.var(ddof=1),
-        "judge x agent": np.square(liking).sum() / 2 / 2,
-        "disagreement": float(np.mean(noise)),
-    }, noise
+    return {"agent": levels.var(ddof=1), "cluster": 0.04, "cycle": 0.09, "agent x cluster": 0.0225, "residual": 0.16,
+        "judge": severity.var(ddof=1), "judge x agent": np.square(liking).sum() / 2 / 2,
+        "disagreement": float(np.mean(noise))}, noise  # fmt: skip
 
 
 @pytest.mark.parametrize("attendance", [1.0, 0.7])
@@ -259,7 +252,6 @@ def test_the_aggregate_follows_from_the_weights(one_decision, one_judgment, stud
         assert m.detail == {"judges": 3, "r": pytest.approx(r)}
         assert (m.n, m.n_of, m.unit) == (30, "items of known quality", "judges")
     # A given aggregate stands and each name uses what is known of it.
-    table = studied(one_decision, one_judgment)
     known = {
         key: {"aggregate": 3.5 + 0.01 * k} if k < 10 else {"risk": 4.0} if k < 25 else {}
         for k, key in enumerate(table.trajectories)

@@ -43,17 +43,8 @@ def shared(scores, cluster, d):
     rest = np.delete(centred, d, axis=2).mean(axis=2)
     judges = range(scores.shape[1])
     pairs = [(j, k) for j in judges for k in judges if j != k]
-    return np.mean(
-        [
-            [
-                (centred[:, j, d] * centred[:, k, d]).mean(),
-                (rest[:, j] * rest[:, k]).mean(),
-                (centred[:, j, d] * rest[:, k]).mean(),
-            ]
-            for j, k in pairs
-        ],
-        axis=0,
-    )
+    return np.mean([[(centred[:, j, d] * centred[:, k, d]).mean(), (rest[:, j] * rest[:, k]).mean(), (centred[:, j,
+        d] * rest[:, k]).mean()] for j, k in pairs], axis=0)  # fmt: skip
 
 
 @pytest.mark.parametrize("consecutive", [False, True])
@@ -416,20 +407,12 @@ sums_of = partial(streaming.sums_of, dimensions=DIMENSIONS)
 
 def rows(cycles=range(6), *, names=tuple(FAMILIES), **columns) -> pa.Table:
     keys = [(c, agent, judge) for c in cycles for agent in ("ash", "elm") for judge in names]
-    return pa.table(
-        {
-            "trajectory": [2 * c + (agent == "elm") for c, agent, _ in keys],
-            "agent": [agent for _, agent, _ in keys],
-            "cluster": [f"week{c % 3}" for c, _, _ in keys],
-            "judge": [judge for _, _, judge in keys],
-            "family": [FAMILIES[judge] for _, _, judge in keys],
-            "trial": [1] * len(keys),
-            "cycle": [c for c, _, _ in keys],
-            "clarity": [1 + (3 * c + len(agent + judge)) % 5 for c, agent, judge in keys],
-            "risk": [1 + (c + len(judge)) % 5 for c, _, judge in keys],
-            **{name: [value] * len(keys) for name, value in columns.items()},
-        }
-    )
+    return pa.table({"trajectory": [2 * c + (agent == "elm") for c, agent, _ in keys], "agent": [agent for _, agent,
+        _ in keys], "cluster": [f"week{c % 3}" for c, _, _ in keys], "judge": [judge for _, _, judge in keys],
+        "family": [FAMILIES[judge] for _, _, judge in keys], "trial": [1] * len(keys), "cycle": [c for c, _, _ in keys],
+        "clarity": [1 + (3 * c + len(agent + judge)) % 5 for c, agent, judge in keys],
+        "risk": [1 + (c + len(judge)) % 5 for c, _, judge in keys], **{name: [value] * len(keys) for name,
+        value in columns.items()}})  # fmt: skip
 
 
 def given_of(folder, table: pa.Table, name: str = "scores.parquet") -> dict[str, object]:

@@ -132,7 +132,6 @@ def test_what_an_agent_always_writes_more_is_no_slope(seed):
     assert after.adjusted.estimate == pytest.approx(before.adjusted.estimate - 2 * slope, abs=1e-9)
     assert after.gap[0] == pytest.approx(before.gap[0] + 2)
     # Scores that rise with length by any slope per judge have the contrasts of the scores without it.
-    y, x, cluster = study(seed % 500)
     slopes = np.random.default_rng(seed).normal(0, 1, (1, 3, 1))
     before, after = (length_p(scores, x, cluster, OWN) for scores in (y, y + slopes * x[:, None]))
     for pair in before:

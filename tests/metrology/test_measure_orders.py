@@ -197,7 +197,6 @@ def test_judges_of_one_family_are_dropped_together(make, study):
         assert m.value == pytest.approx(turn * test.gap[PAIRS.index((first, second))], abs=1e-9)
     assert not named(found, "judges.contrast"), "two families are no sample of judges"
     # One family has no drops.
-    decisions, judgments = make()
     _, found = run((decisions, [j for j in judgments if j.judge == "auditor"]), study())
     assert not named(found, "lofo.contrast")
     assert len(named(found, "contrast")) == 24

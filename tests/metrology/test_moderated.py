@@ -427,7 +427,6 @@ def test_what_is_missing_has_a_name():
     assert [one.state for one in flat] == ["no spread", "no spread", "no agent of its family"]
     assert flat[0].gap == 0
     # Judges of one family can be named.
-    scores = [[60, 50, 55], [58, 50, 52], [50, 50, 51]]
     found = self_preference(scores, ["a", "b", "c"], ["a", "a", "b"], judges=["one", "two", "three"])
     assert [one.judge for one in found] == ["one", "two", "three"]
     assert [one.judge for one in self_preference(scores, ["a", "b", "c"], ["a", "a", "b"])] == ["a", "a", "b"]

@@ -194,7 +194,6 @@ def test_shaffer_is_the_step_down_as_a_loop(case):
     expected = step_down({("a", k): value for k, value in enumerate(p)}, agents, ["a"])
     assert shaffer(p, agents) == pytest.approx([expected["a", k] for k in range(len(p))], abs=1e-12)
     # Shaffer is never above holm and never below p.
-    agents, p = case
     adjusted = shaffer(p, agents)
     assert (adjusted <= holm(p) + 1e-15).all()
     assert (adjusted >= np.array(p)).all()

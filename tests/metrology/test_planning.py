@@ -279,17 +279,10 @@ def test_what_is_wrong_is_said(arguments, name):
 
 # Records extended for planning: what is there stays, and what is added looks like it
 
-TRUTH = Truth(
-    composers=(Composer("ash", 3.3), Composer("birch", 3.0), Composer("cedar", 2.8)),
-    panel=(
-        Panelist("auditor", "north", severity=0.1, trials=2, trial_noise=Spread(0.6, 0.0)),
-        Panelist("reader", "south", severity=-0.1),
-        Panelist("skeptic", "east", disagreement=Spread(0.6, 0.3)),
-    ),
-    dimensions=("clarity", "evidence", "risk"),
-    clusters=20,
-    cycles=20,
-)
+TRUTH = Truth(composers=(Composer("ash", 3.3), Composer("birch", 3.0), Composer("cedar", 2.8)),
+    panel=(Panelist("auditor", "north", severity=0.1, trials=2, trial_noise=Spread(0.6, 0.0)), Panelist("reader",
+    "south", severity=-0.1), Panelist("skeptic", "east", disagreement=Spread(0.6, 0.3))), dimensions=("clarity",
+    "evidence", "risk"), clusters=20, cycles=20)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

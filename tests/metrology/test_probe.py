@@ -247,7 +247,6 @@ def test_levels_under_one_judge_are_those_of_a_panel_of_one(halo):
                 assert m.low < m.value < m.high
                 assert (m.n, m.n_of, m.unit) == (50, "decisions", "rubric points")
     # Rankings of two judges are compared.
-    table, found = halo
     for k, name in enumerate(NAMES):
         levels = [[table.stacked[table.agent == a, j, k].mean() for a in range(4)] for j in range(3)]
         for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -410,7 +409,6 @@ def test_a_subsample_is_fair(counts, size, seed):
     for one, other in ((a, b) for a in counts for b in counts if counts[a] >= counts[b]):
         assert places[one] >= places[other] - 1  # a larger stratum never gets clearly less
     # A subsample depends on the generator alone.
-    strata = strata_of(counts)
     backwards = dict(reversed(strata.items()))
     assert stratified(strata, size, np.random.default_rng(seed)) == stratified(
         backwards, size, np.random.default_rng(seed)

@@ -351,14 +351,9 @@ def test_a_missing_score_may_be_none_or_nan():
 
 # Rank intervals and tiers from published orders: by their definitions, written with loops
 
-oriented = st.integers(1, 6).flatmap(
-    lambda k: st.tuples(
-        st.just(k),
-        st.lists(st.sampled_from([0, 1, -1]), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(
-            lambda turns: [pair[::turn] for pair, turn in zip(combinations(range(k), 2), turns, strict=True) if turn]
-        ),
-    )
-)
+oriented = st.integers(1, 6).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.sampled_from([0, 1, -1]),
+    min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2).map(lambda turns: [pair[::turn] for pair,
+    turn in zip(combinations(range(k), 2), turns, strict=True) if turn])))  # fmt: skip
 
 
 @given(oriented)
@@ -370,7 +365,6 @@ def test_every_ranking_that_keeps_the_orders_lies_inside(case):
         if all(rank[high] < rank[low] for high, low in orders):
             assert all(best <= rank[agent] <= worst for agent, (best, worst) in enumerate(found))
     # Cuts run where all above are published above all below and only there.
-    agents, orders = case
     found, said = tiers(orders, agents), set(orders)
     assert sorted(agent for tier in found for agent in tier) == list(range(agents))
     for place in range(1, len(found)):

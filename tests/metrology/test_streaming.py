@@ -127,32 +127,17 @@ def check_equal(table: pa.Table, study: Study, weights: dict[str, float] | None 
 
 # --- the same numbers as from the rows --------------------------------------------------------------------------------
 
-TABLES = {
-    "balanced": {},
-    "unbalanced": {"attend": 0.6},
-    "agents twice in a cycle": {"attend": 0.7, "repeat": True},
-    "one cluster": {"clusters": 1},
-    "twelve clusters": {"clusters": 12, "cycles": 4, "attend": 0.8},
-    "two agents": {"agents": 2},
-    "one agent": {"agents": 1},
-    "seven agents": {"agents": 7, "attend": 0.5},
-    "formats": {"formats": 2, "clusters": 6, "cycles": 10},
-    "lengths": {"length": True},
-    "whole-number agents": {"names": False},
-    "siblings": {"judges": SIBLINGS},
-    "one family": {"judges": {"auditor": "north", "reader": "north"}},
-    "one judge": {"judges": {"auditor": "north"}},
-    "one judge, formats": {"judges": {"auditor": "north"}, "formats": 2},
-    "five judges": {"judges": {name: name for name in "abcde"}, "clusters": 3, "cycles": 4},
-    "two clusters": {"clusters": 2},
+TABLES = {"balanced": {}, "unbalanced": {"attend": 0.6}, "agents twice in a cycle": {"attend": 0.7, "repeat": True},
+    "one cluster": {"clusters": 1}, "twelve clusters": {"clusters": 12, "cycles": 4, "attend": 0.8},
+    "two agents": {"agents": 2}, "one agent": {"agents": 1}, "seven agents": {"agents": 7, "attend": 0.5},
+    "formats": {"formats": 2, "clusters": 6, "cycles": 10}, "lengths": {"length": True},
+    "whole-number agents": {"names": False}, "siblings": {"judges": SIBLINGS},
+    "one family": {"judges": {"auditor": "north", "reader": "north"}}, "one judge": {"judges": {"auditor": "north"}},
+    "one judge, formats": {"judges": {"auditor": "north"}, "formats": 2}, "five judges": {"judges": {name: name
+    for name in "abcde"}, "clusters": 3, "cycles": 4}, "two clusters": {"clusters": 2},
     "own families": {"makers": ("north", "south", None, "elsewhere"), "attend": 0.8, "clusters": 7},
-    "no judge without an interest": {
-        "makers": ("north", "south"),
-        "agents": 2,
-        "judges": dict(zip("ab", MAKERS, strict=True)),
-    },
-    "fifteen weeks": {"clusters": 15, "cycles": 3},
-}
+    "no judge without an interest": {"makers": ("north", "south"), "agents": 2, "judges": dict(zip("ab", MAKERS,
+    strict=True))}, "fifteen weeks": {"clusters": 15, "cycles": 3}}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", TABLES.values(), ids=TABLES)

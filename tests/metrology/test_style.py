@@ -55,12 +55,10 @@ def test_share_of_terse_rationales_against_statsmodels(plan, study):
         assert (share.low, share.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
         assert share.detail == {"below": hits, "tokens": 60}
     # The number of tokens is the plans.
-    agent, cycle, cluster = design()
     table = made(np.full(agent.size, 4.0), np.full(agent.size, 70.0), agent, cycle, cluster)
     assert run(table, study("[cells]\nterse_tokens = 71"))["terse.share[agent=ash]"].value == 1.0
     assert run(table, study("[cells]\nterse_tokens = 70"))["terse.share[agent=ash]"].value == 0.0
     # Lengths that were not given are a state.
-    agent, cycle, cluster = design()
     found = run(made(np.full(agent.size, 4.0), None, agent, cycle, cluster), plan)
     assert {(m.value, m.state) for m in found.values()} == {
         (None, "undefined: lengths of the judged texts were not given")

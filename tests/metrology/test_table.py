@@ -21,12 +21,9 @@ FULL = {"clarity": 4.0, "risk": 2.0}
 def small(one_decision, one_judgment):
     """Two agents in two cycles, two judges, the first judge asked three times."""
     decisions = [one_decision(agent, cycle, f"w{cycle}") for agent in ("ash", "birch") for cycle in (0, 1)]
-    judgments = [
-        one_judgment(d.record_id, judge, {"clarity": 3.0 + (trial == 3), "risk": 2.0}, trial=trial)
-        for d in decisions
-        for judge, trials in (("auditor", 3), ("reader", 1))
-        for trial in range(1, trials + 1)
-    ]
+    judgments = [one_judgment(d.record_id, judge, {"clarity": 3.0 + (trial == 3), "risk": 2.0}, trial=trial)
+        for d in decisions for judge, trials in (("auditor", 3), ("reader", 1)) for trial in range(1,
+        trials + 1)]  # fmt: skip
     return decisions, judgments
 
 
@@ -44,12 +41,10 @@ def test_trials_are_averaged_and_the_aggregate_is_the_mean_of_dimensions(small):
     assert (table.judges, table.families) == (("auditor", "reader"), ("north", "south"))
     assert table.cycles == ("round0#0", "round1#0")
     # Weights weigh.
-    decisions, judgments = small
     table = score_table(judgments, decisions, weights={"risk": 3, "clarity": 1})
     assert table.weights.tolist() == [0.25, 0.75]
     assert table.stacked[0, 1, 0] == pytest.approx(2.25)
     # Order of input does not matter.
-    decisions, judgments = small
     one = score_table(judgments, decisions)
     random.Random(3).shuffle(judgments)
     random.Random(4).shuffle(decisions)
@@ -116,7 +111,6 @@ def test_everything_invalid_leaves_an_empty_table(small):
     assert table.stacked.shape == (0, 2, 1)
     assert table.calls["reader"].reasons == {"no reason recorded": 4}
     # Lengths follow their trajectories.
-    decisions, judgments = small
     lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
     assert score_table(judgments, decisions, lengths=lengths).lengths.tolist() == [0, 10, 20, 30]
     with pytest.raises(InputError, match=r"lengths: ash\.0000\.1: no token count"):
@@ -244,7 +238,6 @@ def test_names_are_those_of_all_graded_records(small):
     alone = score_table(without(judgments, *((f"ash.000{k}.1", "auditor") for k in (0, 1))), decisions)
     assert (alone.agents, alone.agent.tolist(), alone.grades.agent.tolist()) == (("ash", "birch"), [1, 1], [1, 1, 0, 0])
     # What nobody asked for is not missing.
-    decisions, judgments = small
     gone = [(d.record_id, "reader") for d in decisions if d.agent.id == "ash"]
     table = score_table(without(judgments, *gone, asked=False), decisions)
     assert table.missing() == (

@@ -184,9 +184,13 @@ class Comparisons:
         a, c = len(table.agents), len(table.cycles)
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
         place = grades.cycle * a + grades.agent
-        covariates = _covariates(table, study.claims.covariates, style)
-        lengths = None
-        if covariates is not None:
+        # The plan's covariates [N, Q] of all graded records, where all of them are known.
+        names, lengths, own = study.claims.covariates, None, style or {}
+        given = {name: [own[name][key] for key in grades.trajectories] for name in names if name in own}
+        if grades.lengths is not None:
+            given["log2"] = np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)).tolist()
+        if names and all(name in given for name in names):
+            covariates = np.array([given[name] for name in names], dtype=np.float64).T
             lengths = _means(covariates, place, a * c).reshape(c, a, -1)
         cluster = np.zeros(c, dtype=np.int64)
         cluster[grades.cycle] = grades.cluster
@@ -318,21 +322,6 @@ class Comparisons:
         main[place[order]] = part[order]
         scores[part != main[place]] = np.nan
         return _means(scores, place, main.size).reshape(c, k, scales), main.reshape(c, k)
-
-
-def _covariates(
-    table: ScoreTable, names: Sequence[str], style: Mapping[str, Mapping[str, float]] | None
-) -> Floats | None:
-    """The plan's covariates [N, Q] of all graded records, or None where one of them is not known."""
-    grades, columns = table.grades, []
-    for name in names:
-        if name == "log2" and grades.lengths is not None:
-            columns.append(np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)))
-        elif style is not None and name in style:
-            columns.append(np.array([style[name][key] for key in grades.trajectories], dtype=np.float64))
-        else:
-            return None
-    return np.stack(columns, axis=1) if columns else None
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

@@ -186,15 +186,9 @@ def test_one_order_refuses_what_needs_both_and_measures_the_rest(calls):
 
 def test_an_abstention_is_no_preference_anywhere():
     def answers(word):
-        return [
-            call(f"v{i}", word, order, "vacuum", task=f"t{i}", variant="empty")
-            for i in range(6)
-            for order in ("uv", "vu")
-        ] + [
-            call(f"l{i}", word, order, "ladder", task=f"t{i}", delta=1.0, better="v")
-            for i in range(6)
-            for order in ("uv", "vu")
-        ]
+        return [call(f"v{i}", word, order, "vacuum", task=f"t{i}", variant="empty") for i in range(6)
+            for order in ("uv", "vu")] + [call(f"l{i}", word, order, "ladder", task=f"t{i}", delta=1.0, better="v")
+            for i in range(6) for order in ("uv", "vu")]  # fmt: skip
 
     tied, abstained = measured(answers("tie")), measured(answers("abstain"))
     assert {k: (m.value, m.low, m.state) for k, m in tied.items()} == {

@@ -27,7 +27,6 @@ def test_the_fit_is_scikit_learns_isotonic_regression(curve):
     # The fit is scipys isotonic regression.
     from scipy.optimize import isotonic_regression
 
-    hits, calls = np.array(curve, dtype=float).T
     assert isotonic(hits, calls) == pytest.approx(isotonic_regression(hits / calls, weights=calls).x)
 
 

@@ -167,19 +167,8 @@ MERGED = {"abstain": "tie"}
 
 
 def answers(judge, verdicts, *, tasks=12, trial=1, prompt="tie-allowed"):
-    return [
-        PairCall(
-            pair=f"p{i // 2}",
-            condition="same_subset",
-            task=f"q{i // 2 % tasks}",
-            order=("uv", "vu")[i % 2],
-            verdict=verdict,
-            judge=judge,
-            trial=trial,
-            prompt=prompt,
-        )
-        for i, verdict in enumerate(verdicts)
-    ]
+    return [PairCall(pair=f"p{i // 2}", condition="same_subset", task=f"q{i // 2 % tasks}", order=("uv", "vu")[i % 2],
+        verdict=verdict, judge=judge, trial=trial, prompt=prompt) for i, verdict in enumerate(verdicts)]  # fmt: skip
 
 
 @pytest.mark.parametrize("tasks", [1, 3, 12, 40])
@@ -305,13 +294,8 @@ def test_stability_is_the_mean_agreement_of_trial_pairs():
     same = [np.mean([x == y for x, y in zip(a, b, strict=True)]) for a, b in combinations(merged, 2)]
     assert found.value == pytest.approx(np.mean(same))
     assert (found.n, found.n_of, found.detail["trials"]) == (120, "questions", 3)
-    usable = [
-        pair
-        for a, b in combinations(merged, 2)
-        for x, y in zip(a, b, strict=True)
-        if "invalid" not in (x, y)
-        for pair in ((x, y), (y, x))
-    ]
+    usable = [pair for a, b in combinations(merged, 2) for x, y in zip(a, b, strict=True) if "invalid" not in (x, y)
+        for pair in ((x, y), (y, x))]  # fmt: skip
     assert found.detail["kappa"] == pytest.approx(cohen_kappa_score(*zip(*usable, strict=True)))
 
 
@@ -343,11 +327,9 @@ def test_equation_7_holds_with_any_verdicts(pairs):
     calls = [verdict for pair in pairs for verdict in pair]
     assert d.raw_false_preference == pytest.approx(sum(verdict in "12" for verdict in calls) / len(calls))
     # The shares of pairs make one.
-    d = decompose(*zip(*pairs, strict=True))
     assert d.stable + d.positional + d.one_sided + d.no_preference + d.other_pairs == pytest.approx(1)
     assert d.n_pairs == len(pairs)
     # Pairs with an invalid call are other and nothing else.
-    d = decompose(*zip(*pairs, strict=True))
     assert d.other_pairs == pytest.approx(sum("invalid" in pair for pair in pairs) / len(pairs))
     assert 0 <= d.other <= d.other_pairs / 2
 
@@ -365,7 +347,6 @@ def test_showing_the_other_order_first_changes_nothing(pairs):
     first, second = zip(*pairs, strict=True)
     assert decompose(first, second) == decompose(second, first)
     # Calling u v and v u swaps which call is the first of the pair, and no verdict: it names a slot.
-    first, second = zip(*pairs, strict=True)
     renamed = [(b, a) for a, b in pairs]
     assert decompose(*zip(*renamed, strict=True)) == decompose(first, second)
     # Numbering the slots the other way changes nothing.

@@ -200,16 +200,6 @@ def d_primes(counts: Floats) -> Floats:
     return np.asarray(special.ndtri((hits + 0.5) / (signals + 1)) - special.ndtri((false_alarms + 0.5) / (noises + 1)))
 
 
-def d_prime_error(counts: Floats) -> float:
-    """Standard error of d' from counts [4] for independent calls (Gourevitch and Galanter 1967, Psychometrika 32)."""
-    variance = 0.0
-    for hits, calls in (counts[:2], counts[2:]):
-        share = (hits + 0.5) / (calls + 1)
-        density = np.exp(-0.5 * special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
-        variance += share * (1 - share) / (calls * density**2)
-    return float(np.sqrt(variance))
-
-
 TARGET: Final = 0.75
 """The share of calls that must choose the better text at the detection threshold."""
 
@@ -318,7 +308,14 @@ def _d_prime_ends(
         return ends, recorder.bootstrap.words(tasks)
     kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
     spread = max(estimates.dispersion(kind * information) for kind in kinds)
-    half = normal_quantile(0.5 + recorder.level / 2) * d_prime_error(counts) * np.sqrt(spread / information)
+    # Standard error of d' for independent calls (Gourevitch and Galanter 1967, Psychometrika 32).
+    variance = 0.0
+    for hits, calls in (counts[:2], counts[2:]):
+        share = (hits + 0.5) / (calls + 1)
+        density = np.exp(-0.5 * special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
+        variance += share * (1 - share) / (calls * density**2)
+    error = float(np.sqrt(variance))
+    half = normal_quantile(0.5 + recorder.level / 2) * error * np.sqrt(spread / information)
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
 
