@@ -90,6 +90,7 @@ KEPT: Final[Mapping[str, Kept]] = {
     "human.contrast": Kept("people", _PAIR, ("p", "se", "df", "judges", "needed", "rest", "p_graders"), ("p", "rest"),
                            "difference that people see"),
 }  # fmt: skip
+"""What a certificate keeps of each measurement, by its name."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     section: tuple(name for name, one in KEPT.items() if one.section == section)
