@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from assaymark.workflow.amend import amend as amend_study
     from assaymark.workflow.amend import amendment_lines, make_controls, reparse
     from assaymark.workflow.ask import (
+        Forecast,
+        Stage,
         check_ledger_name,
+        forecast,
         name_ledger,
+        paid_lines,
+        paid_models,
         paid_views,
         prices_of,
         raw_calls,
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.data import show as show_market
     from assaymark.workflow.data import synth as synth_market
     from assaymark.workflow.export import export_arrow, export_inspect
-    from assaymark.workflow.forecast import Forecast, paid_lines, paid_models
     from assaymark.workflow.human_labels import (
         Draw,
         HumanGrade,
@@ -163,25 +167,25 @@ __all__ = [
     "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE", "SCORES",
     "STUDY", "VERDICTS", "Checked", "Computing", "Draw", "Forecast", "HumanGrade", "JudgeResult", "JudgingSession",
     "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress", "Reported", "RunFolder",
-    "Served", "Shown", "Store", "Table", "VerdictFile", "VerifiedRun", "Wanted", "Within", "adopt_rules", "amend_study",
-    "amendment_lines", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text", "changed_fields",
-    "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages", "claim_study", "computing_of",
-    "conduct_of", "content_digest", "datasheet_report", "decide", "default_folder", "default_study", "demo",
-    "draw_cycles", "draw_lines", "draw_sample", "expect_bench", "expect_datasheets", "expect_judging",
-    "expect_season_judging", "expect_season_run", "expect_study", "export_arrow", "export_inspect", "file_sha256",
-    "finish", "fix_text", "gate_lines", "github_lines", "import_files", "import_grades", "import_named_grades",
-    "in_flight_bound", "is_plan_of_scores", "join_runs", "json_text", "judge", "judge_season", "judges_of", "kind_of",
-    "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study", "log_map", "make_controls",
-    "market_facts", "measure_judges", "measure_log", "measure_study", "measure_table", "measured_conduct",
-    "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server", "oracle_known",
-    "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_further_calls", "plan_text",
-    "planted_agents", "prices_of", "proofread_lines", "proofread_text", "publish_season", "pull_market", "raw_calls",
-    "read_decided", "read_document", "read_json", "read_labels", "read_lock", "read_study", "read_text", "recompute",
-    "reparse", "replace_files", "replace_site", "report", "report_unfinished", "require_not_stopped", "run_season",
-    "sarif", "scored_by_oracle", "show_market", "silent", "start", "start_season", "step_season", "store_draw",
-    "store_grades", "store_records", "stored_draw", "stored_grades", "study_shown", "study_text", "study_toml",
-    "substrate_view", "synth_market", "take_over", "tested_by", "texts_of", "verdicts_of", "verification_lines",
-    "verify_certificate", "verify_run", "work", "work_lines", "write_set",
+    "Served", "Shown", "Stage", "Store", "Table", "VerdictFile", "VerifiedRun", "Wanted", "Within", "adopt_rules",
+    "amend_study", "amendment_lines", "bars", "bench_pipeline", "bench_qa", "bench_report", "bench_text",
+    "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table", "chosen_languages",
+    "claim_study", "computing_of", "conduct_of", "content_digest", "datasheet_report", "decide", "default_folder",
+    "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench", "expect_datasheets",
+    "expect_judging", "expect_season_judging", "expect_season_run", "expect_study", "export_arrow", "export_inspect",
+    "file_sha256", "finish", "fix_text", "forecast", "gate_lines", "github_lines", "import_files", "import_grades",
+    "import_named_grades", "in_flight_bound", "is_plan_of_scores", "join_runs", "json_text", "judge", "judge_season",
+    "judges_of", "kind_of", "labelling_lines", "labels_needed", "listen", "lock_lines", "lock_plan", "lock_study",
+    "log_map", "make_controls", "market_facts", "measure_judges", "measure_log", "measure_study", "measure_table",
+    "measured_conduct", "name_ledger", "new_folder", "open_checked", "open_labelling", "open_locked", "open_server",
+    "oracle_known", "paid_lines", "paid_models", "paid_views", "panel_of", "plan_calls_lines", "plan_further_calls",
+    "plan_text", "planted_agents", "prices_of", "proofread_lines", "proofread_text", "publish_season", "pull_market",
+    "raw_calls", "read_decided", "read_document", "read_json", "read_labels", "read_lock", "read_study", "read_text",
+    "recompute", "reparse", "replace_files", "replace_site", "report", "report_unfinished", "require_not_stopped",
+    "run_season", "sarif", "scored_by_oracle", "show_market", "silent", "start", "start_season", "step_season",
+    "store_draw", "store_grades", "store_records", "stored_draw", "stored_grades", "study_shown", "study_text",
+    "study_toml", "substrate_view", "synth_market", "take_over", "tested_by", "texts_of", "verdicts_of",
+    "verification_lines", "verify_certificate", "verify_run", "work", "work_lines", "write_set",
 ]  # fmt: skip
 
 __getattr__ = exported(__name__)

@@ -443,10 +443,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
 
 
 def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
-    """Lock a plan before scores are made elsewhere; returns its hash and when it was locked.
-
-    `PlanError`: another plan is locked there.
-    """
+    """Lock a plan before scores are made elsewhere; returns its hash and when it was locked."""
     from assaymark.workflow.lock import STUDY
 
     made = plan_hash(parse_study(text, source), {}, {})
@@ -484,17 +481,14 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
 
 
 def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
-    """The plan of a table without one: its judges, its scale, and the defaults of the protocol.
-
-    Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for it.
-    Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers that
-    every judge scored. A table of several formats keeps that too, as each format has a gate of its own. Shares of wins
-    are no levels, so they have no kappa.
-    """
+    """The plan of a table without one: its judges, its scale, and the defaults of the protocol."""
+    # Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for
+    # it. Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers
+    # that every judge scored, and so does a table of several formats, as each has a gate of its own.
     plan = default_study(dict(sorted(read.families.items())), columns.names.get("derivation", ("honest",)), read.scale)
     if len(read.dimensions) == 1:  # its score is the overall score
         plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
-    form = None if read.levels else "icc"
+    form = None if read.levels else "icc"  # shares of wins are no levels, so they have no kappa
     if not _asked(columns)[1].all() and len(columns.names.get("format", ())) < 2:
         form = "alpha"
     if form is not None:

@@ -73,10 +73,7 @@ _BEFORE: Final = "made by an earlier version"
 
 @dataclass(slots=True)
 class VerifiedRun:
-    """What going over a run finds: what is as it was written, what differs where, and what nothing can show.
-
-    Files below ``root`` are named from there.
-    """
+    """What going over a run finds: what is as it was written, what differs where, and what nothing can show."""
 
     root: Path
     same: tuple[str, ...] = ()

@@ -52,10 +52,7 @@ def require_inspect(name: str = "inspect_ai") -> ModuleType:
 
 
 def export_inspect(folder: RunFolder, out: Path, progress: Progress = silent) -> list[dict[str, Any]]:
-    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge.
-
-    Returns for each log its path, whose answers it holds, how many, and how many of them carry scores.
-    """
+    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     desk = JudgingSession(folder, locked, {}, progress)
@@ -119,10 +116,7 @@ def chat_messages(call: CallSpec) -> list[Any]:
 
 
 def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
-    """Copies of all tables of a run as Arrow IPC files, those of a benchmark's panel in a folder of their own.
-
-    Whichever tables a track has: the manifest of the folder names them.
-    """
+    """Copies of all tables of a run as Arrow IPC files, those of a benchmark's panel in a folder of their own."""
     store, made = Store(folder.require()), []
     for name in filter(store.digest, store.contents):
         made.append(out / f"{name}.arrow")

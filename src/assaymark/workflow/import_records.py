@@ -53,10 +53,7 @@ def import_records(
 
 
 def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
-
-    Where a sample was drawn, grades with a time are those of people outside the panel, who anchor its claims.
-    """
+    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
     folder.require()
     require_version_2(folder)
     store = Store(folder)
@@ -111,10 +108,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
 
 
 def import_named_grades(folder: RunFolder, named: str | None, *, anchor: bool = False) -> None:
-    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named.
-
-    ``anchor``: only grades of people outside the panel, which need a draw before them.
-    """
+    """Read the file of grades that a plan names, if it is there: in the run folder, or as it is named."""
     places = [] if named is None or (anchor and stored_draw(folder) is None) else [folder.path / named, Path(named)]
     if (path := next((place for place in places if place.is_file()), None)) is not None:
         import_grades(folder, path)

@@ -49,7 +49,7 @@ from assaymark.workflow.human_labels import (
 )
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
-from assaymark.workflow.study_calls import honest_table
+from assaymark.workflow.study_calls import Scores
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
 from assaymark.workflow.track import select
 from assaymark.workflow.tracks.season_lock import SEASON
@@ -72,12 +72,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 
 
 def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be.
-
-    >>> draw = Draw(("p", "q", "r"), "", {}, 1, ("r", "p", "q"), {}, ("p",), "")
-    >>> deal(draw, ["ab", "cd"])
-    {'ab': ('r', 'p'), 'cd': ('p', 'q')}
-    """
+    """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be."""
     found: dict[str, list[str]] = {grader: [] for grader in graders}
     for cycle in draw.units:
         wanted = min(2 if cycle in draw.twice else 1, len(graders))
@@ -88,16 +83,13 @@ def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(slots=True)
 class Labelling:
-    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once.
-
-    ``late`` grades had been left by a server that was killed, and were stored when this was opened.
-    """
+    """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once."""
 
     folder: RunFolder
     texts: Texts
     draw: Draw
     sheets: Sheets
-    late: int = 0
+    late: int = 0  # grades that a server which was killed had left
     _shown: dict[str, Shown] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -204,12 +196,7 @@ def open_labelling(
     folder: RunFolder, number: int | None = None, graders: Sequence[str] | None = None, gold: Path | None = None,
     seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
-    """The labelling of a run: its stored draw, or a new one, dealt out to the graders.
-
-    The draw stays where neither ``number`` nor ``seed`` asks for another one. `PlanError`: graders or known answers
-    change after labels were given or files were written; a second draw after grades; the stored draw is of other
-    cycles. `InputError`: a name of a grader, everything that is wrong with the known answers, or a table without texts.
-    """
+    """The labelling of a run: its stored draw, or a new one, dealt out to the graders."""
     texts, draw = open_texts(folder), stored_draw(folder)
     sheets, late = stored_sheets(folder), take_over(folder)  # what a kill kept from being taken over
     refuse_other_cycles(folder, texts.frame.clusters)
@@ -302,10 +289,7 @@ def _off_scale(scale: tuple[int, int], said: str) -> str:
 
 
 def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
-    """Take files of labels over; returns how many grades are new. The same file again changes nothing.
-
-    `InputError`: everything that is wrong with any of the files, at once; nothing is taken over then.
-    """
+    """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
     problems: list[Problem] = []
     sheets, first = labelling.sheets, moment(labelling.draw.at)
     given = {one: labelling.labels(one) for one in sheets.graders}
@@ -392,11 +376,7 @@ def _row_problems(
 
 
 def needed(labelling: Labelling) -> list[dict[str, JSON]]:
-    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see.
-
-    ``cycles`` is None where no number is enough. The spread (``sd``) is that of people where they graded, of judges
-    where they are measured, else the plan's ``mde_sd``; all but people's is assumed.
-    """
+    """Labelled cycles for differences of interest: the plan's margin for any pair, and the largest that judges see."""
     draw, rules, store = labelling.draw, labelling.texts.rules, Store(labelling.folder)
     low, high = labelling.texts.scale
     measured = store.read(MEASUREMENTS) if store.digest(MEASUREMENTS) is not None else ()
@@ -463,21 +443,17 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests.
-
-    ``names`` are those that no text shows, ``plain`` those of agents, makers and judges that blinding leaves there,
-    because they are ordinary words or numbers, and ``judged`` has the scores of a run or table that was measured.
-    """
+    """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests."""
 
     frame: Frame
     scale: tuple[int, int]
     questions: tuple[Question, ...]
     instructions: str
-    names: tuple[str, ...]
-    plain: tuple[str, ...]
+    names: tuple[str, ...]  # that no text shows
+    plain: tuple[str, ...]  # that blinding leaves there, because they are ordinary words or numbers
     show: Show
     rules: Inference
-    judged: Callable[[], Comparisons | None]
+    judged: Callable[[], Comparisons | None]  # the scores of a run or table that was measured
 
     def members(self) -> dict[str, list[str]]:
         """The trajectories of each cycle."""
@@ -488,10 +464,7 @@ class Texts:
 
 
 def open_texts(folder: RunFolder) -> Texts:
-    """The texts of a run or of imported records, or of a checked table from its text column.
-
-    `InputError`: a season; or the table has no texts, two texts for one answer, or a scale without whole points.
-    """
+    """The texts of a run or of imported records, or of a checked table from its text column."""
     if SEASON.holds(folder):
         what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
         then = f"then: assaymark import human FILE --out {folder.path}"
@@ -540,7 +513,7 @@ def _of_records(folder: RunFolder) -> Texts:
     )
 
     def judged() -> Comparisons | None:
-        return Comparisons.of_table(honest_table(store, locked), locked.study) if STUDY.holds(folder) else None
+        return Comparisons.of_table(Scores.of(store, locked).honest, locked.study) if STUDY.holds(folder) else None
 
     return Texts(
         frame, rubric.scale, questions, rubric.instructions or "", names, _plain(people, names), show, rules, judged
@@ -675,10 +648,7 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
 def draw_cycles(
     folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
 ) -> Draw:
-    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given.
-
-    Raises as `draw_sample` and `store_draw`; `InputError`: people's grades are in the table already.
-    """
+    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given."""
     frame = frame_of(folder)
     if frame.graded:
         what = "people's grades are in the table already; a sample is drawn before the first grade"

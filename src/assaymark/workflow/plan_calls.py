@@ -285,11 +285,7 @@ def plan_calls_report(
     budget_calls: int | None, seed: int, *, claim: str | None = None, studies: int = STUDIES,
     effect: float | None = None, prices: Mapping[str, float] = PRICES,
 ) -> CallPlan:  # fmt: skip
-    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline.
-
-    Without a budget nothing is simulated, and the D-study alone says what the cheapest design is, for a wanted
-    ``effect`` (default: the claim's own gap) and at ``prices`` of a record, a call and a grade (``human``).
-    """
+    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
     below = {
         verdict.claim.id: verdict
         for verdict in verdicts

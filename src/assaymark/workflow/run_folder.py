@@ -103,10 +103,7 @@ class RunFolder:
 
 
 def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object.
-
-    ``shared`` keeps the text of objects that several documents hold, so that it is made once.
-    """
+    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
     lines = []
 
     def text(part: Any, depth: int = 1) -> str:
@@ -218,17 +215,13 @@ def read_lock(folder: RunFolder) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """A kind of run, as far as its lock goes: study, season or benchmark.
-
-    ``absent`` is said of a folder without a lock, and ``others`` of a lock whose format begins with one of its keys;
-    both have the folder as ``{0}``. ``texts`` names what a plan hash covers beside the file, ``restore`` what to do.
-    """
+    """A kind of run, as far as its lock goes: study, season or benchmark."""
 
     format: str
-    absent: str
-    others: Mapping[str, str]
-    texts: str
-    restore: str
+    absent: str  # said of a folder without a lock, as ``{0}``
+    others: Mapping[str, str]  # said of a lock whose format begins with a key
+    texts: str  # what a plan hash covers beside the file
+    restore: str  # what to do
 
     def holds(self, folder: RunFolder) -> bool:
         """Whether a plan of this kind is locked in a run folder."""

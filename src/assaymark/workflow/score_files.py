@@ -232,10 +232,7 @@ def measure_columns(
     path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool,
     unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
-    """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen.
-
-    ``unit`` is what the table calls a cycle, ``people`` grades that people outside the panel gave.
-    """
+    """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen."""
     weights, said = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
         known = columns.names["agent"]

@@ -159,13 +159,12 @@ def _host(name: str) -> str:
 
 
 class LabelDesk:
-    """The pages on which people grade; each label that they send is on the disk before it is confirmed.
-
-    ``token`` stands in every address: no other page on this machine knows it, and so none can read or send anything.
-    """
+    """The pages on which people grade; each label that they send is on the disk before it is confirmed."""
 
     def __init__(self, labelling: Labelling, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.labelling, self.token, self._clock = labelling, secrets.token_urlsafe(16), clock
+        self.labelling, self._clock = labelling, clock
+        # In every address: no other page on this machine knows it, and so none can read or send anything.
+        self.token = secrets.token_urlsafe(16)
 
     def path(self, grader: str) -> str:
         """The address of one grader's page."""

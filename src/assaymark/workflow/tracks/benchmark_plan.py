@@ -31,9 +31,8 @@ from assaymark.market import open_history, synthetic_history
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.report.portbench.book import QUESTIONS
-from assaymark.workflow.ask import check_plan_hash, require_all, run_all
-from assaymark.workflow.forecast import Forecast, forecast
-from assaymark.workflow.forecast import Stage as Asking
+from assaymark.workflow.ask import Forecast, check_plan_hash, forecast, require_all, run_all
+from assaymark.workflow.ask import Stage as Asking
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
     Amendment,
