@@ -13,8 +13,7 @@ from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.workflow import RunFolder, in_flight_bound, silent
-from assaymark.workflow.ask import ask, paid_views
-from assaymark.workflow.forecast import Stage, expected, paid_lines, paid_models
+from assaymark.workflow.ask import ask, forecast, paid_lines, paid_models, paid_views, Stage
 
 PRICES = """
 format = "assaymark prices 1"

@@ -21,7 +21,6 @@ from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
 from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_grades
-from assaymark.workflow.forecast import paid_models
 from assaymark.workflow.labelling import frame_of
 from assaymark.workflow.tracks import (
     GRADES,

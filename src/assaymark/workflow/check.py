@@ -30,30 +30,8 @@ from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
-from assaymark.workflow.human_labels import (
-    Frame,
-    people_of_scores,
-    records_of_scores,
-    refuse_other_cycles,
-    stored_draw,
-    take_over,
-)
+from assaymark.workflow import human_labels, run_folder
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import (
-    CHECKED,
-    PLAN_BYTES,
-    RunFolder,
-    file_sha256,
-    json_text,
-    missing,
-    new_folder,
-    read_json,
-    read_text,
-    replace_files,
-    write_json,
-    write_lock,
-    write_sums,
-)
 from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verdict_file import verdict_file
@@ -116,12 +94,12 @@ class Checked(Result):
         """The contents of ``verdicts.json``, and how the table was read."""
         return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
-    def save(self, out: Path | str = CHECKED) -> Path:
+    def save(self, out: Path | str = run_folder.CHECKED) -> Path:
         """Write a run folder with its page, and return the page."""
-        folder = RunFolder(Path(out))
+        folder = run_folder.RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
-        ours = folder.check.is_file() or stored_draw(folder) is not None
+        ours = folder.check.is_file() or human_labels.stored_draw(folder) is not None
         if folder.path.is_dir() and any(folder.path.iterdir()) and not ours:
             raise PlanError(f"{folder.path} holds other files; give the table a folder of its own (--out)")
         write_atomic(folder.plan, study_toml(self.study))
@@ -132,36 +110,38 @@ class Checked(Result):
         certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
         made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
         shared: dict[int, tuple[Any, str]] = {}
-        texts = {certificate_name(verdict): json_text(one, shared) for verdict, one in made}
-        replace_files(folder.certificates, texts)
+        texts = {certificate_name(verdict): run_folder.json_text(one, shared) for verdict, one in made}
+        run_folder.replace_files(folder.certificates, texts)
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
         notes = (*self.read.left, *self.read.choices)
-        write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
+        run_folder.write_json(
+            folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes)
+        )
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        write_json(folder.check, head | {"read": asdict(self.read)})
+        run_folder.write_json(folder.check, head | {"read": asdict(self.read)})
         page = self.write_pages(folder, brief)
-        write_sums(folder)
+        run_folder.write_sums(folder)
         return page
 
-    def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
+    def write_pages(self, folder: run_folder.RunFolder, brief: bool = False, language: str = "") -> Path:
         """Write the pages into a run folder, those of a further language in a folder below, and return the first."""
-        replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
+        run_folder.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
         return folder.report / "index.html"
 
 
-def open_checked(folder: RunFolder) -> Checked:
+def open_checked(folder: run_folder.RunFolder) -> Checked:
     """The result that a run folder of a table holds."""
-    stored, store = read_json(folder.check, "record of a check"), Store(folder)
+    stored, store = run_folder.read_json(folder.check, "record of a check"), Store(folder)
     try:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
         plan_hash, kept = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
         raise InputError(str(folder.check), [Problem("", f"is no record of a check ({FORMAT})")]) from None
-    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    study = parse_study(run_folder.read_text(folder.plan, "plan"), source=str(folder.plan))
     return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
-def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
+def read_again(folder: run_folder.RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     """The table that was checked into a run folder, read as it was then. `PlanError`: it changed since."""
     held = open_checked(folder)
     view, rows = held.read, _rows(Path(held.read.source))
@@ -175,12 +155,14 @@ def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     return held, rows, read
 
 
-def table_frame(folder: RunFolder) -> Frame:
+def table_frame(folder: run_folder.RunFolder) -> human_labels.Frame:
     """What people can grade of the table that was checked into a run folder."""
     held, _, read = read_again(folder)
     names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
     plan = held.study
-    return Frame(*records_of_scores(read), names, read.scale, plan.seed, plan.human, graded=bool(read.people))
+    return human_labels.Frame(
+        *human_labels.records_of_scores(read), names, read.scale, plan.seed, plan.human, graded=bool(read.people)
+    )
 
 
 def check(
@@ -293,10 +275,10 @@ def check(
     unit = "item" if "item" in read.roles else "cycle"
     held = labels or out
     if out is not None:
-        refuse_other_cycles(RunFolder(Path(out)), records_of_scores(read)[1])
+        human_labels.refuse_other_cycles(run_folder.RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
     if held is not None:
-        take_over(RunFolder(Path(held)))
-    people = people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
+        human_labels.take_over(run_folder.RunFolder(Path(held)))
+    people = human_labels.people_of_scores(read, None if held is None else run_folder.RunFolder(Path(held)), source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
@@ -365,7 +347,7 @@ def _streamed(
         sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})
     )
     view = TableView(
-        source=str(path), sha256=file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
+        source=str(path), sha256=run_folder.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
         read="columns by the names in the documentation", filled=(), left=found.notes, choices=(), dimensions=names,
         scale=study_.scale, answers=size.trajectories, agents=size.agents, clusters=size.clusters, judges=size.judges,
         scores=size.trajectories * size.judges * len(names), missing=0,
@@ -381,7 +363,7 @@ def _rows(table: Any) -> Rows:
     if isinstance(table, (str, Path)):
         path = Path(table)
         if not path.exists():
-            raise missing(path, "score table")
+            raise run_folder.missing(path, "score table")
         if path.is_dir() and any(path.glob("**/*.parquet")):
             raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
         return read_rows(path)
@@ -442,7 +424,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
     )
 
 
-def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
+def lock_plan(folder: run_folder.RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
     """Lock a plan before scores are made elsewhere; returns its hash and when it was locked."""
     from assaymark.workflow.lock import STUDY
 
@@ -452,10 +434,10 @@ def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple
         if stored["plan_hash"] != made:
             raise PlanError(f"{source} differs from the plan locked in {folder.path}; use another --out")
         return made, str(stored["locked_at"])
-    with new_folder(folder.path):
+    with run_folder.new_folder(folder.path):
         write_atomic(folder.plan, text)
         when = to_json(now)
-        write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
+        run_folder.write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
     return made, str(when)
 
 
@@ -466,15 +448,15 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     from assaymark.workflow.track import study_text
 
     path = Path(study)
-    folder = RunFolder(path if path.is_dir() else path.parent)
+    folder = run_folder.RunFolder(path if path.is_dir() else path.parent)
     plan = folder.plan if path.is_dir() or path == folder.lock else path
     found = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
         return found, False
     # Whether a plan was locked, and not touched, before the file of the scores was written.
     scores = Path(source)
-    stored = read_json(folder.lock, "lock")
-    if stored.get(PLAN_BYTES) != file_sha256(folder.plan):
+    stored = run_folder.read_json(folder.lock, "lock")
+    if stored.get(run_folder.PLAN_BYTES) != run_folder.file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
     locked = datetime.fromisoformat(stored["locked_at"])
     return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)

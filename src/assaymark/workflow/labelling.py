@@ -29,24 +29,8 @@ from assaymark.records import Rows as Records
 from assaymark.report.label import LabelCycle, LabelSheet, LabelText, Question, Section
 from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
+from assaymark.workflow import human_labels
 from assaymark.workflow.check import read_again, table_frame
-from assaymark.workflow.human_labels import (
-    SHEETS,
-    Draw,
-    Frame,
-    Gold,
-    Sheets,
-    draw_sample,
-    given_labels,
-    label_log,
-    moment,
-    records_of,
-    refuse_other_cycles,
-    store_draw,
-    stored_draw,
-    stored_sheets,
-    take_over,
-)
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.study_calls import Scores
@@ -71,7 +55,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 # --- who grades which texts -------------------------------------------------------------------------------------------
 
 
-def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def deal(draw: human_labels.Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be."""
     found: dict[str, list[str]] = {grader: [] for grader in graders}
     for cycle in draw.units:
@@ -87,8 +71,8 @@ class Labelling:
 
     folder: RunFolder
     texts: Texts
-    draw: Draw
-    sheets: Sheets
+    draw: human_labels.Draw
+    sheets: human_labels.Sheets
     late: int = 0  # grades that a server which was killed had left
     _shown: dict[str, Shown] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -130,11 +114,11 @@ class Labelling:
 
     def labels(self, grader: str) -> dict[str, dict[str, JSON]]:
         """The labels that one person gave, by id, as they are now."""
-        return given_labels(self.folder, self.sheets, grader)
+        return human_labels.given_labels(self.folder, self.sheets, grader)
 
     def add(self, grader: str, *labels: Mapping[str, JSON]) -> None:
         """Write labels down, each with its ``id``; they are on the disk when this returns."""
-        path = label_log(self.folder, grader)
+        path = human_labels.label_log(self.folder, grader)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock, path.open("ab") as handle:
             # A line that was cut off must not take the next one with it.
@@ -164,7 +148,7 @@ class Labelling:
     def hand_out(self) -> None:
         """Note that files go to the graders: from now on nothing about the sheets changes."""
         self.sheets = replace(self.sheets, handed=True)
-        write_json(self.folder.labels / SHEETS, self.sheets)
+        write_json(self.folder.labels / human_labels.SHEETS, self.sheets)
 
     def progress(self) -> dict[str, JSON]:
         """How far each person is, as numbers."""
@@ -197,9 +181,12 @@ def open_labelling(
     seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
     """The labelling of a run: its stored draw, or a new one, dealt out to the graders."""
-    texts, draw = open_texts(folder), stored_draw(folder)
-    sheets, late = stored_sheets(folder), take_over(folder)  # what a kill kept from being taken over
-    refuse_other_cycles(folder, texts.frame.clusters)
+    texts, draw = open_texts(folder), human_labels.stored_draw(folder)
+    sheets, late = (
+        human_labels.stored_sheets(folder),
+        human_labels.take_over(folder),
+    )  # what a kill kept from being taken over
+    human_labels.refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
         draw = sheets = None
     asked = draw is not None and (number not in (None, len(draw.units)) or seed not in (None, draw.seed))
@@ -212,13 +199,18 @@ def open_labelling(
         sheets = None
     if sheets is None or graders is not None or gold is not None:
         sheets = _sheets(folder, texts, draw, sheets, graders, gold)
-        write_json(folder.labels / SHEETS, sheets)
+        write_json(folder.labels / human_labels.SHEETS, sheets)
     return Labelling(folder, texts, draw, sheets, late)
 
 
 def _sheets(
-    folder: RunFolder, texts: Texts, draw: Draw, held: Sheets | None, graders: Sequence[str] | None, gold: Path | None
-) -> Sheets:
+    folder: RunFolder,
+    texts: Texts,
+    draw: human_labels.Draw,
+    held: human_labels.Sheets | None,
+    graders: Sequence[str] | None,
+    gold: Path | None,
+) -> human_labels.Sheets:
     """New sheets of a draw, or those that are held if they say the same."""
     names = tuple(graders or (held.graders if held else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
@@ -239,14 +231,14 @@ def _sheets(
     salt = secrets.token_hex(8)
     members = texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
-    return Sheets(
+    return human_labels.Sheets(
         draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
         cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
         gold=_gold(gold, texts, salt) if gold else held.gold if held else {},
     )  # fmt: skip
 
 
-def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
+def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
     """Texts with known answers from a table: ``text``, ``material`` if there is one, a column for each dimension."""
     if not path.exists():
         raise missing(path, "table of known answers")
@@ -274,7 +266,7 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, Gold]:
         if len(problems) == before and not (answers and row.get("text")):
             problems.append(Problem(rows.where(k), "needs a text and at least one known grade"))
         text, material = (anonymise(str(row.get(one) or ""), texts.names).text for one in ("text", "material"))
-        found[name] = Gold(text, material, answers)
+        found[name] = human_labels.Gold(text, material, answers)
     if problems:
         raise InputError(str(path), problems)
     return found
@@ -291,7 +283,7 @@ def _off_scale(scale: tuple[int, int], said: str) -> str:
 def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     """Take files of labels over; returns how many grades are new. The same file again changes nothing."""
     problems: list[Problem] = []
-    sheets, first = labelling.sheets, moment(labelling.draw.at)
+    sheets, first = labelling.sheets, human_labels.moment(labelling.draw.at)
     given = {one: labelling.labels(one) for one in sheets.graders}
     mine = {one: {*labelling.ids_of(one), *sheets.gold} for one in sheets.graders}
     seen = {
@@ -341,7 +333,7 @@ def read_labels(labelling: Labelling, files: Sequence[Path]) -> int:
     for (grader, name), label in new.items():
         earlier = given[grader].get(name, {"scores": {}})["scores"]
         labelling.add(grader, {**label, "scores": {**earlier, **label["scores"]}})
-    return take_over(labelling.folder)
+    return human_labels.take_over(labelling.folder)
 
 
 def _row_problems(
@@ -358,7 +350,7 @@ def _row_problems(
     said = row["grade"]
     if said != CANNOT_SAY and not (_GRADE.fullmatch(said) and low <= int(said) <= high):
         yield "grade", _off_scale(labelling.texts.scale, said)
-    when = moment(row["at"])
+    when = human_labels.moment(row["at"])
     if when is None:
         yield "at", f"must be a time with its zone, such as 2026-03-01T12:00:00Z (got {row['at']!r:.40})"
     elif drawn is not None and when <= drawn:
@@ -445,7 +437,7 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 class Texts:
     """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests."""
 
-    frame: Frame
+    frame: human_labels.Frame
     scale: tuple[int, int]
     questions: tuple[Question, ...]
     instructions: str
@@ -624,7 +616,7 @@ def _material(rows: Rows, roles: Mapping[str, str], row: Any) -> list[str]:
     return [""] * len(row)
 
 
-def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
+def frame_of(folder: RunFolder, rubric: str = "v1.0") -> human_labels.Frame:
     """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
     if folder.check.is_file():
         return table_frame(folder)
@@ -642,27 +634,27 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
         locked = open_locked(folder)
         study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return Frame(*records_of(decisions), asked.names, asked.scale, seed, human)
+    return human_labels.Frame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
 
 
 def draw_cycles(
     folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
-) -> Draw:
+) -> human_labels.Draw:
     """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given."""
     frame = frame_of(folder)
     if frame.graded:
         what = "people's grades are in the table already; a sample is drawn before the first grade"
         raise InputError(str(folder.path), [Problem("human", what)])
     sizes = Counter(cycle for cycle, _ in frame.records.values())
-    made = draw_sample(
+    made = human_labels.draw_sample(
         frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,
         seed=frame.seed if seed is None else seed, twice=frame.plan.double if twice is None else twice,
         agents_a_cycle=min(sizes.values(), default=0), at=now.isoformat().replace("+00:00", "Z"),
     )  # fmt: skip
-    return store_draw(folder, made)
+    return human_labels.store_draw(folder, made)
 
 
-def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
+def draw_lines(folder: RunFolder, made: human_labels.Draw) -> list[str]:
     """What `assaymark draw` prints."""
     clusters = len({made.strata[name] for name in made.units})
     drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"
