@@ -12,8 +12,8 @@ from assaymark.engine import CallSpec, Ledger, Message, Reply, Text, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
-from assaymark.workflow import RunFolder, in_flight_bound, silent
-from assaymark.workflow.ask import ask, forecast, paid_lines, paid_models, paid_views, Stage
+from assaymark.workflow import RunFolder, Stage, forecast, in_flight_bound, paid_lines, paid_models, paid_views, silent
+from assaymark.workflow.ask import ask
 
 PRICES = """
 format = "assaymark prices 1"
@@ -127,10 +127,11 @@ def test_a_budget_is_an_amount(budget):
         paid_models({}, budget, None)
 
 
-def test_the_expected_counts_each_call_once_and_estimates_the_rest(prices):
+def test_a_forecast_counts_each_call_once_and_estimates_the_rest(folder, prices):
     calls = asked(5)
-    (one,) = expected([Stage("a", calls[:3]), Stage("b", calls)], [calls[0].key], load_prices(prices))
-    assert (one.planned, one.stages, one.already) == (5, {"a": 3, "b": 2}, 1)
+    put(folder, calls[:1], {"paid/one": Paid()})
+    (one,) = forecast([Stage("a", calls[:3]), Stage("b", calls)], folder, None, load_prices(prices)).models
+    assert (one.stages, one.already) == ({"a": 3, "b": 2}, 1)
     assert one.rest.output_tokens == 400
     assert one.rest.cost == pytest.approx(4 * (0.0003 + 0.1))
 

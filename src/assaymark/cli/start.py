@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from assaymark import workflow
-from assaymark.cli import options
+from assaymark.cli import options as opts
+from assaymark.cli.options import AsJson, Services, examples, option
 from assaymark.errors import AssayError, InputError, Problem, StoppedError
 
 if TYPE_CHECKING:
@@ -27,30 +28,26 @@ Texts = list[str] | None
 Table = Annotated[
     Path, typer.Argument(help="Scores: CSV, TSV, JSON, JSON lines, Parquet, Arrow, or a tool's log.", metavar="TABLE")
 ]
-RoleMap = Annotated[
-    Texts, options.option("Column of a role, or a TOML file of them; repeatable.", "ROLE=COLUMN", "--map")
-]
-OnScale = Annotated[Text, options.option("Scale of the scores; default: read.", "1..5", "--scale")]
-Criteria = Annotated[Text, options.option("Columns that are scores, comma-separated.", "NAMES", "--dimensions")]
-Judges = Annotated[Text, options.option("Columns that are judges, or judges to keep.", "NAMES", "--judges")]
-Makers = Annotated[Texts, options.option("Maker of a judge or agent; repeatable.", "NAME=MAKER", "--family")]
-Cluster = Annotated[Text, options.option("Column that groups items; default: each item.", "COLUMN", "--cluster")]
-Order = Annotated[
-    Text, options.option("exchangeable, or consecutive if clusters follow in time.", "ORDER", "--cluster-order")
-]
-Without = Annotated[Texts, options.option("Judge to leave out, on the record; repeatable.", "JUDGE", "--without")]
-Locked = Annotated[Path | None, options.option("Plan, or the folder where it was locked.", "STUDY", "--study")]
-Pairs = Annotated[Path | None, options.option("Pairs that the same judges saw in both orders.", "TABLE", "--pairs")]
-Humans = Annotated[Text, options.option("Columns of people's grades; default: human_*.", "COLUMNS", "--human")]
-Out = Annotated[Path, options.option("Folder to write.", "RUN", "--out", "-o")]
-Alias = Annotated[Texts, options.option("Another name of an agent; can be repeated.", "NAME=AGENT", "--alias")]
+RoleMap = Annotated[Texts, option("Column of a role, or a TOML file of them; repeatable.", "ROLE=COLUMN", "--map")]
+OnScale = Annotated[Text, option("Scale of the scores; default: read.", "1..5", "--scale")]
+Criteria = Annotated[Text, option("Columns that are scores, comma-separated.", "NAMES", "--dimensions")]
+Judges = Annotated[Text, option("Columns that are judges, or judges to keep.", "NAMES", "--judges")]
+Makers = Annotated[Texts, option("Maker of a judge or agent; repeatable.", "NAME=MAKER", "--family")]
+Cluster = Annotated[Text, option("Column that groups items; default: each item.", "COLUMN", "--cluster")]
+Order = Annotated[Text, option("exchangeable, or consecutive if clusters follow in time.", "ORDER", "--cluster-order")]
+Without = Annotated[Texts, option("Judge to leave out, on the record; repeatable.", "JUDGE", "--without")]
+Locked = Annotated[Path | None, option("Plan, or the folder where it was locked.", "STUDY", "--study")]
+Pairs = Annotated[Path | None, option("Pairs that the same judges saw in both orders.", "TABLE", "--pairs")]
+Humans = Annotated[Text, option("Columns of people's grades; default: human_*.", "COLUMNS", "--human")]
+Out = Annotated[Path, option("Folder to write.", "RUN", "--out", "-o")]
+Alias = Annotated[Texts, option("Another name of an agent; can be repeated.", "NAME=AGENT", "--alias")]
 
 _READ = ("scale", "judges", "cluster", "cluster_order", "study", "pairs", "human")
 _ERROR = 2
 
 
 @app.command(
-    epilog=options.examples(
+    epilog=examples(
         "assaymark check scores.csv",
         "assaymark check results.jsonl --map agent=made_by --scale 1..10",
         "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
@@ -61,7 +58,7 @@ def check(
     ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
     judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
     without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
-    out: Out = workflow.CHECKED, json: options.AsJson = False,
+    out: Out = workflow.CHECKED, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
 
@@ -75,10 +72,10 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **g
     """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
     from assaymark.importers.scores import UnnamedError
 
-    tools, asked = options.tools_of(ctx), ctx.params
+    tools, asked = opts.tools_of(ctx), ctx.params
     given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
     given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
-    with tools.progress(options.NOTHING) as progress:
+    with tools.progress(opts.NOTHING) as progress:
         try:
             found = workflow.check_table(table, dimensions=asked["dimensions"], progress=progress, **given)
         except UnnamedError as exc:
@@ -90,10 +87,10 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **g
     show_checked(tools, json, found, page)
 
 
-def show_checked(tools: options.Services, json: bool, found: Checked, page: Path | None) -> None:
+def show_checked(tools: Services, json: bool, found: Checked, page: Path | None) -> None:
     """The result for a program, or in words."""
     if json:
-        options.say_json(found.document | ({} if page is None else {"page": str(page)}))
+        opts.say_json(found.document | ({} if page is None else {"page": str(page)}))
         return
     tools.show(found.summary)
     tools.print_lines([] if page is None else [f"page: {page}"])
@@ -143,12 +140,12 @@ def _errors() -> Iterator[None]:
     except StoppedError:
         raise
     except (AssayError, OSError) as exc:
-        options.print_error(f"assaymark: {exc}")
+        opts.print_error(f"assaymark: {exc}")
         raise typer.Exit(_ERROR) from None
 
 
 @app.command(
-    epilog=options.examples(
+    epilog=examples(
         'assaymark gate assaymark-demo --claim "alder < cedar"',
         'assaymark gate assaymark-demo --claim "cedar first" --at-least qualified',
         'assaymark gate assaymark-demo --claim "alder ~ birch" --json',
@@ -158,10 +155,10 @@ def gate(
     ctx: typer.Context,
     run: Annotated[Path, typer.Argument(help="Run folder, or a verdicts.json.", metavar="RUN")],
     claim: Annotated[str,
-        options.option('Claim: "A > B", "A ~ B" or "A first", with "on SCORE"; or a claim id.', "CLAIM", "--claim")],
+        option('Claim: "A > B", "A ~ B" or "A first", with "on SCORE"; or a claim id.', "CLAIM", "--claim")],
     at_least: Annotated[Literal["headline", "qualified"],
         typer.Option("--at-least", help="Level that the claim has to reach.")] = "headline",
-    alias: Alias = None, json: options.AsJson = False,
+    alias: Alias = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Check that a run supports a claim: exit status 0 if it does, 1 if not, 2 on an error.
 
@@ -174,13 +171,13 @@ def gate(
     with _errors():
         found = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(found) | {"claim": claim, "at_least": at_least}
-        options.say(options.tools_of(ctx), json, value, workflow.gate_lines(found, at_least))
+        opts.say(opts.tools_of(ctx), json, value, workflow.gate_lines(found, at_least))
     if not found.passed:
         raise typer.Exit(1)
 
 
 @app.command(
-    epilog=options.examples(
+    epilog=examples(
         "assaymark proofread README.md --run assaymark-demo",
         "assaymark proofread README.md --run assaymark-demo --format sarif",
         'assaymark proofread README.md --run assaymark-demo --alias "A=alder"',
@@ -189,13 +186,13 @@ def gate(
 def proofread(
     ctx: typer.Context,
     file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
-    run: Annotated[Path, options.option("Run folder, or a verdicts.json.", "RUN", "--run")],
+    run: Annotated[Path, option("Run folder, or a verdicts.json.", "RUN", "--run")],
     alias: Alias = None,
     format: Annotated[Literal["text", "json", "sarif", "github"],
         typer.Option("--format", help="Form of the output.")] = "text",
     fix: Annotated[bool,
         typer.Option("--fix", help="Write the changes: add conditions, replace unsupported sentences.")] = False,
-    json: options.AsJson = False,
+    json: AsJson = False,
 ) -> None:  # fmt: skip
     """Check every sentence that compares the agents of a run, or quotes a number of it, against the run.
 
@@ -212,30 +209,30 @@ def proofread(
             found, changes = [one for one, _ in fixed], [line for _, lines in fixed for line in lines]
     failing = any(one.fails for text in found for one in text.found)
     if json or format == "json":
-        options.say_json({
+        opts.say_json({
             "run": str(run), "findings": [one.view for text in found for one in text.found], "failing": failing,
             "not_looked_for": list(decided.names.common), "diff": changes,
         })  # fmt: skip
     elif format == "sarif":
-        options.say_json(workflow.sarif(found))
+        opts.say_json(workflow.sarif(found))
     elif format == "github":
         for line in workflow.github_lines(found):
             typer.echo(line)
     else:
         lines = workflow.proofread_lines(found, decided, fixing=fix)
-        options.tools_of(ctx).print_lines([*changes, *([""] if changes else []), *lines])
+        opts.tools_of(ctx).print_lines([*changes, *([""] if changes else []), *lines])
     if failing:
         raise typer.Exit(1)
 
 
-@app.command(epilog=options.examples("assaymark skill > SKILL.md"))
+@app.command(epilog=examples("assaymark skill > SKILL.md"))
 def skill() -> None:
     """Print instructions for a coding agent: how to use assaymark on a table of scores, and what never to claim."""
     typer.echo(files("assaymark.workflow").joinpath("skill.md").read_text(encoding="utf-8"), nl=False)
 
 
 @app.command(
-    epilog=options.examples(
+    epilog=examples(
         "assaymark serve runs/mine",
         "assaymark serve runs/mine --port 0 --open",
         "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
@@ -245,16 +242,16 @@ def serve(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")],
     host: Annotated[str,
-        options.option("Bind address; anything but 127.0.0.1 exposes the pages.", "ADDRESS", "--host")] = "127.0.0.1",
-    allow: Annotated[Texts, options.option("Host name or address of this machine; repeatable.", "NAME", "--allow-host")] = None,
-    port: Annotated[int, options.option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)] = 8400,
+        option("Bind address; anything but 127.0.0.1 exposes the pages.", "ADDRESS", "--host")] = "127.0.0.1",
+    allow: Annotated[Texts, option("Host name or address of this machine; repeatable.", "NAME", "--allow-host")] = None,
+    port: Annotated[int, option("Port; 0 picks a free one.", "N", "--port", min=0, max=65535)] = 8400,
     open_: Annotated[bool, typer.Option("--open", help="Open the pages in the browser.")] = False,
 ) -> None:  # fmt: skip
     """Show a run in the browser, with live progress; Ctrl-C stops the server.
 
     Only requests to a host named here are answered, so that no other web page can read the run.
     """
-    tools, everywhere = options.tools_of(ctx), host in workflow.EVERY
+    tools, everywhere = opts.tools_of(ctx), host in workflow.EVERY
     with workflow.open_server(folder, host, port, allowed=allow or ()) as server:
         names = ["localhost" if everywhere else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)

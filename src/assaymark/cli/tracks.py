@@ -12,7 +12,18 @@ import typer
 
 from assaymark import workflow
 from assaymark.cli import options as opts
-from assaymark.cli.options import option
+from assaymark.cli.options import (
+    AsJson,
+    Budget,
+    DryRun,
+    PriceFile,
+    Services,
+    StrictAgents,
+    examples,
+    option,
+    say,
+    tools_of,
+)
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import RunFolder
 
@@ -29,7 +40,7 @@ Number = int | None
 
 def _group(name: str, help: str, *lines: str) -> typer.Typer:
     """A group of commands with its examples."""
-    made = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=opts.examples(*lines))
+    made = typer.Typer(help=help, cls=opts.CommandGroup, rich_markup_mode=None, epilog=examples(*lines))
     app.add_typer(made, name=name)
     return made
 
@@ -56,7 +67,7 @@ Sheets = Annotated[Path, option("Folder to work in.", "RUN", "--out", "-o")]
 
 
 @app.command(
-    epilog=opts.examples(
+    epilog=examples(
         "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
         "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
         "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",
@@ -67,11 +78,11 @@ def datasheet(
     compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: SheetSeed = 7,
     trials: Trials = 1, strict: Strict = True, pointwise: Pointwise = False, rubric: RubricName = None,
     run: Panel = None, base_url: BaseUrl = None, key_env: KeyEnv = None, keep_going: KeepGoing = False,
-    out: Sheets = Path("assaymark-datasheets"), budget: opts.Budget = None, prices: opts.PriceFile = None,
-    dry_run: opts.DryRun = False, json: opts.AsJson = False,
+    out: Sheets = Path("assaymark-datasheets"), budget: Budget = None, prices: PriceFile = None,
+    dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
         opts.refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
     args = {name: value for name, value in (("base_url", base_url), ("api_key_env", key_env)) if value is not None}
@@ -118,7 +129,7 @@ def datasheet(
     _show(tools, json, folder, made, who)
 
 
-def _show(tools: opts.Services, json: bool, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
+def _show(tools: Services, json: bool, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
     from assaymark.report.terminal import datasheet_summary
 
@@ -164,7 +175,7 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
 
     @bench.command(
         name, help=help, short_help=short,
-        epilog=opts.examples(
+        epilog=examples(
             f"assaymark bench {name} --model openai/MODEL --dry-run",
             f"assaymark bench {name} bench.toml --out runs/bench",
         ),
@@ -175,10 +186,10 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
         market: Market = None, seed: BenchSeed = None, instruments: Instruments = None,
         per_template: PerTemplate = None, split: SplitChoice = None, questions: QuestionFile = None,
         temperature: Temperature = None, max_tokens: MaxTokens = 4096, base_url: BaseUrl = None,
-        key_env: KeyEnv = None, ledger: opts.Ledger = None, budget: opts.Budget = None, prices: opts.PriceFile = None,
-        strict_agents: opts.StrictAgents = False, dry_run: opts.DryRun = False, json: opts.AsJson = False,
+        key_env: KeyEnv = None, ledger: opts.Ledger = None, budget: Budget = None, prices: PriceFile = None,
+        strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
     ) -> None:  # fmt: skip
-        tools, given = opts.tools_of(ctx), ctx.params
+        tools, given = tools_of(ctx), ctx.params
         wanted = workflow.Wanted(**{_WANTED.get(name, name): given[name] for name in _ASKED if given[name] is not None})
         who = opts.payer(ctx)
         folder = RunFolder(out or workflow.default_folder(wanted))
@@ -203,22 +214,22 @@ _asking("pipeline", "bench_pipeline", "run models through the stages S1 to S5",
 
 @bench.command(
     "questions", short_help="write the questions as files, for use anywhere",
-    epilog=opts.examples("assaymark bench questions --out questions/"),
+    epilog=examples("assaymark bench questions --out questions/"),
 )  # fmt: skip
 def questions(
     ctx: typer.Context,
     out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
     market: Market = None,
     seed: Annotated[int, option("Seed of the questions and the built-in market.", "N", "--seed", min=0)] = 0,
-    json: opts.AsJson = False,
+    json: AsJson = False,
 ) -> None:
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     with tools.progress(opts.WHOLE) as progress:
         size, digest = workflow.write_set(out, market, seed, progress)
     card = str(out / "card.md")
     value = {"questions": size, "sha256": digest, "card": card}
-    opts.say(tools, json, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
+    say(tools, json, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
 
 # --- Seasons ----------------------------------------------------------------------------------------------------------
@@ -248,14 +259,14 @@ Day = Annotated[Text, option("Last day to run, such as 2024-03-01.", "DAY", "--d
 @season.command(
     "init",
     short_help="lock a season in a new run folder",
-    epilog=opts.examples("assaymark season init season.toml --out seasons/spring"),
+    epilog=examples("assaymark season init season.toml --out seasons/spring"),
 )
 def season_init(
     ctx: typer.Context, file: SeasonFile, out: SeasonOut, allow_absent: AllowAbsent = None, ledger: opts.Ledger = None,
-    json: opts.AsJson = False,
+    json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     folder = RunFolder(out)
     if ledger is not None:
         workflow.check_ledger_name(folder, ledger)
@@ -272,38 +283,36 @@ def season_init(
     head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
     then = f"assaymark season {verb} {out}"
     value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-    opts.say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
+    say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
 
 
 @season.command(
-    "step", short_help="advance one trading day (for cron)", epilog=opts.examples("assaymark season step seasons/live")
+    "step", short_help="advance one trading day (for cron)", epilog=examples("assaymark season step seasons/live")
 )
 def season_step(
-    ctx: typer.Context, season: SeasonFolder, day: Day = None, budget: opts.Budget = None, prices: opts.PriceFile = None,
-    strict_agents: opts.StrictAgents = False, json: opts.AsJson = False,
+    ctx: typer.Context, season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Advance all agents by one trading day, and by missed days before it; safe to repeat on one day."""
     try:
         wanted = None if day is None else date.fromisoformat(day)
     except ValueError:
         raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
-    tools, who = opts.tools_of(ctx), opts.payer(ctx)
+    tools, who = tools_of(ctx), opts.payer(ctx)
     _run(tools, json, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
 
 
 @season.command(
     "run",
     short_help="run every day that is due",
-    epilog=opts.examples(
-        "assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"
-    ),
+    epilog=examples("assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"),
 )
 def season_run(
-    ctx: typer.Context, season: SeasonFolder, budget: opts.Budget = None, prices: opts.PriceFile = None,
-    strict_agents: opts.StrictAgents = False, dry_run: opts.DryRun = False, json: opts.AsJson = False,
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run every day that is due, a replay to its end; resumes after a kill."""
-    tools, who = opts.tools_of(ctx), opts.payer(ctx)
+    tools, who = tools_of(ctx), opts.payer(ctx)
     if dry_run:
         found = workflow.expect_season_run(RunFolder(season), workflow.prices_of(who), now=datetime.now(UTC))
         opts.say_forecast(tools, json, found)
@@ -314,14 +323,14 @@ def season_run(
 @season.command(
     "judge",
     short_help="have the panel grade every record",
-    epilog=opts.examples("assaymark season judge seasons/spring --dry-run"),
+    epilog=examples("assaymark season judge seasons/spring --dry-run"),
 )
 def season_judge(
-    ctx: typer.Context, season: SeasonFolder, budget: opts.Budget = None, prices: opts.PriceFile = None, dry_run: opts.DryRun = False,
-    json: opts.AsJson = False,
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    json: AsJson = False,
 ) -> None:  # fmt: skip
     """Have the panel grade every record, whole and period by period; resumes after a kill."""
-    tools, folder, who = opts.tools_of(ctx), RunFolder(season), opts.payer(ctx)
+    tools, folder, who = tools_of(ctx), RunFolder(season), opts.payer(ctx)
     if dry_run:
         opts.say_forecast(tools, json, workflow.expect_season_judging(folder, workflow.prices_of(who)))
         return
@@ -335,22 +344,22 @@ def season_judge(
 @season.command(
     "publish",
     short_help="measure, decide and write the site",
-    epilog=opts.examples("assaymark season publish seasons/spring --out site --language en"),
+    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
 )
 def season_publish(
     ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,
-    url: Address = None, json: opts.AsJson = False,
+    url: Address = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     chosen = workflow.chosen_languages(language or ())
     with tools.progress(opts.WHOLE) as progress:
         done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "", progress)
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
-    opts.say(tools, json, value, done.lines)
+    say(tools, json, value, done.lines)
 
 
-def _run(tools: opts.Services, json: bool, season: Path, who: Models, verb: Callable[..., Any]) -> None:
+def _run(tools: Services, json: bool, season: Path, who: Models, verb: Callable[..., Any]) -> None:
     folder = RunFolder(season)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
@@ -374,25 +383,25 @@ Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="F
 
 
 @data.command(
-    "synth", short_help="write a synthetic market", epilog=opts.examples("assaymark data synth --out market --seed 7")
+    "synth", short_help="write a synthetic market", epilog=examples("assaymark data synth --out market --seed 7")
 )
 def data_synth(
     ctx: typer.Context,
     out: Snapshot,
     seed: Annotated[int, option("Random seed, 0 or more.", "N", "--seed")] = 0,
-    json: opts.AsJson = False,
+    json: AsJson = False,
 ) -> None:
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     with tools.progress(opts.WHOLE) as progress:
         line = workflow.synth_market(out, seed, progress)
-    opts.say(tools, json, workflow.market_facts(out) if json else {}, [line])
+    say(tools, json, workflow.market_facts(out) if json else {}, [line])
 
 
 @data.command(
     "pull",
     short_help="fetch a snapshot from a source",
-    epilog=opts.examples(
+    epilog=examples(
         "assaymark data pull files --option path=prices.csv --out market",
         "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
     ),
@@ -407,30 +416,30 @@ def data_pull(
     option: Annotated[
         Texts, option("Option of the source, such as path=FILE for files.", "KEY=VALUE", "--option")
     ] = None,
-    json: opts.AsJson = False,
+    json: AsJson = False,
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     with tools.progress(opts.WHOLE) as progress:
         line = workflow.pull_market(out, source, symbol or (), start, end, options=option or (),
                                 now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
-    opts.say(tools, json, workflow.market_facts(out) if json else {}, [line])
+    say(tools, json, workflow.market_facts(out) if json else {}, [line])
 
 
 @data.command(
     "show",
     short_help="show a snapshot, or what was known at a time",
-    epilog=opts.examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
+    epilog=examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
 )
 def data_show(
     ctx: typer.Context,
     folder: Stored,
     at: Annotated[Text, option("Day or time with a zone; show what was known then.", "TIME", "--at")] = None,
     instrument: Annotated[Text, option("Only this instrument, in full.", "NAME", "--instrument")] = None,
-    json: opts.AsJson = False,
+    json: AsJson = False,
 ) -> None:
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     if json:
         opts.say_json(workflow.market_facts(folder, at, instrument))
         return
@@ -440,12 +449,12 @@ def data_show(
 @data.command(
     "check",
     short_help="find gaps, frozen series, impossible prices, damage",
-    epilog=opts.examples("assaymark data check market"),
+    epilog=examples("assaymark data check market"),
 )
-def data_check(ctx: typer.Context, folder: Stored, json: opts.AsJson = False) -> None:
+def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
-    tools = opts.tools_of(ctx)
+    tools = tools_of(ctx)
     checked = workflow.check_market(folder)
-    opts.say(tools, json, checked.found, checked.lines)
+    say(tools, json, checked.found, checked.lines)
     if count := len(checked.found.problems):
         raise AssayError(f"{folder}: {count} problems, named above")

@@ -30,8 +30,10 @@ from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.report.translation import in_language
-from assaymark.workflow import human_labels, run_folder
+from assaymark.workflow import human_labels
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verdict_file import verdict_file
@@ -94,9 +96,9 @@ class Checked(Result):
         """The contents of ``verdicts.json``, and how the table was read."""
         return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
 
-    def save(self, out: Path | str = run_folder.CHECKED) -> Path:
+    def save(self, out: Path | str = runs.CHECKED) -> Path:
         """Write a run folder with its page, and return the page."""
-        folder = run_folder.RunFolder(Path(out))
+        folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
         ours = folder.check.is_file() or human_labels.stored_draw(folder) is not None
@@ -110,38 +112,36 @@ class Checked(Result):
         certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
         made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
         shared: dict[int, tuple[Any, str]] = {}
-        texts = {certificate_name(verdict): run_folder.json_text(one, shared) for verdict, one in made}
-        run_folder.replace_files(folder.certificates, texts)
+        texts = {certificate_name(verdict): runs.json_text(one, shared) for verdict, one in made}
+        runs.replace_files(folder.certificates, texts)
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
         notes = (*self.read.left, *self.read.choices)
-        run_folder.write_json(
-            folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes)
-        )
+        runs.write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
-        run_folder.write_json(folder.check, head | {"read": asdict(self.read)})
+        runs.write_json(folder.check, head | {"read": asdict(self.read)})
         page = self.write_pages(folder, brief)
-        run_folder.write_sums(folder)
+        runs.write_sums(folder)
         return page
 
-    def write_pages(self, folder: run_folder.RunFolder, brief: bool = False, language: str = "") -> Path:
+    def write_pages(self, folder: RunFolder, brief: bool = False, language: str = "") -> Path:
         """Write the pages into a run folder, those of a further language in a folder below, and return the first."""
-        run_folder.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
+        runs.replace_files(folder.report, in_language(each_page(self.run, brief=brief), language))
         return folder.report / "index.html"
 
 
-def open_checked(folder: run_folder.RunFolder) -> Checked:
+def open_checked(folder: RunFolder) -> Checked:
     """The result that a run folder of a table holds."""
-    stored, store = run_folder.read_json(folder.check, "record of a check"), Store(folder)
+    stored, store = runs.read_json(folder.check, "record of a check"), Store(folder)
     try:
         read = parse(TableView, json.dumps(stored["read"]), source="check.json")
         plan_hash, kept = stored["plan_hash"], stored["preregistered"]
     except (KeyError, TypeError):
         raise InputError(str(folder.check), [Problem("", f"is no record of a check ({FORMAT})")]) from None
-    study = parse_study(run_folder.read_text(folder.plan, "plan"), source=str(folder.plan))
+    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
-def read_again(folder: run_folder.RunFolder) -> tuple[Checked, Rows, ScoresRead]:
+def read_again(folder: RunFolder) -> tuple[Checked, Rows, ScoresRead]:
     """The table that was checked into a run folder, read as it was then. `PlanError`: it changed since."""
     held = open_checked(folder)
     view, rows = held.read, _rows(Path(held.read.source))
@@ -155,7 +155,7 @@ def read_again(folder: run_folder.RunFolder) -> tuple[Checked, Rows, ScoresRead]
     return held, rows, read
 
 
-def table_frame(folder: run_folder.RunFolder) -> human_labels.Frame:
+def table_frame(folder: RunFolder) -> human_labels.Frame:
     """What people can grade of the table that was checked into a run folder."""
     held, _, read = read_again(folder)
     names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
@@ -275,10 +275,10 @@ def check(
     unit = "item" if "item" in read.roles else "cycle"
     held = labels or out
     if out is not None:
-        human_labels.refuse_other_cycles(run_folder.RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
+        human_labels.refuse_other_cycles(RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
     if held is not None:
-        human_labels.take_over(run_folder.RunFolder(Path(held)))
-    people = human_labels.people_of_scores(read, None if held is None else run_folder.RunFolder(Path(held)), source)
+        human_labels.take_over(RunFolder(Path(held)))
+    people = human_labels.people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
@@ -347,7 +347,7 @@ def _streamed(
         sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})
     )
     view = TableView(
-        source=str(path), sha256=run_folder.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
+        source=str(path), sha256=runs.file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
         read="columns by the names in the documentation", filled=(), left=found.notes, choices=(), dimensions=names,
         scale=study_.scale, answers=size.trajectories, agents=size.agents, clusters=size.clusters, judges=size.judges,
         scores=size.trajectories * size.judges * len(names), missing=0,
@@ -363,7 +363,7 @@ def _rows(table: Any) -> Rows:
     if isinstance(table, (str, Path)):
         path = Path(table)
         if not path.exists():
-            raise run_folder.missing(path, "score table")
+            raise runs.missing(path, "score table")
         if path.is_dir() and any(path.glob("**/*.parquet")):
             raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
         return read_rows(path)
@@ -424,7 +424,7 @@ def is_plan_of_scores(text: str, source: str) -> bool:
     )
 
 
-def lock_plan(folder: run_folder.RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
+def lock_plan(folder: RunFolder, text: str, source: str, now: datetime) -> tuple[str, str]:
     """Lock a plan before scores are made elsewhere; returns its hash and when it was locked."""
     from assaymark.workflow.lock import STUDY
 
@@ -434,10 +434,10 @@ def lock_plan(folder: run_folder.RunFolder, text: str, source: str, now: datetim
         if stored["plan_hash"] != made:
             raise PlanError(f"{source} differs from the plan locked in {folder.path}; use another --out")
         return made, str(stored["locked_at"])
-    with run_folder.new_folder(folder.path):
+    with runs.new_folder(folder.path):
         write_atomic(folder.plan, text)
         when = to_json(now)
-        run_folder.write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
+        runs.write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
     return made, str(when)
 
 
@@ -448,15 +448,15 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     from assaymark.workflow.track import study_text
 
     path = Path(study)
-    folder = run_folder.RunFolder(path if path.is_dir() else path.parent)
+    folder = RunFolder(path if path.is_dir() else path.parent)
     plan = folder.plan if path.is_dir() or path == folder.lock else path
     found = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
         return found, False
     # Whether a plan was locked, and not touched, before the file of the scores was written.
     scores = Path(source)
-    stored = run_folder.read_json(folder.lock, "lock")
-    if stored.get(run_folder.PLAN_BYTES) != run_folder.file_sha256(folder.plan):
+    stored = runs.read_json(folder.lock, "lock")
+    if stored.get(runs.PLAN_BYTES) != runs.file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
     locked = datetime.fromisoformat(stored["locked_at"])
     return found, scores.is_file() and locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)

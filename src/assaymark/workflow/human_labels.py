@@ -219,7 +219,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """Who grades what of a draw; ids are random, so that only this file leads from them to texts (cycle, trajectory)."""
+    """Who grades what of a draw; ids are random, and only this file leads from them to texts (cycle, trajectory)."""
 
     draw: str
     run: str  # names the draw in files

@@ -31,6 +31,7 @@ from assaymark.report.text import moment as when
 from assaymark.rows import Rows, read
 from assaymark.workflow import human_labels
 from assaymark.workflow.check import read_again, table_frame
+from assaymark.workflow.human_labels import Draw, Frame, Sheets
 from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, write_json
 from assaymark.workflow.study_calls import Scores
@@ -55,7 +56,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 # --- who grades which texts -------------------------------------------------------------------------------------------
 
 
-def deal(draw: human_labels.Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be."""
     found: dict[str, list[str]] = {grader: [] for grader in graders}
     for cycle in draw.units:
@@ -71,8 +72,8 @@ class Labelling:
 
     folder: RunFolder
     texts: Texts
-    draw: human_labels.Draw
-    sheets: human_labels.Sheets
+    draw: Draw
+    sheets: Sheets
     late: int = 0  # grades that a server which was killed had left
     _shown: dict[str, Shown] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -206,11 +207,11 @@ def open_labelling(
 def _sheets(
     folder: RunFolder,
     texts: Texts,
-    draw: human_labels.Draw,
-    held: human_labels.Sheets | None,
+    draw: Draw,
+    held: Sheets | None,
     graders: Sequence[str] | None,
     gold: Path | None,
-) -> human_labels.Sheets:
+) -> Sheets:
     """New sheets of a draw, or those that are held if they say the same."""
     names = tuple(graders or (held.graders if held else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
@@ -231,7 +232,7 @@ def _sheets(
     salt = secrets.token_hex(8)
     members = texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
-    return human_labels.Sheets(
+    return Sheets(
         draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
         cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
         gold=_gold(gold, texts, salt) if gold else held.gold if held else {},
@@ -437,7 +438,7 @@ Show = Callable[[Mapping[str, Collection[str]]], Mapping[str, Shown]]
 class Texts:
     """What people can grade, on which whole-number scale, the questions, how cycles are shown, and the plan's tests."""
 
-    frame: human_labels.Frame
+    frame: Frame
     scale: tuple[int, int]
     questions: tuple[Question, ...]
     instructions: str
@@ -616,7 +617,7 @@ def _material(rows: Rows, roles: Mapping[str, str], row: Any) -> list[str]:
     return [""] * len(row)
 
 
-def frame_of(folder: RunFolder, rubric: str = "v1.0") -> human_labels.Frame:
+def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
     """What people can grade of a run, of imported records (by ``rubric``), of a judged season, or of a table."""
     if folder.check.is_file():
         return table_frame(folder)
@@ -634,12 +635,12 @@ def frame_of(folder: RunFolder, rubric: str = "v1.0") -> human_labels.Frame:
         locked = open_locked(folder)
         study, asked, decisions = locked.study, locked.rubric, Records(select(decisions, locked.study).decisions)
     human, seed = (Human(), 0) if study is None else (study.human, study.seed)
-    return human_labels.Frame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
+    return Frame(*human_labels.records_of(decisions), asked.names, asked.scale, seed, human)
 
 
 def draw_cycles(
     folder: RunFolder, number: int | None, now: datetime, seed: int | None = None, *, twice: float | None = None
-) -> human_labels.Draw:
+) -> Draw:
     """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given."""
     frame = frame_of(folder)
     if frame.graded:
@@ -654,7 +655,7 @@ def draw_cycles(
     return human_labels.store_draw(folder, made)
 
 
-def draw_lines(folder: RunFolder, made: human_labels.Draw) -> list[str]:
+def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
     """What `assaymark draw` prints."""
     clusters = len({made.strata[name] for name in made.units})
     drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"

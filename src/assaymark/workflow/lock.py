@@ -23,9 +23,10 @@ from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
 from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
 from assaymark.text import clean
-from assaymark.workflow import run_folder
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.ask import ask
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
 from assaymark.workflow.track import checked_rubric, planned_decisions, select
 
@@ -37,7 +38,7 @@ _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 _COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
-def prepare(folder: run_folder.RunFolder, study: Study, progress: Progress = silent) -> None:
+def prepare(folder: RunFolder, study: Study, progress: Progress = silent) -> None:
     """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
     if study.substrate is None:
         return
@@ -56,7 +57,7 @@ def prepare(folder: run_folder.RunFolder, study: Study, progress: Progress = sil
         contexts.append(cycle.context)
         keys.append(cutting.key_of(cycle, content_id(cycle.context), study.substrate.source))
         progress("cutting cycles", len(keys), wanted)
-    with run_folder.new_folder(folder.path):
+    with runs.new_folder(folder.path):
         store.write(CONTEXTS, contexts, basis)
         store.write(CYCLES, keys, basis)
         store.write(OUTCOMES, (), basis)
@@ -97,7 +98,7 @@ def unsanitised(cycle: cutting.Cycle) -> Context:
 
 
 def probe_dates(
-    folder: run_folder.RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
+    folder: RunFolder, study: Study, models: Mapping[str, Model] | None, progress: Progress = silent
 ) -> tuple[cutting.ProbeResult, ...]:
     """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
@@ -157,7 +158,7 @@ def sample_of(substrate: Substrate) -> list[cutting.Cycle]:
 
 
 FORMAT: Final = "assaymark lock 2"
-STUDY: Final = run_folder.Track(
+STUDY: Final = runs.Track(
     format=FORMAT,
     absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
@@ -181,7 +182,7 @@ class Locked(Result):
     plan_hash: str
     locked_at: str
     preflight: Mapping[str, JSON]
-    amendments: tuple[run_folder.Amendment, ...] = ()
+    amendments: tuple[runs.Amendment, ...] = ()
     date_probes: tuple[Mapping[str, JSON], ...] = ()
     preregistered: bool = True
     parser: str = PARSER
@@ -204,14 +205,14 @@ class Locked(Result):
 
 
 def lock(
-    folder: run_folder.RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
+    folder: RunFolder, study_text: str, source: str, now: datetime, models: Mapping[str, Model] | None = None,
     progress: Progress = silent, first: Callable[[Study], object] | None = None,
 ) -> Locked:  # fmt: skip
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
         STUDY.stored(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source)
-    with run_folder.new_folder(folder.path) if study.substrate is not None else nullcontext():
+    with runs.new_folder(folder.path) if study.substrate is not None else nullcontext():
         prepare(folder, study, progress)
         folder.require()
         checked = check_plan(folder, study, source, models)
@@ -233,7 +234,7 @@ def lock(
 
 
 def check_plan(
-    folder: run_folder.RunFolder,
+    folder: RunFolder,
     study: Study,
     source: str,
     models: Mapping[str, Model] | None,
@@ -270,13 +271,13 @@ def check_plan(
 
 
 def write_plan(
-    folder: run_folder.RunFolder, study_text: str, checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = (),
+    folder: RunFolder, study_text: str, checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = (),
     amendments: Sequence[str] = (), preregistered: bool = True,
 ) -> None:  # fmt: skip
     """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
     lock = study_lock(checked, locked_at, probes)
-    run_folder.write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
+    runs.write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
 
 
 def study_lock(checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
@@ -284,11 +285,11 @@ def study_lock(checked: Mapping[str, JSON], locked_at: JSON, probes: Sequence[JS
     return STUDY.new_lock(**checked, locked_at=locked_at, date_probes=list(probes), parser=PARSER)
 
 
-def open_locked(folder: run_folder.RunFolder) -> Locked:
+def open_locked(folder: RunFolder) -> Locked:
     """The locked plan of a run folder."""
     folder.require()
     stored = STUDY.stored(folder)
-    study = parse_study(run_folder.read_text(folder.plan, "plan"), source=str(folder.plan))
+    study = parse_study(runs.read_text(folder.plan, "plan"), source=str(folder.plan))
     tables = locked_tables(study, Store(folder))
     if changed := sorted(name for name in tables if tables[name] != stored["tables"].get(name)):
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
@@ -296,7 +297,7 @@ def open_locked(folder: run_folder.RunFolder) -> Locked:
     STUDY.require_unedited(folder, fingerprint, stored)
     return Locked(
         study, rubric_of(study.rubric), fingerprint, stored["locked_at"], stored["preflight"],
-        run_folder.read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
+        runs.read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
         stored.get("preregistered", True), stored.get("parser", _FIRST),
     )  # fmt: skip
 

@@ -94,14 +94,16 @@ def claim_design(
     now = {"G": round(known[2]), "C": max(1, round(known[3])), "J": len(table.judges), "T": asked}
     random, power, agents = study.claims.judges == "any", study.inference.mde_power, len(table.agents)
     price = {**PRICES, **prices}
-    best = reliability.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now,
-                  most_clusters=max(reliability.MOST_CLUSTERS, now["G"]), human_alpha=study.inference.alpha)  # fmt: skip
+    most = max(reliability.MOST_CLUSTERS, now["G"])
+    best = reliability.dstudy(v, gap, price, agents, random, alpha=level, power=power, least=now, most_clusters=most,
+                              human_alpha=study.inference.alpha)  # fmt: skip
     pairs = [(high, other) for other in low or found.agents if other != high]
     labels, spread = most_needed(found, scale, pairs, gap, measurements, study.inference.alpha, power=power)
     calls = None if best is None else agents * (best.G * best.C * best.J * best.T - math.prod(now.values()))
     return ClaimDesign(
         "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
-        power_now=reliability.design_power(v, gap, level, now, random), variance=reliability.dstudy_variance(v, **now, random=random),
+        power_now=reliability.design_power(v, gap, level, now, random),
+        variance=reliability.dstudy_variance(v, **now, random=random),
         per_call=reliability.variance_per_cost(v, agents, dict(PRICES), random, **now), cheapest=best, more_calls=calls,
         labels=labels, labels_assumed=spread is None or spread.assumed, prices=price,
     )  # fmt: skip
@@ -121,7 +123,8 @@ def design_lines(design: ClaimDesign, budget: int | None, *, withheld: bool) -> 
     else:
         yield f"  People confirm it on {design.labels} labelled cycles ({known})."
     if (best := design.cheapest) is None:
-        most = f"{reliability.MOST_JUDGES} judges, {reliability.MOST_TRIALS} trials, {reliability.MOST_CYCLES} cycles, {reliability.MOST_CLUSTERS} clusters"
+        judges, trials, cycles = reliability.MOST_JUDGES, reliability.MOST_TRIALS, reliability.MOST_CYCLES
+        most = f"{judges} judges, {trials} trials, {cycles} cycles, {reliability.MOST_CLUSTERS} clusters"
         yield f"  No design up to {most} has power {design.power:g}."
     elif not design.more_calls:
         yield f"  That has power {design.power:g} for this gap: more calls are not what is missing."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import RenderableType
 
@@ -211,7 +211,7 @@ def gather(
         reference_panel=planted_views(study), excluded=selection.excluded,
         datasheets=tuple(sheet.judge for sheet in sheets),
         tests=tuple(item for sheet in sheets for item in sheet.measurements),
-        import_notes=import_notes(selection.honest, store.columns(tables.CONTEXTS, "context_id", "completeness", "missing")),
+        import_notes=import_notes(selection.honest, store),
         substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid,
         judged=Judged({"panel": judgments, "anchors": anchors, "outside": outside}, selection.decisions, people,
                       decided_here=study.substrate is not None),
@@ -255,9 +255,10 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
     return tuple(views)
 
 
-def import_notes(decisions: Sequence[Decision], contexts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def import_notes(decisions: Sequence[Decision], store: tables.Store) -> tuple[str, ...]:
     """What the records lack, in words, most frequent first."""
     used = {decision.context_id for decision in decisions}
+    contexts = store.columns(tables.CONTEXTS, "context_id", "completeness", "missing")
     shown = [row for row in contexts if row["context_id"] in used]
     counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)

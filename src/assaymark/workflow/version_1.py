@@ -17,9 +17,10 @@ from assaymark.judging import rubric_of
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow import run_folder
+from assaymark.workflow import run_folder as runs
 from assaymark.workflow.amend import asking_begun
 from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_calls, study_lock, texts_of
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_measure import study_text
 from assaymark.workflow.tracks.benchmark_plan import bench_lock, texts_of_stages
@@ -77,34 +78,34 @@ Renewed = tuple[Mapping[str, Any], Frozen, str, str, Mapping[str, Any]]
 """A plan of version 1 and what it becomes: its fields, the plan, its text, the hash it had, and the lock it gets."""
 
 
-def open_version_1(folder: run_folder.RunFolder) -> Locked:
+def open_version_1(folder: RunFolder) -> Locked:
     """The study of a run folder of version 1, for those who only copy what was asked and answered."""
     folder.require()
     stored = _lock_1(folder)
     if stored["format"] != "assaymark lock 1":
         raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
-    text, source = run_folder.read_text(folder.plan, "plan"), str(folder.plan)
+    text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
     study = parse_study(renewed_text(text, source), source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
     return Locked(
         study, rubric_of(study.rubric), stored["plan_hash"], stored["locked_at"], stored["preflight"],
-        run_folder.read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
+        runs.read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
     )  # fmt: skip
 
 
-def _lock_1(folder: run_folder.RunFolder) -> Mapping[str, Any]:
+def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
     """The lock of a run folder of version 1."""
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan, and so no rules that could be amended")
-    if not run_folder.is_version_1(folder):
+    if not runs.is_version_1(folder):
         raise PlanError(f"{folder.path} is locked under the rules of version 2 already; there is nothing to amend")
-    stored = run_folder.read_json(folder.lock, "lock")
+    stored = runs.read_json(folder.lock, "lock")
     if not isinstance(stored, dict) or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged: it names no plan")
     return stored
 
 
-def _require_unchanged(folder: run_folder.RunFolder, stored: Mapping[str, Any], made: str) -> None:
+def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) -> None:
     """See that a plan is still the one that was locked: an edit must not come in with the new rules."""
     if made != stored["plan_hash"]:
         raise PlanError(
@@ -114,11 +115,11 @@ def _require_unchanged(folder: run_folder.RunFolder, stored: Mapping[str, Any], 
         )
 
 
-def adopt_rules(folder: run_folder.RunFolder, now: datetime) -> run_folder.Amendment:
+def adopt_rules(folder: RunFolder, now: datetime) -> runs.Amendment:
     """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
     stored = _lock_1(folder)
-    run_folder.undo_unfinished(folder, stored)
-    text, source = run_folder.read_text(folder.plan, "plan"), str(folder.plan)
+    runs.undo_unfinished(folder, stored)
+    text, source = runs.read_text(folder.plan, "plan"), str(folder.plan)
     if stored["format"] == "assaymark season lock 1":
         return _adopt(folder, stored, _season(folder, stored, text, source), now)
     renewed = renewed_text(text, source)
@@ -129,29 +130,27 @@ def adopt_rules(folder: run_folder.RunFolder, now: datetime) -> run_folder.Amend
     lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
     hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
     _require_unchanged(folder, stored, hash_before)
-    if run_folder.is_version_1(within := folder.rationales):
+    if runs.is_version_1(within := folder.rationales):
         # Its panel is a study of its own, whose file follows from that of the benchmark.
         panel = _lock_1(within)
-        run_folder.undo_unfinished(within, panel)
-        panel_text, panel_source = run_folder.read_text(within.plan, "plan"), str(within.plan)
+        runs.undo_unfinished(within, panel)
+        panel_text, panel_source = runs.read_text(within.plan, "plan"), str(within.plan)
         _adopt(within, panel, _study(within, panel, panel_text, panel_source, study_text(plan)), now)
     return _adopt(folder, stored, (before, plan, renewed, hash_before, lock), now)
 
 
-def _adopt(
-    folder: run_folder.RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime
-) -> run_folder.Amendment:
+def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: datetime) -> runs.Amendment:
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
     before, plan, text, hash_before, lock = made
     _require_unchanged(folder, stored, hash_before)
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
     seen = asking_begun(folder, beside={probe.key for probe in probes})
     earlier, reason = (
-        run_folder.read_amendments(folder, stored.get("amendments", ())),
+        runs.read_amendments(folder, stored.get("amendments", ())),
         f"{_REASON} {_SEEN if seen else _UNSEEN}",
     )
-    fields, after = run_folder.changed_fields(before, plan), (lock["plan_hash"], text)
-    digests = run_folder.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
+    fields, after = runs.changed_fields(before, plan), (lock["plan_hash"], text)
+    digests = runs.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
     aside = folder.path / ASIDE
     aside.mkdir(exist_ok=True)
     for path in (folder.verdicts, folder.certificates, folder.report):
@@ -160,11 +159,11 @@ def _adopt(
     for table in (MEASUREMENTS, VERDICTS):
         Store(folder).move_out(table, aside)
     write_atomic(folder.plan, text)
-    run_folder.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
-    return run_folder.read_amendments(folder, digests)[-1]
+    runs.write_lock(folder, {**lock, "amendments": list(digests), "preregistered": not seen})
+    return runs.read_amendments(folder, digests)[-1]
 
 
-def _study(folder: run_folder.RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:
+def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> Renewed:
     study = parse_study(renewed, source)
     before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source)), text, source)
     checked = check_plan(folder, study, source, None, refuse_hopeless=False)
@@ -173,7 +172,7 @@ def _study(folder: run_folder.RunFolder, stored: Mapping[str, Any], text: str, s
 
 
 def _study_1(
-    folder: run_folder.RunFolder, stored: Mapping[str, Any], study: Study, text: str, source: str
+    folder: RunFolder, stored: Mapping[str, Any], study: Study, text: str, source: str
 ) -> tuple[dict[str, Any], str]:
     """The fields of a study as version 1 had them, and the hash that it made of them."""
     if (tables := locked_tables(study, Store(folder))) != stored["tables"]:
@@ -190,7 +189,7 @@ def _study_1(
     return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
 
 
-def _season(folder: run_folder.RunFolder, stored: Mapping[str, Any], text: str, source: str) -> Renewed:
+def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> Renewed:
     """Whether its market is still the one that it was locked on is asked by whoever opens it next."""
     renewed = renewed_text(text, source)
     season = season_of(renewed, stored, source)
