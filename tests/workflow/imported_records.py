@@ -28,13 +28,9 @@ from assaymark.records import (
 from assaymark.workflow import RunFolder, store_records
 
 CLIMATES = {
-    "calm-advance": (0.02, 0.10),
-    "late-rally": (0.05, 0.17),
-    "range-bound": (0.00, 0.12),
-    "rate-shock": (-0.03, 0.22),
-    "sell-off": (-0.09, 0.38),
-    "rebound": (0.06, 0.24),
-}
+    "calm-advance": (0.02, 0.10), "late-rally": (0.05, 0.17), "range-bound": (0.00, 0.12), "rate-shock": (-0.03, 0.22),
+    "sell-off": (-0.09, 0.38), "rebound": (0.06, 0.24),
+}  # fmt: skip
 """The clusters: the mean return over 21 sessions, and the mean volatility."""
 
 CYCLES = 4
@@ -170,9 +166,8 @@ def _equal(trend: dict[str, float], rough: dict[str, float]) -> Made:
     most = max(rough, key=lambda name: rough[name])
     return (
         dict.fromkeys(rough, 0.2),
-        ("Equal shares of 20%. No forecast.", "All five names.", f"Roughest: {_name(most)}, {rough[most]:.1%}."),
-        0.4,
-    )
+        ("Equal shares of 20%. No forecast.", "All five names.", f"Roughest: {_name(most)}, {rough[most]:.1%}."), 0.4,
+    )  # fmt: skip
 
 
 def _name(instrument: str) -> str:

@@ -67,10 +67,9 @@ def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
 
 def test_names_that_the_records_and_the_rubric_do_not_have(imported, tmp_path, capsys):
     path = edited(
-        tmp_path,
-        ('derivations = ["honest"]', 'derivations = ["honest"]\nagents = ["momentun"]'),
+        tmp_path, ('derivations = ["honest"]', 'derivations = ["honest"]\nagents = ["momentun"]'),
         ("pairs = true", 'pairs = true\ndimensions = ["risk_alignement"]'),
-    )
+    )  # fmt: skip
     message = refused(["lock", path, "--out", imported], capsys)
     assert "Did you mean 'risk_alignment'?" in message
     assert "unknown agent 'momentun'" in message
@@ -96,11 +95,10 @@ def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
 
 def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_path, capsys):
     path = edited(
-        tmp_path,
-        ("reference/auditor", "reference/audtor"),
+        tmp_path, ("reference/auditor", "reference/audtor"),
         ('model = "reference/reader"', 'model = "reference/reader"\nargs = {bogus = 3}'),
         ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}'),
-    )
+    )  # fmt: skip
     message = refused(["run", path, "--out", imported], capsys)
     assert "judges.0.model: unknown model 'reference/audtor'. Did you mean 'reference/auditor'?" in message
     assert "judges.1.args" in message
@@ -307,14 +305,10 @@ def test_a_spreadsheet_is_told_to_be_saved_as_csv(tmp_path, capsys, data, name):
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("a.parquet", b"nope"),
-        ("a.arrow", b"nope"),
-        ("a.csv", b"date,A\n2024-03-01,2,3\n"),
-        ("a.csv", b""),
-        ("a.csv", b"date,A\nsoon,2\n"),
-        ("a.parquet", b"PAR1" + b"0" * 40 + b"PAR1"),
+        ("a.parquet", b"nope"), ("a.arrow", b"nope"), ("a.csv", b"date,A\n2024-03-01,2,3\n"), ("a.csv", b""),
+        ("a.csv", b"date,A\nsoon,2\n"), ("a.parquet", b"PAR1" + b"0" * 40 + b"PAR1"),
     ],
-)
+)  # fmt: skip
 def test_a_table_that_cannot_be_read_is_answered_in_our_words(tmp_path, capsys, name, data):
     path = tmp_path / name
     path.write_bytes(data)

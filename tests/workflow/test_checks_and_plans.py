@@ -37,12 +37,10 @@ def test_a_changed_certificate_is_found_and_said(finished, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("{", "line 1: is not JSON"),
-        ("[]", "must be a JSON object"),
-        ('{"format": "assaymark certificate 1"}', "is read by assaymark 0.1"),
-        ("[" * 100_000, "is not JSON"),
+        ("{", "line 1: is not JSON"), ("[]", "must be a JSON object"),
+        ('{"format": "assaymark certificate 1"}', "is read by assaymark 0.1"), ("[" * 100_000, "is not JSON"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_certificate_is_refused_by_name(tmp_path, capsys, text, told):
     path = tmp_path / "c.json"
     path.write_text(text)

@@ -37,13 +37,11 @@ def test_a_reply_of_the_right_form_has_its_scores():
 @pytest.mark.parametrize(
     ("text", "stop", "why"),
     [
-        (LED, "stop", "not one JSON object"),
-        (GOOD, "max_tokens", "cut off at the length limit"),
-        (GOOD, "model_length", "cut off at the length limit"),
-        (GOOD, "content_filter", "the model refused to answer"),
+        (LED, "stop", "not one JSON object"), (GOOD, "max_tokens", "cut off at the length limit"),
+        (GOOD, "model_length", "cut off at the length limit"), (GOOD, "content_filter", "the model refused to answer"),
         ("", "unknown", "not one JSON object"),
     ],
-)
+)  # fmt: skip
 def test_any_other_reply_has_none_and_says_why(text, stop, why):
     value, reason = graded_value(text, stop, "v1.0")
     assert value["usable"] == 0.0
@@ -54,13 +52,10 @@ def test_any_other_reply_has_none_and_says_why(text, stop, why):
 @pytest.mark.parametrize(
     ("verdict", "better", "first", "right"),
     [
-        ("1", "1", 1.0, 1.0),
-        ("2", "1", 0.0, 0.0),
-        ("tie", "1", math.nan, 0.0),
-        ("1", "", 1.0, math.nan),
+        ("1", "1", 1.0, 1.0), ("2", "1", 0.0, 0.0), ("tie", "1", math.nan, 0.0), ("1", "", 1.0, math.nan),
         ("abstain", "", math.nan, math.nan),
     ],
-)
+)  # fmt: skip
 def test_what_a_verdict_on_a_pair_is_worth(verdict, better, first, right):
     text = json.dumps({"verdict": verdict, "reason": "It names a stop."})
     value, reason = preferred_value(text, "stop", better)

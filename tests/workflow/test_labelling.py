@@ -131,9 +131,7 @@ OTHER = "a text of the other grader"
 WRONG = [
     ({"grader": "zz"}, "line 2, grader: 'zz' is no grader of this draw (ab, cd)"),
     ({"grade": "6"}, "line 2, grade: must be a whole number from 1 to 5 in ASCII digits, or 'cannot say' (got '6')"),
-    ({"grade": "４"}, "(got '４')"),
-    ({"grade": "4.0"}, "(got '4.0')"),
-    ({"grade": ""}, "(got '')"),
+    ({"grade": "４"}, "(got '４')"), ({"grade": "4.0"}, "(got '4.0')"), ({"grade": ""}, "(got '')"),
     ({"id": "deadbeef0000"}, "line 2, id: no text of cd has the id 'deadbeef0000'"),
     ({"id": OTHER}, "line 2, id: no text of cd has the id"),
     ({"run": "0123456789ab"}, "line 2, run: of another draw or run, 1 in all"),
@@ -142,7 +140,7 @@ WRONG = [
     ({"at": "1999-01-01T00:00:00Z"}, "line 2, at: is not later than the draw of"),
     ({"seconds": "١٢"}, "line 2, seconds: must be a number from 0"),
     ({"comment": "x" * 4001}, "line 2, comment: must have at most 4000 characters (got 4001)"),
-]
+]  # fmt: skip
 
 
 def test_a_wrong_cell_is_said_and_nothing_taken(run, files, tmp_path):
@@ -190,12 +188,11 @@ def test_the_sample_and_the_graders_are_fixed_once_people_work(run, files, tmp_p
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--sample", "11"], "--sample: must be 1 to 10"),
-        (["--graders", "ab,A B,AB"], "--graders: 2 problems"),
+        (["--sample", "11"], "--sample: must be 1 to 10"), (["--graders", "ab,A B,AB"], "--graders: 2 problems"),
         (["--file", "label.txt"], "the name of a page ends in .html"),
         (["--gold", "nothing.csv"], "no such table of known answers"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_said(run, capsys, words, told):
     if "--file" not in words:
         words = [*words, "--file", "x.html"]
@@ -360,12 +357,8 @@ def test_a_label_is_on_disk_when_it_is_confirmed(run, desk):
     name = ids_of(page)[0][0]
     own = {"Origin": f"http://{HOST}:{port}", "Content_Type": "application/json"}
     label = {
-        "id": name,
-        "scores": {"aggregate": 3},
-        "seconds": 2.5,
-        "comment": "\ud800 so",
-        "at": "1990-01-01T00:00:00Z",
-    }
+        "id": name, "scores": {"aggregate": 3}, "seconds": 2.5, "comment": "\ud800 so", "at": "1990-01-01T00:00:00Z",
+    }  # fmt: skip
     assert asked(port, "POST", f"{address}save", json.dumps(label), **own) == (204, "")
     [line] = (run.labels / "ab.jsonl").read_text().split("\n")[1:-1]
     assert json.loads(line)["scores"] == {"aggregate": 3}
@@ -400,26 +393,13 @@ def test_an_undone_grade_is_taken_back_and_a_check_leaves_none_out(run, desk, ca
 
 
 TAKEN_FROM_ELSEWHERE = [
-    ({"Origin": "http://127.0.0.1:1"}, 403),
-    ({"Origin": "null"}, 403),
-    ({"Origin": None}, 403),
-    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403),
-    ({"Content-Type": "text/plain"}, 404),
-    ({"path": "/guessed/ab/save"}, 404),
-    ({"path": "/{token}/zz/save"}, 404),
-    ({"body": "[]"}, 400),
-    ({"body": "no json"}, 400),
-    ({"score": 9}, 400),
-    ({"score": True}, 400),
-    ({"score": 3.5}, 400),
-    ({"dimension": "other"}, 400),
-    ({"id": "deadbeef0000"}, 400),
-    ({"id": []}, 400),
-    ({"comment": "x" * 5000}, 400),
-    ({"seconds": -1}, 400),
-    ({"length": "-1"}, 413),
-    ({"length": "9999999"}, 413),
-]
+    ({"Origin": "http://127.0.0.1:1"}, 403), ({"Origin": "null"}, 403), ({"Origin": None}, 403),
+    ({"Host": "evil.example:1", "Origin": "http://evil.example:1"}, 403), ({"Content-Type": "text/plain"}, 404),
+    ({"path": "/guessed/ab/save"}, 404), ({"path": "/{token}/zz/save"}, 404), ({"body": "[]"}, 400),
+    ({"body": "no json"}, 400), ({"score": 9}, 400), ({"score": True}, 400), ({"score": 3.5}, 400),
+    ({"dimension": "other"}, 400), ({"id": "deadbeef0000"}, 400), ({"id": []}, 400), ({"comment": "x" * 5000}, 400),
+    ({"seconds": -1}, 400), ({"length": "-1"}, 413), ({"length": "9999999"}, 413),
+]  # fmt: skip
 
 
 def test_nothing_is_taken_from_elsewhere(run, desk):

@@ -82,22 +82,18 @@ def test_an_unsupported_order_is_never_told_by_a_finding(runs):
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        ("Alder is our new agent. It beats Cedar.", "!"),
-        ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
+        ("Alder is our new agent. It beats Cedar.", "!"), ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
         ("`cedar > alder` and\n\n    cedar beats alder\n\n```\ncedar beats alder\n```\n<!-- cedar beats alder -->", ""),
-        ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"),
-        ("> Cedar beats\n> Alder.", "x"),
-        ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"),
-        ("The kappa of people and judges is 0.31.", ""),
+        ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"), ("> Cedar beats\n> Alder.", "x"),
+        ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"), ("The kappa of people and judges is 0.31.", ""),
         ("Cedar leads on SWE-bench. Cedar beats Alder on MMLU.", "??"),
         ("160 decisions of four agents, and four judges.", "!"),
         ("On 709 decisions of ten models the judges agree weakly (kappa 0.15; 0.20 needed).", ""),
         ("Is kappa at least 0.40? The cut-off of kappa is at least 0.40.", ""),
         ("Cedar beats Alder (p < .05), see docs/alder.md.", "x"),
-        ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"),
-        ("", ""),
+        ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_documents_are_read_in_their_form(runs, text, marks):
     assert "".join(one.finding.mark for one in read(text, runs["demo"])[0]) == marks
 
@@ -263,13 +259,10 @@ def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path,
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\x89PNG\r\n\x1a\n", ""),
-        (b"a\x00b", "zero bytes"),
-        (b"\xff\xfeA\x00", ""),
-        (None, "no such file"),
+        (b"\x89PNG\r\n\x1a\n", ""), (b"a\x00b", "zero bytes"), (b"\xff\xfeA\x00", ""), (None, "no such file"),
         ("", "is no file"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_text_is_an_error(demo, tmp_path, capsys, content, said):
     path = tmp_path / "text.md"
     if content == "":
@@ -291,22 +284,9 @@ def test_control_characters_of_a_text_never_reach_the_terminal(demo, tmp_path, c
 @pytest.mark.parametrize("form", ["markdown", "html", "latex", "text"])
 def test_long_and_deep_texts_are_read_in_linear_time(runs, form):
     pieces = (
-        "<",
-        "`",
-        "[",
-        "<!--",
-        "alder ",
-        "alder, ",
-        "cedar beats ",
-        "a ",
-        "* ",
-        "<pre>",
-        ". ",
-        "| ",
-        "> ",
-        "{",
+        "<", "`", "[", "<!--", "alder ", "alder, ", "cedar beats ", "a ", "* ", "<pre>", ". ", "| ", "> ", "{",
         "\\begin{tabular}",
-    )
+    )  # fmt: skip
     started = time.perf_counter()
     for piece in pieces:
         read(piece * (20_000 // len(piece)), runs["demo"], form)

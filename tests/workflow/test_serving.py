@@ -111,19 +111,11 @@ def test_a_call_is_shown_as_text(run: Path) -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        "/plan.toml",
-        "/ledger.db",
-        "/report/../plan.toml",
-        "/report/%2e%2e/plan.toml",
-        "/report/..%2fledger.db",
-        "//etc/passwd",
-        "/report/",
-        "/report/index.html%00",
-        "/tables/decisions.parquet",
-        "/report/link.html",
+        "/plan.toml", "/ledger.db", "/report/../plan.toml", "/report/%2e%2e/plan.toml", "/report/..%2fledger.db",
+        "//etc/passwd", "/report/", "/report/index.html%00", "/tables/decisions.parquet", "/report/link.html",
         "http://[",
     ],
-)
+)  # fmt: skip
 def test_nothing_else_is_handed_out(run: Path, target: str) -> None:
     (run / "report" / "link.html").symlink_to(run / "plan.toml")
     found = Served(run).answer(target, "localhost")

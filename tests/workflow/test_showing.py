@@ -59,19 +59,13 @@ def context(number: int, *, book: bool = True) -> Context:
 
 def decision(agent: str, seen: Context, units: float = 1.0, **more) -> Decision:
     whole = {
-        "record_id": f"{agent}-{seen.prompt}",
-        "episode_id": seen.prompt,
-        "step": 1,
-        "cluster": "calm",
-        "decided_at": NOON,
-        "agent": Agent(id=agent, family=agent),
-        "context_id": content_id(seen),
+        "record_id": f"{agent}-{seen.prompt}", "episode_id": seen.prompt, "step": 1, "cluster": "calm",
+        "decided_at": NOON, "agent": Agent(id=agent, family=agent), "context_id": content_id(seen),
         "actions": (Action(instrument="Asset A", kind="buy", quantity=units),),
-        "rationales": (Rationale(text="Three little words.", kind="summary"),),
-        "format": "orders-v1",
+        "rationales": (Rationale(text="Three little words.", kind="summary"),), "format": "orders-v1",
         "provenance": Provenance(source="made up"),
         "call": CallFacts(seconds=1.5, timing_source="measured", output_tokens=9),
-    }
+    }  # fmt: skip
     return Decision(**{**whole, **more})
 
 

@@ -103,14 +103,9 @@ def models() -> Mapping[str, Model]:
     from assaymark.judging.season.reference import reference_season_judges
 
     fixed: dict[str, Model] = {
-        **reference_agents(),
-        **reference_judges(),
-        **reference_pair_judges(),
-        **reference_season_judges(),
-        **reference_benchmark_models(),
-        ORACLE: ConstraintOracle(),
-        DATER: Dater(),
-    }
+        **reference_agents(), **reference_judges(), **reference_pair_judges(), **reference_season_judges(),
+        **reference_benchmark_models(), ORACLE: ConstraintOracle(), DATER: Dater(),
+    }  # fmt: skip
     return Models(fixed, providers())
 
 

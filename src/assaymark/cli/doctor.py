@@ -85,9 +85,8 @@ def can_run(findings: list[Finding], models: list[str]) -> list[str]:
         "assaymark demo: yes, with no key, no file and no network",
         "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
-        f"import: {', '.join(sorted(IMPORTERS))}",
-        f"models without a key: {', '.join(models)}",
-    ]
+        f"import: {', '.join(sorted(IMPORTERS))}", f"models without a key: {', '.join(models)}",
+    ]  # fmt: skip
 
 
 def _installed(name: str) -> str | None:

@@ -576,11 +576,9 @@ def _folder(run: Path, out: Path) -> RunFolder:
 
 def _say(tools: Services, json: bool, found: Labelling, more: dict[str, object], said: list[str]) -> None:
     say(
-        tools,
-        json,
-        {**found.progress(), "needed": workflow.labels_needed(found), **more},
+        tools, json, {**found.progress(), "needed": workflow.labels_needed(found), **more},
         [*workflow.labelling_lines(found), *said],
-    )
+    )  # fmt: skip
 
 
 def _write(found: Labelling, file: Path) -> list[str]:

@@ -217,12 +217,11 @@ _asking("pipeline", "bench_pipeline", "run models through the stages S1 to S5",
     epilog=examples("assaymark bench questions --out questions/"),
 )  # fmt: skip
 def questions(
-    ctx: typer.Context,
-    out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
+    ctx: typer.Context, out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
     market: Market = None,
     seed: Annotated[int, option("Seed of the questions and the built-in market.", "N", "--seed", min=0)] = 0,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
     tools = tools_of(ctx)
     with tools.progress(opts.WHOLE) as progress:
@@ -386,11 +385,9 @@ Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="F
     "synth", short_help="write a synthetic market", epilog=examples("assaymark data synth --out market --seed 7")
 )
 def data_synth(
-    ctx: typer.Context,
-    out: Snapshot,
-    seed: Annotated[int, option("Random seed, 0 or more.", "N", "--seed")] = 0,
+    ctx: typer.Context, out: Snapshot, seed: Annotated[int, option("Random seed, 0 or more.", "N", "--seed")] = 0,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
     tools = tools_of(ctx)
     with tools.progress(opts.WHOLE) as progress:
@@ -432,12 +429,11 @@ def data_pull(
     epilog=examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
 )
 def data_show(
-    ctx: typer.Context,
-    folder: Stored,
+    ctx: typer.Context, folder: Stored,
     at: Annotated[Text, option("Day or time with a zone; show what was known then.", "TIME", "--at")] = None,
     instrument: Annotated[Text, option("Only this instrument, in full.", "NAME", "--instrument")] = None,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
     tools = tools_of(ctx)
     if json:

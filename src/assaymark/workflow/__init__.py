@@ -4,6 +4,8 @@ This is where the run folder, the ledger, the models and the clock meet the pure
 does its work once; a verb that is killed leaves either the old file or the new one, never half of one.
 """
 
+# ruff: noqa: I001  # packed, because it is a list
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -11,154 +13,72 @@ from typing import TYPE_CHECKING
 from assaymark.lazy import exported
 
 if TYPE_CHECKING:
-    from assaymark.workflow.amend import amend as amend_study
-    from assaymark.workflow.amend import amendment_lines, make_controls, reparse
+    from assaymark.workflow.amend import amend as amend_study, amendment_lines, make_controls, reparse
     from assaymark.workflow.ask import (
-        Forecast,
-        Stage,
-        check_ledger_name,
-        forecast,
-        name_ledger,
-        paid_lines,
-        paid_models,
-        paid_views,
-        prices_of,
-        raw_calls,
-        require_not_stopped,
-    )
-    from assaymark.workflow.check import Checked, check_real, is_plan_of_scores, lock_plan, open_checked
-    from assaymark.workflow.check import check as check_table
-    from assaymark.workflow.claim import VerifiedRun, verification_lines, verify_certificate, verify_run
-    from assaymark.workflow.claim import claim as claim_study
-    from assaymark.workflow.data import check as check_market
-    from assaymark.workflow.data import facts as market_facts
-    from assaymark.workflow.data import pull as pull_market
-    from assaymark.workflow.data import show as show_market
-    from assaymark.workflow.data import synth as synth_market
+        Forecast, Stage, check_ledger_name, forecast, name_ledger, paid_lines, paid_models, paid_views, prices_of,
+        raw_calls, require_not_stopped,
+    )  # fmt: skip
+    from assaymark.workflow.check import (
+        Checked, check_real, is_plan_of_scores, lock_plan, open_checked, check as check_table,
+    )  # fmt: skip
+    from assaymark.workflow.claim import (
+        VerifiedRun, verification_lines, verify_certificate, verify_run, claim as claim_study,
+    )  # fmt: skip
+    from assaymark.workflow.data import (
+        check as check_market, facts as market_facts, pull as pull_market, show as show_market, synth as synth_market,
+    )  # fmt: skip
     from assaymark.workflow.export import export_arrow, export_inspect
     from assaymark.workflow.human_labels import (
-        Draw,
-        HumanGrade,
-        draw_sample,
-        recompute,
-        store_draw,
-        store_grades,
-        stored_draw,
-        stored_grades,
-        take_over,
-    )
-    from assaymark.workflow.import_records import import_grades, import_named_grades, store_records
-    from assaymark.workflow.import_records import import_records as import_files
+        Draw, HumanGrade, draw_sample, recompute, store_draw, store_grades, stored_draw, stored_grades, take_over,
+    )  # fmt: skip
+    from assaymark.workflow.import_records import (
+        import_grades, import_named_grades, store_records, import_records as import_files,
+    )  # fmt: skip
     from assaymark.workflow.labelling import (
-        CANNOT_SAY,
-        FIELDS,
-        Labelling,
-        draw_cycles,
-        draw_lines,
-        open_labelling,
-        read_labels,
-    )
-    from assaymark.workflow.labelling import lines as labelling_lines
-    from assaymark.workflow.labelling import needed as labels_needed
-    from assaymark.workflow.lock import STUDY, Locked, lock_lines, open_locked, texts_of
-    from assaymark.workflow.lock import lock as lock_study
-    from assaymark.workflow.measure import conduct_of, measured_conduct, oracle_known, scored_by_oracle
-    from assaymark.workflow.measure import measure as measure_study
-    from assaymark.workflow.plan_calls import PRICES
-    from assaymark.workflow.plan_calls import lines as plan_calls_lines
+        CANNOT_SAY, FIELDS, Labelling, draw_cycles, draw_lines, open_labelling, read_labels, lines as labelling_lines,
+        needed as labels_needed,
+    )  # fmt: skip
+    from assaymark.workflow.lock import STUDY, Locked, lock_lines, open_locked, texts_of, lock as lock_study
+    from assaymark.workflow.measure import (
+        conduct_of, measured_conduct, oracle_known, scored_by_oracle, measure as measure_study,
+    )  # fmt: skip
+    from assaymark.workflow.plan_calls import PRICES, lines as plan_calls_lines
     from assaymark.workflow.progress import Piece, Progress, Shown, bars, silent
-    from assaymark.workflow.proofread import fix as fix_text
-    from assaymark.workflow.proofread import gate_lines, github_lines, read_decided, read_document, sarif
-    from assaymark.workflow.proofread import lines_of as proofread_lines
-    from assaymark.workflow.proofread import proofread as proofread_text
+    from assaymark.workflow.proofread import (
+        fix as fix_text, gate_lines, github_lines, read_decided, read_document, sarif, lines_of as proofread_lines,
+        proofread as proofread_text,
+    )  # fmt: skip
     from assaymark.workflow.publish import (
-        Reported,
-        in_flight_bound,
-        planted_agents,
-        report,
-        report_unfinished,
-        study_shown,
-        substrate_view,
-    )
+        Reported, in_flight_bound, planted_agents, report, report_unfinished, study_shown, substrate_view,
+    )  # fmt: skip
     from assaymark.workflow.run_folder import (
-        CHECKED,
-        MANIFEST,
-        RunFolder,
-        changed_fields,
-        file_sha256,
-        json_text,
-        kind_of,
-        new_folder,
-        read_json,
-        read_lock,
-        read_text,
-        replace_files,
-        replace_site,
-    )
+        CHECKED, MANIFEST, RunFolder, changed_fields, file_sha256, json_text, kind_of, new_folder, read_json,
+        read_lock, read_text, replace_files, replace_site,
+    )  # fmt: skip
     from assaymark.workflow.score_files import (
-        Computing,
-        MeasuredTable,
-        computing_of,
-        default_study,
-        measure_table,
-        study_toml,
-    )
+        Computing, MeasuredTable, computing_of, default_study, measure_table, study_toml,
+    )  # fmt: skip
     from assaymark.workflow.serve import EVERY, HOST, LabelDesk, Served, listen, open_server
     from assaymark.workflow.study_calls import JudgeResult, JudgingSession, decide, judge, work, work_lines
     from assaymark.workflow.tables import (
-        ANCHOR,
-        CONTEXTS,
-        CYCLES,
-        DECISIONS,
-        EVIDENCE,
-        HUMAN,
-        JUDGMENTS,
-        MEASUREMENTS,
-        OUTCOMES,
-        PAIRS,
-        POINTS,
-        PROBE,
-        SCORES,
-        VERDICTS,
-        Store,
-        Table,
-        content_digest,
-        verdicts_of,
-    )
+        ANCHOR, CONTEXTS, CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, MEASUREMENTS, OUTCOMES, PAIRS, POINTS, PROBE,
+        SCORES, VERDICTS, Store, Table, content_digest, verdicts_of,
+    )  # fmt: skip
     from assaymark.workflow.track import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
-        Wanted,
-        bench_pipeline,
-        bench_qa,
-        bench_report,
-        default_folder,
-        plan_text,
-        write_set,
-    )
+        Wanted, bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
+    )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_plan import expected as expect_bench
-    from assaymark.workflow.tracks.datasheet import Made as MadeSheets
     from assaymark.workflow.tracks.datasheet import (
-        datasheet_report,
-        judges_of,
-        log_map,
-        measure_judges,
-        measure_log,
-        tested_by,
-    )
+        Made as MadeSheets, datasheet_report, judges_of, log_map, measure_judges, measure_log, tested_by,
+    )  # fmt: skip
     from assaymark.workflow.tracks.season_day import run_season, start_season, step_season
     from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
     from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
     from assaymark.workflow.verbs import (
-        demo,
-        expect_datasheets,
-        expect_judging,
-        expect_study,
-        finish,
-        join_runs,
-        panel_of,
-        start,
-    )
-    from assaymark.workflow.verbs import plan_calls as plan_further_calls
+        demo, expect_datasheets, expect_judging, expect_study, finish, join_runs, panel_of, start, plan_calls as
+        plan_further_calls,
+    )  # fmt: skip
     from assaymark.workflow.verdict_file import VerdictFile
     from assaymark.workflow.version_1 import adopt_rules
 

@@ -32,11 +32,8 @@ TASK: Final = "assaymark/judge"
 """What the exported logs name as their task."""
 
 _STOPS: Final[Mapping[Finish, str]] = {
-    "stop": "stop",
-    "length": "max_tokens",
-    "refusal": "content_filter",
-    "failed": "unknown",
-}
+    "stop": "stop", "length": "max_tokens", "refusal": "content_filter", "failed": "unknown",
+}  # fmt: skip
 _REASONS: Final = {"invalid": "invalid_response_format", "refused": "refusal"}
 _NOT_SHOWN: Final = (
     "Agents and record ids are left out, as they were for the judge. Which agents may be ordered is a matter of "
@@ -165,10 +162,8 @@ def _sample(
 ) -> Any:  # fmt: skip
     """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
     log, model, messages = (
-        require_inspect("inspect_ai.log"),
-        require_inspect("inspect_ai.model"),
-        chat_messages(planned.call),
-    )
+        require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model"), chat_messages(planned.call),
+    )  # fmt: skip
     said = model.ChatMessageAssistant(
         id=planned.call.key[:22], content=_plain(reply.text), source="generate", model=reply.model
     )

@@ -60,12 +60,9 @@ class HumanGrade:
 
 
 LABELS: Final = Table(
-    "labels",
-    HumanGrade,
-    columns("trajectory cycle grader dimension score:float at seconds:float comment"),
-    sort=lambda row, _: (row.trajectory, row.grader, row.dimension),
-    flat=True,
-)
+    "labels", HumanGrade, columns("trajectory cycle grader dimension score:float at seconds:float comment"),
+    sort=lambda row, _: (row.trajectory, row.grader, row.dimension), flat=True,
+)  # fmt: skip
 """Grades of people outside the panel, who anchor its claims. Those of people in the panel lie in ``human``."""
 
 

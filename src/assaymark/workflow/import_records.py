@@ -120,10 +120,9 @@ def store_records(
     """Write the three tables of imported records; the same records again change nothing."""
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {
-        CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
-        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
+        CONTEXTS: CONTEXTS.to_arrow(contexts.values()), DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
         OUTCOMES: OUTCOMES.to_arrow(outcomes),
-    }
+    }  # fmt: skip
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
     if all(store.done(table, basis) for table in made):
         return

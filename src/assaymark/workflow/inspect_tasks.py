@@ -50,13 +50,9 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
     ordered = sorted(samples, key=lambda sample: str(sample.id))
     return _task(
-        "decisions",
-        ordered,
-        planned,
-        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version),
-        trials,
-        about,
-    )
+        "decisions", ordered, planned,
+        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version), trials, about,
+    )  # fmt: skip
 
 
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:

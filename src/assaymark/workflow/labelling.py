@@ -205,13 +205,8 @@ def open_labelling(
 
 
 def _sheets(
-    folder: RunFolder,
-    texts: Texts,
-    draw: Draw,
-    held: Sheets | None,
-    graders: Sequence[str] | None,
-    gold: Path | None,
-) -> Sheets:
+    folder: RunFolder, texts: Texts, draw: Draw, held: Sheets | None, graders: Sequence[str] | None, gold: Path | None,
+) -> Sheets:  # fmt: skip
     """New sheets of a draw, or those that are held if they say the same."""
     names = tuple(graders or (held.graders if held else ("1",)))
     wrong = [name for name in names if not _GRADER.fullmatch(name)]
@@ -402,10 +397,8 @@ def lines(labelling: Labelling) -> Iterator[str]:
     for one in needed(labelling):
         enough = f"more than the {found['of']} cycles that there are, or more clusters"
         known = {
-            "judges": "assumed: judges' spread",
-            "plan": "assumed: spread of the plan",
-            "people": "people's spread",
-        }
+            "judges": "assumed: judges' spread", "plan": "assumed: spread of the plan", "people": "people's spread",
+        }  # fmt: skip
         yield (
             f"a difference of {one['effect']:.2f} points needs "
             f"{enough if one['cycles'] is None else '{} labelled cycles'.format(one['cycles'])} "
@@ -666,6 +659,5 @@ def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
     return [
         f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
         f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
-        f"cycles: {', '.join(made.units)}",
-        f"then: {then}",
-    ]
+        f"cycles: {', '.join(made.units)}", f"then: {then}",
+    ]  # fmt: skip

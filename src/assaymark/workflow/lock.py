@@ -234,13 +234,8 @@ def lock(
 
 
 def check_plan(
-    folder: RunFolder,
-    study: Study,
-    source: str,
-    models: Mapping[str, Model] | None,
-    *,
-    refuse_hopeless: bool = True,
-) -> dict[str, JSON]:
+    folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True,
+) -> dict[str, JSON]:  # fmt: skip
     """Validate a study against the records of a run folder, and run the preflight; returns what its lock says of it."""
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))

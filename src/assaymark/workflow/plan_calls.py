@@ -310,9 +310,8 @@ def plan_calls_report(
     rising: dict[str, float] = {}
     # Without what simulated studies do not have, and with few resamples, which decide nothing.
     components, plain = (
-        designs.variance_components(table),
-        replace(designs.averaged(table), lengths=None, incomplete=None),
-    )
+        designs.variance_components(table), replace(designs.averaged(table), lengths=None, incomplete=None),
+    )  # fmt: skip
     truth = designs.fitted_truth(plain, components, study.scale)
     fewer = study.model_copy(update={
         "inference": study.inference.model_copy(update={"resamples": 1000}),
@@ -420,10 +419,8 @@ def _ways(
     noise = {judge: components.judge("trial", judge).variance for judge in table.judges}
     known = {judge: variance for judge, variance in noise.items() if variance is not None}
     judge, extra, words = (
-        max(known, key=lambda one: (known[one], one), default=""),
-        0,
-        "more trials of the noisiest judge",
-    )
+        max(known, key=lambda one: (known[one], one), default=""), 0, "more trials of the noisiest judge",
+    )  # fmt: skip
     state = "not measured: no judge was asked twice, so nothing says what another trial would change"
     if known:
         extra = min(left // n, MOST_TRIALS - truth.panel[table.judges.index(judge)].trials)

@@ -501,15 +501,10 @@ def record_amendment(
 ) -> tuple[str, ...]:  # fmt: skip
     """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``."""
     raw = {
-        "format": AMENDMENT_FORMAT,
-        "number": len(earlier) + 1,
-        "date": to_json(now),
-        "reason": reason,
-        "fields": fields,
-        "plan_before": {"hash": before, "text": read_text(folder.plan, "plan")},
-        "plan_after": {"hash": after[0], "text": after[1]},
-        "previous": earlier[-1].digest if earlier else "",
-    }
+        "format": AMENDMENT_FORMAT, "number": len(earlier) + 1, "date": to_json(now), "reason": reason,
+        "fields": fields, "plan_before": {"hash": before, "text": read_text(folder.plan, "plan")},
+        "plan_after": {"hash": after[0], "text": after[1]}, "previous": earlier[-1].digest if earlier else "",
+    }  # fmt: skip
     write_json(amendment_path(folder, len(earlier) + 1), raw)
     return (*(one.digest for one in earlier), content_id(raw))
 

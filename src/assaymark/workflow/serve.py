@@ -32,14 +32,10 @@ EVERY: Final = ("", "0.0.0.0", "::")
 """Where to listen for all addresses of this machine; requests name one of them, and never this."""
 
 _KINDS: Final = {
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".ics": "text/calendar; charset=utf-8",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8", ".html": "text/html; charset=utf-8", ".ics": "text/calendar; charset=utf-8",
+    ".json": "application/json", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
     ".xml": "application/rss+xml; charset=utf-8",
-}
+}  # fmt: skip
 _SHOWN: Final = ("report", "datasheets", "certificates")
 _KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")
 _FRESH_S: Final = 1.0
@@ -47,12 +43,9 @@ _LATELY_S: Final = 30.0
 _OWN: Final = frozenset({"localhost", HOST})
 _LARGEST: Final = 1 << 20  # bytes of a label, which has one comment
 _EVERYWHERE: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,10 +97,9 @@ def columns(words: str) -> dict[str, tuple[pa.DataType, Column]]:
     def column(kind: str, path: str) -> tuple[pa.DataType, Column]:
         get = attrgetter(path)
         made: dict[str, Column] = {
-            "list": lambda row, _: list(get(row)),
-            "time": lambda row, _: get(row).astimezone(UTC),
-            "map": lambda row, _: sorted(get(row).items()),
-        }
+            "list": lambda row, _: list(get(row)), "time": lambda row, _: get(row).astimezone(UTC), "map": lambda row,
+            _: sorted(get(row).items()),
+        }  # fmt: skip
         return _KINDS[kind], made.get("map" if kind == "floats" else kind, lambda row, _: get(row))
 
     parts = ((*name.partition(":")[::2], path) for name, _, path in (word.partition("=") for word in words.split()))
@@ -255,12 +254,9 @@ class Store:
         data, path, manifest = sink.getvalue(), self._path(table.name), self._manifest()
         there = file_sha256(path) if path.is_file() else None
         entry = {
-            "sha256": hashlib.sha256(data).hexdigest(),
-            "previous": there,
-            "content": content_digest(arrow),
-            "rows": arrow.num_rows,
-            "basis": _basis_digest(basis),
-        }
+            "sha256": hashlib.sha256(data).hexdigest(), "previous": there, "content": content_digest(arrow),
+            "rows": arrow.num_rows, "basis": _basis_digest(basis),
+        }  # fmt: skip
         held = manifest.get(table.name)
         if held is not None and there == entry["sha256"] and all(held[name] == entry[name] for name in _SAME):
             return

@@ -37,10 +37,9 @@ _UNSEEN: Final = "Nobody had been asked."
 
 _NEW: Final[Mapping[str, tuple[str, ...]]] = {
     "inference": ("test", "aggregate_share", "margin", "cluster_order"),
-    "claims": ("length", "distinct", "judges", "within"),
-    "missing": ("per_judge", "per_agent", "on_excess"),
+    "claims": ("length", "distinct", "judges", "within"), "missing": ("per_judge", "per_agent", "on_excess"),
     "human": ("grades", "sample", "pass", "double"),
-}
+}  # fmt: skip
 """The fields of a study that version 1 did not have. Seasons and benchmarks had none of these tables."""
 
 _NEW_IN: Final[Mapping[str, tuple[str, ...]]] = {"calendar": ("late_after_h",)}
@@ -57,17 +56,14 @@ _SCORING: Final[Mapping[str, str]] = {
 """Digests of the prompts and scoring plans of a season as version 1 had them, for those that were changed since."""
 
 _OLD: Final[Mapping[str, Any]] = {
-    "inference.gating_test": "auto",
-    "inference.share_alpha": True,
-    "claims.rankings": True,
-}
+    "inference.gating_test": "auto", "inference.share_alpha": True, "claims.rankings": True,
+}  # fmt: skip
 """The fields of a study that are no more, with their defaults."""
 
 _WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
     "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
-    "claims": BiasRules().model_dump(mode="json"),
-    "missing": Missing().model_dump(mode="json"),
-}
+    "claims": BiasRules().model_dump(mode="json"), "missing": Missing().model_dump(mode="json"),
+}  # fmt: skip
 """What is written into every plan, so that its reader sees what orders are decided by now."""
 
 _HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
@@ -146,9 +142,8 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: Renewed, now: dat
     probes = probe_calls(plan) if isinstance(plan, Study) else ()
     seen = asking_begun(folder, beside={probe.key for probe in probes})
     earlier, reason = (
-        runs.read_amendments(folder, stored.get("amendments", ())),
-        f"{_REASON} {_SEEN if seen else _UNSEEN}",
-    )
+        runs.read_amendments(folder, stored.get("amendments", ())), f"{_REASON} {_SEEN if seen else _UNSEEN}",
+    )  # fmt: skip
     fields, after = runs.changed_fields(before, plan), (lock["plan_hash"], text)
     digests = runs.record_amendment(folder, earlier, now, reason, fields, hash_before, after)
     aside = folder.path / ASIDE
