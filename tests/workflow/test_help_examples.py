@@ -215,8 +215,7 @@ def of_bench(at, _lines):
 def of_report(at, lines):
     """A study, datasheets and a season for one site."""
     copied(at, lines, "finished", "runs/study")
-    of_season(at, lines)
-    (at.scratch / "seasons/spring").rename(at.scratch / "runs/season")
+    shutil.copytree(at.get("played") / "seasons/spring", at.scratch / "runs/season")
     judges = ["--judge", "reference/slot-biased", "--tasks", str(at.get("tasks"))]
     assert main(["datasheet", *judges, "--out", "runs/judges"]) == 0
 
