@@ -186,7 +186,7 @@ def make_controls(
 ) -> MadeControls:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet."""
     folder.require()
-    runs.require_version_2(folder)
+    runs.read_lock(folder)
     if unknown := [name for name in kinds if name not in KINDS]:
         raise UnknownNameError("kind of control", unknown[0], KINDS)
     if count < 1:

@@ -20,9 +20,9 @@ from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Context, Decision, Outcome, sha256_text
 from assaymark.workflow.human_labels import HumanGrade, store_grades, stored_draw
 from assaymark.workflow.labelling import frame_of
-from assaymark.workflow.lock import FORMAT as STUDY_LOCK
+from assaymark.workflow.lock import STUDY
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
+from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 from assaymark.workflow.tracks.season_context import material_of
 from assaymark.workflow.tracks.season_lock import is_season, stored_season
@@ -43,7 +43,7 @@ def import_records(
     imported = chosen.read(data, keep_going=keep_going, progress=progress)
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
-    require_version_2(folder)
+    read_lock(folder)
     with new_folder(folder.path):
         with Ledger.open(folder.ledger) as ledger:
             for name, raw in data.items():
@@ -55,7 +55,7 @@ def import_records(
 def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
     """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
     folder.require()
-    require_version_2(folder)
+    read_lock(folder)
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
     beside = data.startswith(b"PAR1") or b"time" in data.split(b"\n", 1)[0]
@@ -87,7 +87,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         )  # fmt: skip
     else:
         records, graders = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}, None
-        if folder.lock.is_file() and read_lock(folder).get("format") == STUDY_LOCK:
+        if STUDY.holds(folder):
             study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
             graders = [judge.name for judge in study.judges if judge.human]
         wanted = find_rubric(rubric)

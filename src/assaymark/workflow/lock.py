@@ -199,9 +199,8 @@ class Locked(Result):
     @property
     def amended(self) -> tuple[str, ...]:
         """The plan fields that were changed after the lock, sorted, without those of another rules' version."""
-        return tuple(
-            sorted({name for amendment in self.amendments if not amendment.of_rules for name in amendment.fields})
-        )
+        made = (amendment.fields for amendment in self.amendments if "version" not in amendment.fields)
+        return tuple(sorted({name for fields in made for name in fields}))
 
 
 def lock(

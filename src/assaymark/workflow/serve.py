@@ -22,7 +22,7 @@ from assaymark.report.label import label_page
 from assaymark.report.site import FRONTS, LiveView, render_call, render_live, render_missing
 from assaymark.workflow.labelling import Labelling
 from assaymark.workflow.publish import standing_of
-from assaymark.workflow.run_folder import RunFolder, missing, require_version_2
+from assaymark.workflow.run_folder import RunFolder, missing, read_lock
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
@@ -67,7 +67,7 @@ class Served:
         if not path.exists():
             raise missing(path, "folder", "name a run folder, or the folder that a site was written to")
         self.folder = RunFolder(path)
-        require_version_2(self.folder)
+        read_lock(self.folder)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"

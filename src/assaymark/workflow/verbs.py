@@ -202,7 +202,7 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
     """What `assaymark run` would ask and cost."""
-    runs.require_version_2(folder)
+    runs.read_lock(folder)
     study = parse_study(text, source)
     there = study.substrate is None or (folder.tables / "manifest.json").is_file()
     # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
