@@ -34,7 +34,14 @@ from assaymark.workflow import human_labels
 from assaymark.workflow import run_folder as runs
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
+from assaymark.workflow.score_files import (
+    default_study,
+    is_large,
+    measure_columns,
+    measure_table,
+    planned_dimensions,
+    study_toml,
+)
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verdict_file import verdict_file
 
@@ -241,16 +248,7 @@ def check(
         said = f"the plan says {plan.inference.cluster_order or 'nothing'}"
         raise PlanError(f"{source}: {said}; leave out --cluster-order, or change the plan (inference.cluster_order)")
     makers = {} if plan is None else {judge.name: judge.family for judge in plan.judges}
-    named = _names(dimensions)
-    if named is None and plan is not None:  # those that the plan names, if it names any
-        named = (
-            tuple(
-                plan.rubric.weights
-                or (dimension for dimension in plan.claims.dimensions or () if dimension != AGGREGATE)
-            )
-            or None
-        )
-    told = _scale(scale)
+    named, told = _names(dimensions) or planned_dimensions(plan), _scale(scale)
     if plan is not None and told not in (None, plan.scale):
         said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
         raise PlanError(f"{source}: {said} (rubric.scale)")
@@ -266,19 +264,18 @@ def check(
         needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
         raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
     if plan is not None and read.dropped:
-        plan = plan.model_copy(
-            update={"judges": tuple(judge for judge in plan.judges if judge.name not in read.dropped)}
-        )
+        kept_on = tuple(judge for judge in plan.judges if judge.name not in read.dropped)
+        plan = plan.model_copy(update={"judges": kept_on})
     if plan is None:
         columns = _answered(columns, notes)
         plan = _default_plan(columns, read, cluster_order)
-    unit = "item" if "item" in read.roles else "cycle"
-    held = labels or out
+    unit, held = "item" if "item" in read.roles else "cycle", None
     if out is not None:
         human_labels.refuse_other_cycles(RunFolder(Path(out)), human_labels.records_of_scores(read)[1])
-    if held is not None:
-        human_labels.take_over(RunFolder(Path(held)))
-    people = human_labels.people_of_scores(read, None if held is None else RunFolder(Path(held)), source)
+    if labels or out:
+        held = RunFolder(Path(labels or out or ""))
+        human_labels.take_over(held)
+    people = human_labels.people_of_scores(read, held, source)
     found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit, people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
@@ -368,8 +365,14 @@ def _rows(table: Any) -> Rows:
             raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
         return read_rows(path)
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
-        names = list(dict.fromkeys(name for row in table for name in row))
-        rows = pa.table({name: _array([row.get(name) for row in table]) for name in names})
+        columns: dict[str, pa.Array] = {}
+        for name in dict.fromkeys(name for row in table for name in row):
+            values = [row.get(name) for row in table]
+            try:
+                columns[name] = pa.array(values)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers here and words there
+                columns[name] = pa.array([None if value is None else str(value) for value in values])
+        rows = pa.table(columns)
     elif isinstance(table, pa.Table):
         rows = table
     elif hasattr(table, "__arrow_c_stream__"):
@@ -380,13 +383,6 @@ def _rows(table: Any) -> Rows:
         what = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
         raise InputError("scores", [Problem("table", f"{what} (got {type(table).__name__})")])
     return Rows("scores", rows, np.arange(rows.num_rows) + 1, "record", "frame", (), "")
-
-
-def _array(values: Sequence[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers here and words there
-        return pa.array([None if value is None else str(value) for value in values])
 
 
 def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | None:

@@ -56,16 +56,6 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]+)?", re.ASCII)
 # --- who grades which texts -------------------------------------------------------------------------------------------
 
 
-def deal(draw: Draw, graders: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The cycles of each grader: one grader a cycle, two for those that are graded twice, as even as can be."""
-    found: dict[str, list[str]] = {grader: [] for grader in graders}
-    for cycle in draw.units:
-        wanted = min(2 if cycle in draw.twice else 1, len(graders))
-        for one in sorted(graders, key=lambda grader: len(found[grader]))[:wanted]:
-            found[one].append(cycle)
-    return {one: tuple(cycles) for one, cycles in found.items()}
-
-
 @dataclass(slots=True)
 class Labelling:
     """The labelling of one run: its draw, the sheets, and the labels as they are given, each on disk at once."""
@@ -158,14 +148,13 @@ class Labelling:
             labels, mine, every = self.labels(one), self.ids_of(one), set(self.dimensions)
             graded = sum(every <= labels[name]["scores"].keys() for name in mine if name in labels)
             graders[one] = {"texts": len(mine), "graded": graded, "missing": len(mine) - graded}
-            known = [
-                (_hashed(self.sheets.salt, name, dimension, labels.get(name, {"scores": {}})["scores"].get(dimension)),
-                 answer)
-                for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
-            ]  # fmt: skip
             if self.sheets.gold:
-                right = sum(given == answer for given, answer in known)
-                graders[one] |= {"gold_right": right, "gold": len(known)}
+                given = {name: labels.get(name, {"scores": {}})["scores"] for name in self.sheets.gold}
+                right = [
+                    answer == _hashed(self.sheets.salt, name, dimension, given[name].get(dimension))
+                    for name, text in self.sheets.gold.items() for dimension, answer in text.answers.items()
+                ]  # fmt: skip
+                graders[one] |= {"gold_right": sum(right), "gold": len(right)}
         once = () if len(self.sheets.graders) > 1 else self.draw.twice
         return {"cycles": len(self.draw.units), "of": len(self.draw.frame), "twice": len(self.draw.twice),
                 "drawn": self.draw.at, "seed": self.draw.seed, "graders": graders,
@@ -182,11 +171,12 @@ def open_labelling(
     seed: int | None = None, *, now: datetime,
 ) -> Labelling:  # fmt: skip
     """The labelling of a run: its stored draw, or a new one, dealt out to the graders."""
-    texts, draw = open_texts(folder), human_labels.stored_draw(folder)
-    sheets, late = (
-        human_labels.stored_sheets(folder),
-        human_labels.take_over(folder),
-    )  # what a kill kept from being taken over
+    if SEASON.holds(folder):
+        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
+        then = f"then: assaymark import human FILE --out {folder.path}"
+        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
+    texts, draw = (_of_table if folder.check.is_file() else _of_records)(folder), human_labels.stored_draw(folder)
+    sheets, late = human_labels.stored_sheets(folder), human_labels.take_over(folder)  # late: left by a kill
     human_labels.refuse_other_cycles(folder, texts.frame.clusters)
     if draw is not None and dict(draw.strata) != dict(texts.frame.clusters):
         draw = sheets = None
@@ -224,12 +214,17 @@ def _sheets(
             )
         if begun:
             return held
-    salt = secrets.token_hex(8)
-    members = texts.members()
+    # One grader a cycle, two for those that are graded twice, as even as can be.
+    dealt: dict[str, list[str]] = {grader: [] for grader in names}
+    for cycle in draw.units:
+        for one in sorted(names, key=lambda grader: len(dealt[grader]))[: 2 if cycle in draw.twice else 1]:
+            dealt[one].append(cycle)
+    salt, members = secrets.token_hex(8), texts.members()
     ids = [(cycle, trajectory) for cycle in draw.units for trajectory in members[cycle]]
     return Sheets(
         draw=content_id(draw), run=secrets.token_hex(6), key=secrets.token_hex(16), salt=salt, graders=names,
-        cycles=deal(draw, names), ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
+        cycles={one: tuple(cycles) for one, cycles in dealt.items()},
+        ids=dict(sorted((secrets.token_hex(6), one) for one in ids)),
         gold=_gold(gold, texts, salt) if gold else held.gold if held else {},
     )  # fmt: skip
 
@@ -240,10 +235,7 @@ def _gold(path: Path, texts: Texts, salt: str) -> dict[str, human_labels.Gold]:
         raise missing(path, "table of known answers")
     rows, (low, high) = read(path), texts.scale
     header = rows.table.column_names
-    columns = {
-        question.name if question.name in header else question.title.lower(): question.name
-        for question in texts.questions
-    }
+    columns = {one.name if one.name in header else one.title.lower(): one.name for one in texts.questions}
     problems = [
         Problem("header", f"column {one!r} is no dimension ({', '.join(columns)}), and not text or material")
         for one in header if one not in ("text", "material", *columns)
@@ -449,15 +441,6 @@ class Texts:
         return found
 
 
-def open_texts(folder: RunFolder) -> Texts:
-    """The texts of a run or of imported records, or of a checked table from its text column."""
-    if SEASON.holds(folder):
-        what = f"holds a season, whose periods are graded elsewhere; first run: assaymark draw {folder.path}"
-        then = f"then: assaymark import human FILE --out {folder.path}"
-        raise InputError(str(folder.path), [Problem("", f"{what}, {then}")])
-    return _of_table(folder) if folder.check.is_file() else _of_records(folder)
-
-
 def _of_records(folder: RunFolder) -> Texts:
     frame, store = frame_of(folder), Store(folder)
     every, judges, keep, rules = store.read(DECISIONS), list[Agent](), tuple[str, ...](), Inference()
@@ -551,7 +534,11 @@ def _of_table(folder: RunFolder) -> Texts:
         what = f"people grade in whole points (got {frame.scale[0]:g}..{frame.scale[1]:g})"
         raise InputError(source, [Problem("scale", what)])
     table = read.table.to_pydict()
-    given = _material(rows, read.roles, read.row)
+    # What the answers are to: a column of that name; one that names the items only if it holds sentences.
+    taken = {part for role, column in read.roles.items() if role != "item" for part in column.split("+")}
+    known = [column for name in _MATERIAL for column in rows.table.column_names if column.strip().lower() == name]
+    columns = (_cells(rows, column, read.row) for column in known if column not in taken)
+    given = next((values for values in columns if any(" " in text for text in values)), [""] * len(read.row))
     found: dict[str, tuple[str, str]] = {}
     problems = []
     for k, text in enumerate(_cells(rows, read.roles["text"], read.row)):
@@ -596,18 +583,6 @@ def _cells(rows: Rows, column: str, row: Any) -> list[str]:
     """A column as text, at some rows."""
     values = rows.column(column).to_pylist()
     return ["" if values[k] is None else str(values[k]) for k in row.tolist()]
-
-
-def _material(rows: Rows, roles: Mapping[str, str], row: Any) -> list[str]:
-    """What the answers are to: a column of that name; one that names the items only if it holds sentences."""
-    taken = {part for role, column in roles.items() if role != "item" for part in column.split("+")}
-    for name in _MATERIAL:
-        for column in rows.table.column_names:
-            if column.strip().lower() == name and column not in taken:
-                values = _cells(rows, column, row)
-                if any(" " in text for text in values):
-                    return values
-    return [""] * len(row)
 
 
 def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
