@@ -108,11 +108,11 @@ def test_a_plan_of_pairs_is_on_shares_of_wins(tmp_path, capsys):
 
 
 def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeypatch):
-    fewer = partial(verbs.plan_calls_report, studies=10)  # what it foretells is held against planted studies elsewhere
+    fewer = partial(verbs.plan_calls_report, studies=4)  # what it foretells is held against planted studies elsewhere
     monkeypatch.setattr(verbs, "plan_calls_report", fewer)
     assert main(["plan-calls", str(finished), "--budget", "60"]) == 0
     said = capsys.readouterr().out
-    assert "of 10 simulated studies" in said
+    assert "of 4 simulated studies" in said
     assert "Assumed:" in said
     rows = said.splitlines()
     start = next(at for at, row in enumerate(rows) if row.startswith("D-study"))

@@ -35,14 +35,6 @@ from assaymark.workflow import labelling_lines as lines
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-@pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checked table, not to be changed."""
-    folder = tmp_path_factory.mktemp("labelled")
-    checked(folder)
-    return folder
-
-
 @pytest.fixture
 def run(table: Path, own_copy) -> RunFolder:
     return RunFolder(own_copy("labelled-run", lambda folder: checked(folder)) / "run")
@@ -215,9 +207,9 @@ def test_a_table_without_texts_names_the_way_without_them(tmp_path, capsys):
     assert f"assaymark draw {path} --out {run.path}" in said
 
 
-def test_a_bare_table_is_checked_first(table, tmp_path, monkeypatch, capsys):
+def test_a_bare_table_is_checked_first(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["label", str(table / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
+    assert main(["label", str(run.path.parent / "scores.csv"), "--graders", "1", "--file", "label.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["cycles"], found["of"], found["without_second"]) == (10, 10, 5)
     assert [one["assumed"] for one in found["needed"]] == [True, True]
@@ -248,7 +240,7 @@ def test_a_second_draw_loses_no_file_that_was_handed_out(tmp_path, capsys):
     assert "dealt out to graders" in said
 
 
-def test_a_changed_table_is_refused(table, tmp_path, capsys):
+def test_a_changed_table_is_refused(tmp_path, capsys):
     run = checked(tmp_path)
     with (tmp_path / "scores.csv").open("a") as handle:
         handle.write("\n")

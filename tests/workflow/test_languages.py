@@ -28,7 +28,8 @@ ENGLISH = re.compile(
 def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     command, pages = MADE[request.param]
     run = tmp_path_factory.mktemp("run") / "run"
-    assert main([*command, "--out", str(run), "--quiet"]) == 0
+    few = ["--tasks", str(request.getfixturevalue("tasks"))] if command[0] == "datasheet" else []
+    assert main([*command, *few, "--out", str(run), "--quiet"]) == 0
     assert main(["report", str(run), "--language", "de", "--quiet"]) == 0
     return run / "report", pages
 

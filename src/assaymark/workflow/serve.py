@@ -7,12 +7,12 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from assaymark.engine import Ledger
@@ -55,7 +55,7 @@ class Answer:
     status: int
     body: bytes = b""
     kind: str = _KINDS[".html"]
-    headers: Mapping[str, str] = field(default_factory=dict)
+    location: str = ""
 
 
 class Served:
@@ -89,10 +89,10 @@ class Served:
 
     def _dynamic(self, path: str) -> Answer | None:
         if self.site:
-            return Answer(302, headers={"Location": "/index.html"}) if path == "/" else None
+            return Answer(302, location="/index.html") if path == "/" else None
         front = next((one for one in FRONTS if (self.folder.report / one).is_file()), None)
         if path == "/":
-            return Answer(302, headers={"Location": f"/report/{front}" if front else "/live"})
+            return Answer(302, location=f"/report/{front}" if front else "/live")
         if path == "/live":
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
@@ -137,10 +137,6 @@ def _page(html: str, status: int = 200) -> Answer:
     return Answer(status, html.encode("utf-8", "replace"))
 
 
-def _plain(status: int, what: str) -> Answer:
-    return Answer(status, what.encode(), _KINDS[".txt"])
-
-
 def _missing(status: int, what: str) -> Answer:
     return _page(render_missing(what), status)
 
@@ -178,21 +174,21 @@ class LabelDesk:
     def take(self, target: str, body: bytes, *, host: str, origin: str | None, kind: str | None) -> Answer:
         """Keep the label that ``POST target`` brings, if the page that sends it came from here."""
         if _host(re.sub(r":\d+$", "", host)) not in _OWN or origin != f"http://{host}":
-            return _plain(403, "labels are taken from this server's own page only")
+            return Answer(403, b"labels are taken from this server's own page only", _KINDS[".txt"])
         grader = self._grader(target, "save")
         if grader is None or kind != "application/json":
-            return _plain(404, "no such page")
+            return Answer(404, b"no such page", _KINDS[".txt"])
         try:
             label: Any = json.loads(body)
         except ValueError:
             label = None
         if (problem := self.labelling.label_problem(grader, label)) is not None:
-            return _plain(400, problem)
+            return Answer(400, problem.encode(), _KINDS[".txt"])
         kept = {"id": label["id"], "scores": label["scores"], "at": to_json(self._clock())}
         try:
             self.labelling.add(grader, kept | {name: label[name] for name in ("seconds", "comment") if name in label})
         except OSError as exc:
-            return _plain(500, f"cannot be written: {exc.strerror or exc}")
+            return Answer(500, f"cannot be written: {exc.strerror or exc}".encode(), _KINDS[".txt"])
         return Answer(204)
 
     def _grader(self, target: str, name: str) -> str | None:
@@ -203,14 +199,10 @@ class LabelDesk:
         return parts[2] if parts[2] in self.labelling.sheets.graders else None
 
 
-class _Shown(Protocol):
-    def answer(self, target: str, host: str | None) -> Answer: ...
-
-
 class _Handler(BaseHTTPRequestHandler):
     """Hands requests to what is served."""
 
-    served: _Shown
+    served: Served | LabelDesk
     server_version = "assaymark"
     sys_version = ""
     timeout = 30
@@ -234,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
-        for name, value in {**_EVERYWHERE, **answer.headers}.items():
+        for name, value in {**_EVERYWHERE, **({"Location": answer.location} if answer.location else {})}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.body)))
