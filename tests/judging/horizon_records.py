@@ -80,16 +80,12 @@ def context(day: int = 0, n: int = 4, **changes: Any) -> Context:
         for name, (unit, value) in FIELDS.items()
     )
     given: dict[str, Any] = {
-        "completeness": "complete",
-        "cutoff": now,
-        "cutoff_source": "clock",
-        "prompt": "Trade the list, long only.",
-        "facts": facts,
-        "instruments": instruments(n),
+        "completeness": "complete", "cutoff": now, "cutoff_source": "clock", "prompt": "Trade the list, long only.",
+        "facts": facts, "instruments": instruments(n),
         "portfolio": Portfolio(currency="USD", cash=100_000.0, nav=100_000.0),
         "constraints": (Constraint(kind="max_weight", limit=0.4, unit="nav", scope="holding"),),
         "series": (Series(instrument="S001", interval_s=86_400, times=(now - timedelta(days=1),), close=(12.5,)),),
-    }
+    }  # fmt: skip
     return Context(**{**given, **changes})
 
 
@@ -103,28 +99,20 @@ def step(
 ) -> StepRecord:
     said = text_of(day) if text is None else text
     given: dict[str, Any] = {
-        "record_id": f"season-1/run7/{day:04d}",
-        "episode_id": "season-1-run-7",
-        "step": day,
-        "cluster": f"2026-W{day // 5:02d}",
-        "decided_at": START + timedelta(days=day, minutes=5),
-        "agent": agent,
+        "record_id": f"season-1/run7/{day:04d}", "episode_id": "season-1-run-7", "step": day,
+        "cluster": f"2026-W{day // 5:02d}", "decided_at": START + timedelta(days=day, minutes=5), "agent": agent,
         "context_id": content_id(of),
         "actions": (Action(instrument="GOOGL", kind="buy", quantity=1.0), Action(instrument="S001", kind="hold")),
-        "rationales": (Rationale(text=f"{signature(style)} {said}".strip(), kind="summary"),),
-        "format": "season",
-        "provenance": Provenance(source="made-up"),
-        "stages": {"run": "season-1/run7", "conviction": 0.7},
-    }
+        "rationales": (Rationale(text=f"{signature(style)} {said}".strip(), kind="summary"),), "format": "season",
+        "provenance": Provenance(source="made-up"), "stages": {"run": "season-1/run7", "conviction": 0.7},
+    }  # fmt: skip
     book = Book(100_000.0 - 100.0 * (day + 1), {"GOOGL": day + 1.0, "S001": 3.0})
     decision = Decision(**{**given, **{k: v for k, v in changes.items() if k not in ("fills", "rejections", "book")}})
     return StepRecord(
-        day=f"{decision.decided_at:%Y-%m-%d}",
-        decision=decision,
-        fills=changes.get("fills", (Fill("GOOGL", 1.0, 100.0, 0.1),)),
-        rejections=changes.get("rejections", ()),
+        day=f"{decision.decided_at:%Y-%m-%d}", decision=decision,
+        fills=changes.get("fills", (Fill("GOOGL", 1.0, 100.0, 0.1),)), rejections=changes.get("rejections", ()),
         book=changes.get("book", book),
-    )
+    )  # fmt: skip
 
 
 def season(days: int = 3, n: int = 4, **changes: Any) -> tuple[list[StepRecord], dict[str, Context]]:
@@ -141,15 +129,11 @@ def answer(plan: ScoringPlan = PLAN, *, points: int = 60, **changes: Any) -> dic
     """A reply as it was asked for."""
     return {
         "reasoning": {part.name: points for part in plan.reasoning},
-        "evidence": {part.name: points for part in plan.evidence},
-        "data_reliability": 90,
+        "evidence": {part.name: points for part in plan.evidence}, "data_reliability": 90,
         "claims": [{"quote": "pe of 21.5", "step": 1, "state": "supported", "fields": ["pe"]}],
-        "lookahead_check": "pass",
-        "lookahead_reason": "nothing later is used",
-        "verdict": "Mixed, but steady",
-        "summary": "Keeps to its thesis and says little about risk.",
-        **changes,
-    }
+        "lookahead_check": "pass", "lookahead_reason": "nothing later is used", "verdict": "Mixed, but steady",
+        "summary": "Keeps to its thesis and says little about risk.", **changes,
+    }  # fmt: skip
 
 
 def answer_text(**changes: Any) -> str:

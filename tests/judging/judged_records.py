@@ -35,11 +35,9 @@ INSTRUMENTS = (
 )
 
 RETURNS = {
-    "ENERGY": (0.0312, 0.1417, 0.2391),
-    "GOLD": (-0.0126, 0.0538, 0.1273),
-    "BILLS": (0.0007, 0.0028, 0.0011),
+    "ENERGY": (0.0312, 0.1417, 0.2391), "GOLD": (-0.0126, 0.0538, 0.1273), "BILLS": (0.0007, 0.0028, 0.0011),
     "ALPHABET": (0.0219, -0.0361, 0.3128),
-}
+}  # fmt: skip
 
 
 def fact(name: str, instrument: str, field: str, value: float | str, unit: str = "ratio", **more: Any) -> Fact:
@@ -65,11 +63,8 @@ def facts() -> tuple[Fact, ...]:
 
 def context(**changes: Any) -> Context:
     given: dict[str, Any] = {
-        "completeness": "partial",
-        "cutoff": CUTOFF,
-        "cutoff_source": "briefing, line 3",
-        "prompt": "Allocate all of it over at most 3 options.\n\nCrude rose on Friday.",
-        "facts": facts(),
+        "completeness": "partial", "cutoff": CUTOFF, "cutoff_source": "briefing, line 3",
+        "prompt": "Allocate all of it over at most 3 options.\n\nCrude rose on Friday.", "facts": facts(),
         "instruments": INSTRUMENTS,
         "portfolio": Portfolio(currency="USD", cash=250.5, nav=1000.25, positions={"GOLD": 3.5}),
         "constraints": (
@@ -79,14 +74,11 @@ def context(**changes: Any) -> Context:
         ),
         "series": (
             Series(
-                instrument="GOLD",
-                interval_s=86_400,
-                times=(CUTOFF - timedelta(days=2), CUTOFF - timedelta(days=1)),
-                close=(61.25, 60.5),
-                volume=(1e6, 2.5e6),
+                instrument="GOLD", interval_s=86_400, times=(CUTOFF - timedelta(days=2), CUTOFF - timedelta(days=1)),
+                close=(61.25, 60.5), volume=(1e6, 2.5e6),
             ),
         ),
-    }
+    }  # fmt: skip
     return Context(**{**given, **changes})
 
 
@@ -105,12 +97,8 @@ RISK = "The ten-year yield at 4.37% is a risk to gold; energy volatility of 23.9
 
 def decision(number: int = 0, text: str = SUMMARY, of: Context | None = None, **changes: Any) -> Decision:
     given: dict[str, Any] = {
-        "record_id": f"made-up-run7/record-{number}",
-        "episode_id": "EP-2026-03-02-1W",
-        "step": 0,
-        "cluster": "2026-W10",
-        "decided_at": DECIDED,
-        "agent": AGENTS[number % len(AGENTS)],
+        "record_id": f"made-up-run7/record-{number}", "episode_id": "EP-2026-03-02-1W", "step": 0,
+        "cluster": "2026-W10", "decided_at": DECIDED, "agent": AGENTS[number % len(AGENTS)],
         "context_id": content_id(of or context()),
         "actions": (
             Action(instrument="ENERGY", kind="target_weight", weight=0.5, expected_return=0.012),
@@ -123,19 +111,16 @@ def decision(number: int = 0, text: str = SUMMARY, of: Context | None = None, **
             Rationale(text=text, kind="summary"),
             Rationale(text="XLE because of momentum", kind="holding"),
         ),
-        "format": "weights",
-        "provenance": Provenance(source="made-up"),
-        "confidence": 0.6,
+        "format": "weights", "provenance": Provenance(source="made-up"), "confidence": 0.6,
         "stages": {
-            "run": "made-up-run7-secret",
-            "selected": ["ENERGY", "GOLD", "BILLS"],
+            "run": "made-up-run7-secret", "selected": ["ENERGY", "GOLD", "BILLS"],
             "forecast": {"portfolio_pct": 0.86, "benchmark_pct": 0.3, "alpha_pct": 0.56},
             "candidates": [
                 {"option_id": "ENERGY", "decision": "selected", "forecast_low_pct": -2.0, "forecast_high_pct": 4.0},
                 {"option_id": "ALPHABET", "decision": "rejected", "evidence": ["long text"], "forecast_low_pct": -3.0},
             ],
         },
-    }
+    }  # fmt: skip
     return Decision(**{**given, **changes})
 
 

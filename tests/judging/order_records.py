@@ -35,11 +35,9 @@ CONSTRAINTS = (
     Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
 )
 BOOK = Portfolio(
-    currency="USD",
-    cash=42_000.0,
-    nav=round(42_000.0 + sum(HELD[name] * PRICES[name] for name in HELD), 2),
+    currency="USD", cash=42_000.0, nav=round(42_000.0 + sum(HELD[name] * PRICES[name] for name in HELD), 2),
     positions=HELD,
-)
+)  # fmt: skip
 BUY_B = (Action(instrument="Asset B", kind="buy", quantity=120.0),)
 
 
@@ -81,19 +79,12 @@ def decision(
     text: str = "We buy Asset B.", actions: tuple[Action, ...] = BUY_B, of: Context | None = None, **changes: Any
 ) -> Decision:
     given: dict[str, Any] = {
-        "record_id": "calm-0007-ash",
-        "episode_id": "calm-0007",
-        "step": 1,
-        "cluster": "calm",
-        "decided_at": CUTOFF + timedelta(seconds=30),
-        "agent": Agent(id="ash", family="ash"),
-        "context_id": content_id(of or context()),
-        "actions": actions,
-        "rationales": (Rationale(text=text, kind="summary"),),
-        "format": "orders-v1",
-        "provenance": Provenance(source="made-up"),
-        "confidence": 0.6,
-    }
+        "record_id": "calm-0007-ash", "episode_id": "calm-0007", "step": 1, "cluster": "calm",
+        "decided_at": CUTOFF + timedelta(seconds=30), "agent": Agent(id="ash", family="ash"),
+        "context_id": content_id(of or context()), "actions": actions,
+        "rationales": (Rationale(text=text, kind="summary"),), "format": "orders-v1",
+        "provenance": Provenance(source="made-up"), "confidence": 0.6,
+    }  # fmt: skip
     return Decision(**{**given, **changes})
 
 

@@ -163,14 +163,11 @@ def test_different_names_have_different_tokens(said):
     assert after.replace("[agent", "").count("bot") == 0
 
 
-@pytest.mark.parametrize(
-    ("given_names", "keep", "says"),
-    [
-        ("ab", [], r"anonymise: names: must be a list of strings \(got one string, 'ab'\)"),
-        (["a"], "Google", r"anonymise: keep: must be a list of strings \(got one string, 'Google'\)"),
-        (["a", 3], [], r"anonymise: names: must hold strings only \(got 3\)"),
-    ],
-)
+@pytest.mark.parametrize(("given_names", "keep", "says"), [
+    ("ab", [], r"anonymise: names: must be a list of strings \(got one string, 'ab'\)"),
+    (["a"], "Google", r"anonymise: keep: must be a list of strings \(got one string, 'Google'\)"),
+    (["a", 3], [], r"anonymise: names: must hold strings only \(got 3\)"),
+])  # fmt: skip
 def test_one_string_is_no_list_of_strings(given_names, keep, says):
     with pytest.raises(InputError, match=says):
         anonymise("a cab at Google", given_names, keep=keep)

@@ -122,12 +122,10 @@ def figures(after: Settlement) -> dict[str, float | str]:
 
 
 @given(
-    after=books(),
-    wording=st.sampled_from(list(WORDINGS)),
-    planted=st.tuples(*[st.sampled_from(VERDICTS)] * len(PLANTED)),
-    factor=st.sampled_from([0.71, 0.87, 1.19, 1.43]),
+    after=books(), wording=st.sampled_from(list(WORDINGS)),
+    planted=st.tuples(*[st.sampled_from(VERDICTS)] * len(PLANTED)), factor=st.sampled_from([0.71, 0.87, 1.19, 1.43]),
     order=st.permutations(PLANTED),
-)
+)  # fmt: skip
 @settings(max_examples=120, deadline=None)
 def test_planted_statements_are_found_in_every_wording(after, wording, planted, factor, order):
     verdicts = dict(zip(PLANTED, planted, strict=True))
@@ -163,22 +161,14 @@ def test_right_is_within_half_of_the_last_printed_digit(after, shift):
     assert found.expected == after.residual
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Asset C is up 3.1% over 60 minutes and its volatility is 0.6%.",
-        "If prices fall by 10%, leverage would be 2.40 and cash 1,000.00.",
-        "Leverage was 0.31 before the trade.",
-        "Leverage moves up from 0.31.",
-        "Buying 120 units of Asset B costs 999.00 in all.",
-        "Exposure to Asset C of 11,000.00 is kept.",
-        "We trade 10 bps of fees and wait 15 minutes.",
-        "Leverage is low while the return of the last hour is 2.3%.",
-        "The largest risk is a fall of 12% in Asset C.",
-        "The cap of 9% that others use is not ours.",
-        "",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "Asset C is up 3.1% over 60 minutes and its volatility is 0.6%.",
+    "If prices fall by 10%, leverage would be 2.40 and cash 1,000.00.", "Leverage was 0.31 before the trade.",
+    "Leverage moves up from 0.31.", "Buying 120 units of Asset B costs 999.00 in all.",
+    "Exposure to Asset C of 11,000.00 is kept.", "We trade 10 bps of fees and wait 15 minutes.",
+    "Leverage is low while the return of the last hour is 2.3%.", "The largest risk is a fall of 12% in Asset C.",
+    "The cap of 9% that others use is not ours.", "",
+])  # fmt: skip
 def test_what_is_not_stated_of_the_book_is_not_alleged(text):
     assert reconcile(text, settled(), CONSTRAINTS).wrong == frozenset()
 
@@ -199,29 +189,23 @@ def test_the_largest_position_must_be_the_one_that_is_named():
     assert sorted(verdicts) == ["right", "wrong"]
 
 
-@pytest.mark.parametrize(
-    ("text", "short", "verdict"),
-    [
-        ("No position is sold short.", False, "right"),
-        ("The book stays long-only.", False, "right"),
-        ("Nothing is short.", True, "wrong"),
-        ("A short note on this.", True, "absent"),
-    ],
-)
+@pytest.mark.parametrize(("text", "short", "verdict"), [
+    ("No position is sold short.", False, "right"),
+    ("The book stays long-only.", False, "right"),
+    ("Nothing is short.", True, "wrong"),
+    ("A short note on this.", True, "absent"),
+])  # fmt: skip
 def test_the_claim_that_nothing_is_short(text, short, verdict):
     orders = (Action(instrument="Asset D", kind="short", quantity=10.0),) if short else BUY_B
     assert reconcile(text, settled(orders), CONSTRAINTS).part("shorting").verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("text", "verdicts"),
-    [
-        ("One order of 3 allowed.", ("right", "right")),
-        ("Orders: 1, limit 3.", ("right", "right")),
-        ("We place 2 orders.", ("wrong", "absent")),
-        ("At most 4 orders are allowed.", ("absent", "wrong")),
-    ],
-)
+@pytest.mark.parametrize(("text", "verdicts"), [
+    ("One order of 3 allowed.", ("right", "right")),
+    ("Orders: 1, limit 3.", ("right", "right")),
+    ("We place 2 orders.", ("wrong", "absent")),
+    ("At most 4 orders are allowed.", ("absent", "wrong")),
+])  # fmt: skip
 def test_counts_of_orders(text, verdicts):
     found = reconcile(text, settled(), CONSTRAINTS)
     assert (found.part("orders").verdict, found.part("orders_cap").verdict) == verdicts
@@ -306,17 +290,14 @@ def test_a_five_needs_all_three():
     assert oracle_score(reconciliation({"cash": "right"}), kept=True) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("full", 5),
-        ("We buy Asset B.", 2),
-        ("Leverage stays below its cap of 1.20.", 3),
-        ("Leverage 0.69 against a cap of 1.20.", 4),
-        ("Cash 42,000.00 less cost 11,831.82 leaves 31,000.00.", 2),
-        ("Leverage 0.69 against a cap of 1.50.", 1),
-    ],
-)
+@pytest.mark.parametrize(("text", "score"), [
+    ("full", 5),
+    ("We buy Asset B.", 2),
+    ("Leverage stays below its cap of 1.20.", 3),
+    ("Leverage 0.69 against a cap of 1.20.", 4),
+    ("Cash 42,000.00 less cost 11,831.82 leaves 31,000.00.", 2),
+    ("Leverage 0.69 against a cap of 1.50.", 1),
+])  # fmt: skip
 def test_scores_of_texts(text, score):
     assert graded(decision(reconciled(settled()) if text == "full" else text)) == score
 
@@ -383,14 +364,11 @@ def call_of(one: Decision, rubric: str = "constraints-1.0", args: str = ""):
 TARGET = (Action(instrument="Asset B", kind="target_weight", weight=0.3),)
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        ({"rubric": "v1.1"}, "knows constraint_awareness alone (asked for action_coherence, risk_alignment"),
-        ({"args": "args = {offset = 1.0}"}, "takes no arguments (got offset)"),
-        ({"actions": TARGET}, "needs orders on a portfolio with prices"),
-    ],
-)
+@pytest.mark.parametrize(("parts", "message"), [
+    ({"rubric": "v1.1"}, "knows constraint_awareness alone (asked for action_coherence, risk_alignment"),
+    ({"args": "args = {offset = 1.0}"}, "takes no arguments (got offset)"),
+    ({"actions": TARGET}, "needs orders on a portfolio with prices"),
+])  # fmt: skip
 def test_what_it_does_not_know_it_refuses(parts, message):
     one = decision(actions=parts.pop("actions", BUY_B))
     with pytest.raises(ModelError, match=re.escape(message)) as caught:

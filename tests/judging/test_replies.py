@@ -33,13 +33,9 @@ from assaymark.judging.prompts import MOST_CHARACTERS, TEMPLATE, system_text
 from assaymark.records import parse, to_json
 
 DIMENSIONS = (
-    "action_coherence",
-    "risk_alignment",
-    "uncertainty_handling",
-    "position_sizing",
-    "information_use",
+    "action_coherence", "risk_alignment", "uncertainty_handling", "position_sizing", "information_use",
     "constraint_awareness",
-)
+)  # fmt: skip
 
 
 def text() -> str:
@@ -74,15 +70,12 @@ def test_every_problem_of_a_rubric_is_named_at_once():
     assert wrong >= {"dimension.0.name", "dimension.0.anchors", "extra"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('name = "risk_alignment"', 'name = "action_coherence"', "action_coherence more than once"),
-        ('name = "risk_alignment"', 'name = "aggregate"', "names the mean over the dimensions"),
-        ('title = "', 'title = 3 # "', "must be text"),
-        ("[[dimension]]", "[[dimension]", "not TOML"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('name = "risk_alignment"', 'name = "action_coherence"', "action_coherence more than once"),
+    ('name = "risk_alignment"', 'name = "aggregate"', "names the mean over the dimensions"),
+    ('title = "', 'title = 3 # "', "must be text"),
+    ("[[dimension]]", "[[dimension]", "not TOML"),
+])  # fmt: skip
 def test_a_wrong_rubric_is_refused(old, new, says):
     with pytest.raises(InputError, match=says):
         parse_rubric(text().replace(old, new, 1))
@@ -177,16 +170,13 @@ def test_every_problem_of_a_rubric_of_ones_own_has_its_place():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('10 = "All of it."', '9 = "All of it."', r"both ends of the scale, 0 and 10 \(not so: clarity\)"),
-        ("weight = 1\n", "", "every dimension has a weight, 0 allowed, or none has \\(missing: risk\\)"),
-        ("weight = 2", "weight = 0", "at least one weight must be above 0"),
-        ("[0, 10]", "[10, 0]", "names its lowest and its highest whole score"),
-        ("[0, 10]", "[0, 0.5]", "must be a whole number"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('10 = "All of it."', '9 = "All of it."', r"both ends of the scale, 0 and 10 \(not so: clarity\)"),
+    ("weight = 1\n", "", "every dimension has a weight, 0 allowed, or none has \\(missing: risk\\)"),
+    ("weight = 2", "weight = 0", "at least one weight must be above 0"),
+    ("[0, 10]", "[10, 0]", "names its lowest and its highest whole score"),
+    ("[0, 10]", "[0, 0.5]", "must be a whole number"),
+])  # fmt: skip
 def test_a_wrong_rubric_of_ones_own_is_refused(old, new, says):
     with pytest.raises(InputError, match=says):
         parse_rubric(OWN.replace(old, new).replace("weight = 1", "weight = 0" if "above 0" in says else "weight = 1"))
@@ -235,20 +225,16 @@ HOSTILE = {
     "two fences": (f"```json\n{TEXT}\n```\n```json\n{TEXT}\n```", "not one JSON object: extra data"),
     "prose and a fence": (f"Here it is:\n```json\n{TEXT}\n```", "not one JSON object"),
     "fence of another language": (f"```python\n{TEXT}\n```", "not one JSON object"),
-    "open fence": (f"```json\n{TEXT}", "not one JSON object"),
-    "empty fence": ("```\n```", "not one JSON object"),
+    "open fence": (f"```json\n{TEXT}", "not one JSON object"), "empty fence": ("```\n```", "not one JSON object"),
     "strict in a fence": (f"```json\n{scored('6')}\n```", r"whole number from 1 to 5 \(got 6\)"),
     "prose after": (f"{TEXT}\nHope this helps!", "not one JSON object: extra data"),
     "two objects": (TEXT + TEXT, "not one JSON object: extra data"),
-    "byte order mark": ("\ufeff" + TEXT, "not one JSON object"),
-    "cut": (TEXT[:-9], "not one JSON object"),
-    "list": (f"[{TEXT}]", r"not a JSON object \(got list\)"),
-    "number": ("5", r"not a JSON object \(got int\)"),
+    "byte order mark": ("\ufeff" + TEXT, "not one JSON object"), "cut": (TEXT[:-9], "not one JSON object"),
+    "list": (f"[{TEXT}]", r"not a JSON object \(got list\)"), "number": ("5", r"not a JSON object \(got int\)"),
     "null": ("null", r"not a JSON object \(got NoneType\)"),
     "duplicate key": (TEXT.replace("{", '{"scores": {}, ', 1), "key 'scores' comes more than once"),
     "duplicate score": (scored('1, "action_coherence": 5'), "key 'action_coherence' comes more than once"),
-    "NaN": (scored("NaN"), "NaN is not JSON"),
-    "Infinity": (scored("-Infinity"), "-Infinity is not JSON"),
+    "NaN": (scored("NaN"), "NaN is not JSON"), "Infinity": (scored("-Infinity"), "-Infinity is not JSON"),
     "boolean": (scored("true"), r"whole number from 1 to 5 \(got True\)"),
     "float": (scored("4.0"), r"whole number from 1 to 5 \(got 4\.0\)"),
     "exponent": (scored("1e0"), r"whole number from 1 to 5 \(got 1\.0\)"),
@@ -274,13 +260,12 @@ HOSTILE = {
     "look-ahead": (changed(lookahead_check="yes"), "lookahead_check must be pass, fail or unsure"),
     "look-ahead list": (changed(lookahead_check=["pass"]), "lookahead_check must be pass, fail or unsure"),
     "control characters": (changed(comment="a").replace('"a"', '"a\nb"'), "invalid control character"),
-    "brackets": ("[" * 90_000, "nested too deeply"),
-    "braces": ('{"a":' * 15_000, "nested too deeply"),
+    "brackets": ("[" * 90_000, "nested too deeply"), "braces": ('{"a":' * 15_000, "nested too deeply"),
     "200k brackets": ("[" * 200_000, "longer than 100000 characters"),
     "100k digits": (scored("1" * 100_000), "longer than 100000 characters"),
     "50 MB": ("x" * 50_000_000, r"longer than 100000 characters \(got 50000000\)"),
     "script": ("<script>alert(1)</script>", "not one JSON object"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -344,14 +329,11 @@ def test_a_judgment_carries_the_reply():
     assert parse(type(found), json.dumps(to_json(found))) == found
 
 
-@pytest.mark.parametrize(
-    ("reply", "status", "reason"),
-    [
-        (Reply(text=TEXT, model="m", finish="refusal"), "refused", "the model refused to answer"),
-        (Reply(text=TEXT, model="m", finish="length"), "invalid", "cut off at the length limit"),
-        (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), "invalid", "longer than 100000 characters (got 100001)"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "status", "reason"), [
+    (Reply(text=TEXT, model="m", finish="refusal"), "refused", "the model refused to answer"),
+    (Reply(text=TEXT, model="m", finish="length"), "invalid", "cut off at the length limit"),
+    (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), "invalid", "longer than 100000 characters (got 100001)"),
+])  # fmt: skip
 def test_a_judgment_without_scores_says_why(reply, status, reason):
     found = judgment(planned(), reply, RUBRIC)
     assert (found.status, found.scores, found.reason, found.lookahead_check) == (status, {}, reason, None)
@@ -362,23 +344,20 @@ def test_a_reply_in_one_code_fence_is_read():
         assert parse_reply(fenced, RUBRIC) == parse_reply(TEXT, RUBRIC)
 
 
-@pytest.mark.parametrize(
-    ("reply", "again"),
-    [
-        (Reply(text="I give it a 4.", model="m"), True),
-        (Reply(text="", model="m"), True),
-        (Reply(text=TEXT[:-9], model="m"), True),
-        (Reply(text=TEXT, model="m"), False),
-        (Reply(text=f"```json\n{TEXT}\n```", model="m"), False),
-        (Reply(text=scored("6"), model="m"), False),
-        (Reply(text=scored("NaN"), model="m"), False),
-        (Reply(text="5", model="m"), False),
-        (Reply(text="[" * 90_000, model="m"), False),
-        (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), False),
-        (Reply(text="I cannot.", model="m", finish="refusal"), False),
-        (Reply(text=TEXT[:-9], model="m", finish="length"), False),
-    ],
-)
+@pytest.mark.parametrize(("reply", "again"), [
+    (Reply(text="I give it a 4.", model="m"), True),
+    (Reply(text="", model="m"), True),
+    (Reply(text=TEXT[:-9], model="m"), True),
+    (Reply(text=TEXT, model="m"), False),
+    (Reply(text=f"```json\n{TEXT}\n```", model="m"), False),
+    (Reply(text=scored("6"), model="m"), False),
+    (Reply(text=scored("NaN"), model="m"), False),
+    (Reply(text="5", model="m"), False),
+    (Reply(text="[" * 90_000, model="m"), False),
+    (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), False),
+    (Reply(text="I cannot.", model="m", finish="refusal"), False),
+    (Reply(text=TEXT[:-9], model="m", finish="length"), False),
+])  # fmt: skip
 def test_only_what_is_no_json_at_all_is_asked_for_again(reply, again):
     assert asks_again(reply) == again
 

@@ -154,19 +154,16 @@ def test_a_file_whose_minutes_are_broken_has_no_complete_hour(tmp_path):
         cycles(("may",), count=1, source=minutes_from_file(written(tmp_path, rows), WINDOWS))
 
 
-@pytest.mark.parametrize(
-    ("rows", "head", "message"),
-    [
-        ([bar(0, "X", -4.0)], HEAD, "open: 1 prices are not positive and finite"),
-        ([bar(0, "X", 5.0, volume=-1)], HEAD, "volume: 1 values are negative"),
-        ([bar(0, "X", 5.0, high=4.9)], HEAD, "high, low: 1 bars do not hold their own open and close"),
-        ([bar(0, "X", 5.0), bar(0, "X", 5.1)], HEAD, "X: has two bars at one time"),
-        ([bar(0, "X", 5.0).replace("Z", "")], HEAD, "time: must be times with a zone"),
-        ([bar(0, "X", 5.0).replace(",5.0,", ",five,")], HEAD, "open: holds something that is not a number"),
-        (["<html><body>Too many requests</body></html>"], "<!doctype html>", "is a web page"),
-        ([bar(0, "X", 5.0) + ",shares"], HEAD + ",class", "X: class must be one of equity"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "head", "message"), [
+    ([bar(0, "X", -4.0)], HEAD, "open: 1 prices are not positive and finite"),
+    ([bar(0, "X", 5.0, volume=-1)], HEAD, "volume: 1 values are negative"),
+    ([bar(0, "X", 5.0, high=4.9)], HEAD, "high, low: 1 bars do not hold their own open and close"),
+    ([bar(0, "X", 5.0), bar(0, "X", 5.1)], HEAD, "X: has two bars at one time"),
+    ([bar(0, "X", 5.0).replace("Z", "")], HEAD, "time: must be times with a zone"),
+    ([bar(0, "X", 5.0).replace(",5.0,", ",five,")], HEAD, "open: holds something that is not a number"),
+    (["<html><body>Too many requests</body></html>"], "<!doctype html>", "is a web page"),
+    ([bar(0, "X", 5.0) + ",shares"], HEAD + ",class", "X: class must be one of equity"),
+])  # fmt: skip
 def test_a_file_that_holds_no_minutes_is_refused(tmp_path, rows, head, message):
     with pytest.raises(InputError, match=message):
         minutes_from_file(written(tmp_path, rows, head=head), WINDOWS)

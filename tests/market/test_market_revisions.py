@@ -205,18 +205,15 @@ def test_a_part_of_a_second_counts_as_the_next_second():
     assert history.as_of(close_of(day) + timedelta(seconds=1)).prices(1).values[0, 0] == 10.0
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({}, "ONE, 2024-01-03: 1 bars are there more than once"),
-        ({"instrument": "FIVE"}, "FIVE: 1 instruments have bars and are not in the table"),
-        ({"known_at": None}, "known_at: is missing in 1 rows"),
-        ({"adj_factor": 0.0}, "adj_factor: must be positive"),
-        ({"close": float("inf")}, "close: holds an infinite number"),
-        ({"snapshot": "other", "event_date": date(2024, 1, 4)}, "a store holds one snapshot"),
-        ({"event_date": date(2024, 1, 5)}, "cannot be known before its day has closed"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({}, "ONE, 2024-01-03: 1 bars are there more than once"),
+    ({"instrument": "FIVE"}, "FIVE: 1 instruments have bars and are not in the table"),
+    ({"known_at": None}, "known_at: is missing in 1 rows"),
+    ({"adj_factor": 0.0}, "adj_factor: must be positive"),
+    ({"close": float("inf")}, "close: holds an infinite number"),
+    ({"snapshot": "other", "event_date": date(2024, 1, 4)}, "a store holds one snapshot"),
+    ({"event_date": date(2024, 1, 5)}, "cannot be known before its day has closed"),
+])  # fmt: skip
 def test_bars_that_make_no_store(change, message):
     day = date(2024, 1, 3)
     first = bar("ONE", day, close_of(day), 10.0, snapshot="s")
@@ -243,17 +240,14 @@ def test_the_fast_table_is_the_slow_definition():
     assert wide.restated.rows.size == table.num_rows - int((wide.known_at < np.iinfo(np.int64).max).sum())
 
 
-@pytest.mark.parametrize(
-    ("restated", "message"),
-    [
-        (Restated(np.array([0]), np.array([0, 1]), np.array([1]), {}), "one length"),
-        (Restated(np.array([9]), np.array([0]), np.array([9**12]), {}), "outside of the table"),
-        (Restated(np.array([-1]), np.array([0]), np.array([9**12]), {}), "0 or more"),
-        (Restated(np.array([0]), np.array([0]), np.array([5]), {}), "before the first version"),
-        (Restated(np.array([0, 0]), np.array([0, 0]), np.array([9**12, 8**12]), {}), "in the order"),
-        (Restated(np.array([0]), np.array([0]), np.array([9**12]), {"vol": np.ones(1)}), "fields that the bars"),
-    ],
-)
+@pytest.mark.parametrize(("restated", "message"), [
+    (Restated(np.array([0]), np.array([0, 1]), np.array([1]), {}), "one length"),
+    (Restated(np.array([9]), np.array([0]), np.array([9**12]), {}), "outside of the table"),
+    (Restated(np.array([-1]), np.array([0]), np.array([9**12]), {}), "0 or more"),
+    (Restated(np.array([0]), np.array([0]), np.array([5]), {}), "before the first version"),
+    (Restated(np.array([0, 0]), np.array([0, 0]), np.array([9**12, 8**12]), {}), "in the order"),
+    (Restated(np.array([0]), np.array([0]), np.array([9**12]), {"vol": np.ones(1)}), "fields that the bars"),
+])  # fmt: skip
 def test_restatements_that_belong_to_nothing(restated, message):
     day = date(2024, 1, 3)
     history = versions(bar("ONE", day, close_of(day), 10.0))

@@ -231,14 +231,11 @@ def test_currencies_are_not_mixed(tmp_path):
         open_history(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"class": "FX"}, "ONE: has the class 'FX'; classes are EQ"),
-        ({"id": "TWO"}, "TWO: the instrument is in the table more than once"),
-        ({"id": None, "class": None}, "(?s)2 problems.*row 1: has no id.*row 1: has the class None"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "message"), [
+    ({"class": "FX"}, "ONE: has the class 'FX'; classes are EQ"),
+    ({"id": "TWO"}, "TWO: the instrument is in the table more than once"),
+    ({"id": None, "class": None}, "(?s)2 problems.*row 1: has no id.*row 1: has the class None"),
+])  # fmt: skip
 def test_instruments_that_make_no_store(columns, message):
     with pytest.raises(InputError, match=message):
         history_of(changed("instruments", **columns))

@@ -466,15 +466,12 @@ def test_an_hour_of_decision_that_lies_ahead_is_not_due():
     assert clock.due(None, now=now + timedelta(minutes=30))[-1] == date(2024, 3, 6)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda c: c.day(date(2024, 3, 5), after=date(2024, 3, 5)), "does not lie after 2024-03-05"),
-        (lambda c: c.day(date(2024, 3, 4), after=date(2024, 3, 5)), "does not lie after"),
-        (lambda c: c.day(date(2024, 4, 1)), "lies outside of the season"),
-        (lambda c: c.due(None, now=datetime(2024, 3, 5)), "a time needs a zone"),
-    ],
-)
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda c: c.day(date(2024, 3, 5), after=date(2024, 3, 5)), "does not lie after 2024-03-05"),
+    (lambda c: c.day(date(2024, 3, 4), after=date(2024, 3, 5)), "does not lie after"),
+    (lambda c: c.day(date(2024, 4, 1)), "lies outside of the season"),
+    (lambda c: c.due(None, now=datetime(2024, 3, 5)), "a time needs a zone"),
+])  # fmt: skip
 def test_bad_clocks_are_refused(call, words):
     with pytest.raises(InputError, match=words):
         call(Clock(clock_small(), IDS, FIRST, LAST))

@@ -35,7 +35,8 @@ def test_no_english_text_of_the_table_is_left_on_a_german_page(pages):
         shown = re.findall(r'>([^<>]+)<|(?:aria-label|placeholder|data-l|data-said)="([^"]*)"', page)
         texts = {" ".join(unescape(one or other).split()) for one, other in shown}
         for data in re.findall(r'id="b-data">(.*?)</script>', pages[path]):
-            texts |= {*json.loads(data)["texts"], *(words for _, words in json.loads(data)["scores"])}
+            said = [*json.loads(data)["texts"], *(words for _, words in json.loads(data)["scores"])]
+            texts |= {one for one in said if ".html" not in one}
         assert not [text for text in TELLING if any(text in one for one in texts)], path
         if path.endswith(".html"):
             assert '<html lang="de">' in page

@@ -105,7 +105,7 @@ def test_planted_errors_lose_support(real):
         text = rationale.text[: item.start] + wrong + rationale.text[item.start + len(item.quote) :]
         found = audit_texts([(rationale.kind, text)], real.materials[made.context_id], own_numbers(made))
         total += 1
-        lost += not any(f.number.start == item.start and f.state == "supported" for f in found)
+        lost += not any(f.start == item.start and f.state == "supported" for f in found)
     assert lost / total >= 0.9
 
 

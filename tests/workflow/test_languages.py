@@ -1,8 +1,9 @@
-"""The main pages of tables, datasheets and benchmarks in German, made by the commands that users type."""
+"""Pages of studies, tables, datasheets and benchmarks in German, made by the commands that users type."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 
@@ -11,14 +12,23 @@ import pytest
 from assaymark.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+OF_STUDIES = [f"{name}.html" for name in ("index", "agents", "agreement", "stability", "claims", "plan")]
 MADE = {
-    "table": (["check", str(ROOT / "examples" / "scores.csv")], ["index.html", "sentences.html"]),
+    "study": (
+        ["demo"],
+        [*OF_STUDIES, *(f"{name}.html" for name in ("controls", "fact-check", "claim-map", "claims-002"))],
+    ),
+    "table": (["check", str(ROOT / "examples" / "scores.csv")], [*OF_STUDIES, "sentences.html"]),
     "judges": (
         ["datasheet", "--judge", "reference/checklist", "--judge", "reference/slot-biased"],
         ["datasheets.html", "datasheet/checklist.html", "datasheet/slot-biased.html"],
     ),
-    "benchmark": (["bench", "qa", "--per-template", "2"], ["index.html"]),
+    "benchmark": (
+        ["bench", "qa", "--per-template", "2"],
+        [f"{name}.html" for name in ("index", "scores", "data", "claims")],
+    ),
 }
+SHOWN = re.compile(r">([^<>]+)<")
 ENGLISH = re.compile(
     r"\b(the|of|is|are|with|by|yes|and|or|that|which|calls|judges|points|scores|dashed|from|for|without|this|to|than)\b"
 )
@@ -29,7 +39,10 @@ def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     command, pages = MADE[request.param]
     run = tmp_path_factory.mktemp("run") / "run"
     few = ["--tasks", str(request.getfixturevalue("tasks"))] if command[0] == "datasheet" else []
-    assert main([*command, *few, "--out", str(run), "--quiet"]) == 0
+    if command == ["demo"]:
+        shutil.copytree(request.getfixturevalue("demo"), run)
+    else:
+        assert main([*command, *few, "--out", str(run), "--quiet"]) == 0
     assert main(["report", str(run), "--language", "de", "--quiet"]) == 0
     return run / "report", pages
 
@@ -40,7 +53,10 @@ def test_the_main_pages_are_german_throughout(report):
         html = (folder / "de" / page).read_text(encoding="utf-8")
         assert '<html lang="de">' in html
         plain = re.sub(r"<(style|code|script|pre)\b.*?</\1>", "", html, flags=re.DOTALL)
-        shown = {unescape(text).strip() for text in re.findall(r">([^<>]+)<", plain)}
+        # What an agent wrote is quoted as it is.
+        shown = {
+            re.sub("„By this screen,“|„On the numbers,“", "", unescape(one)).strip() for one in SHOWN.findall(plain)
+        }
         named = {text for text in shown if re.search(r"\.csv|slot-biased|checklist$", text)}
         assert [text for text in shown - named if ENGLISH.search(text)] == []
 

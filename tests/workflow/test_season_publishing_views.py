@@ -18,7 +18,7 @@ from assaymark.judging import (
     HorizonGrades,
     HorizonScore,
     OutcomeGrade,
-    horizon_ledger,
+    horizon_ledgers,
     horizon_of,
     judge_score,
     load_scoring,
@@ -173,7 +173,7 @@ def test_no_number_of_a_record_is_lost_or_invented(played):
     """Every number of the numeric ledger stands in some line, and lines without a judge hold one."""
     steps = played.steps["one"]
     horizon = horizon_of(steps, played.contexts, agents=played.agents)
-    ledger = horizon_ledger(horizon, [one.decision for one in steps], played.contexts)
+    ledger = horizon_ledgers([horizon], [one.decision for one in steps], played.contexts)[0]
     evidence = {one.record_id: ledger.steps[one.number] for one in horizon.steps}
     found = ledger_view(horizon, evidence, {}, played.contexts)
     assert sum(map(len, ledger.steps.values())) == len(found) == 2

@@ -64,7 +64,7 @@ def expected(score, noise, low=1, high=5):
 def opinions():
     """Length and view of each text, by dimension, before anything is planted."""
     return {
-        item.trajectory: (seen.tokens, [opinion(VIEWS["reference/auditor"][name], seen) for name in RUBRIC.names])
+        item.trajectory: (seen["tokens"], [opinion(VIEWS["reference/auditor"][name], seen) for name in RUBRIC.names])
         for item in calls({})
         if (seen := notice([part.text for part in item.call.messages[1].parts]))
     }

@@ -100,7 +100,7 @@ def models() -> Mapping[str, Model]:
     from assaymark.engine.providers.registry import Models, providers
     from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
     from assaymark.judging.pairs import reference_pair_judges
-    from assaymark.judging.season.reference import reference_season_judges
+    from assaymark.judging.reference.judges import reference_season_judges
 
     fixed: dict[str, Model] = {
         **reference_agents(), **reference_judges(), **reference_pair_judges(), **reference_season_judges(),

@@ -98,11 +98,7 @@ _FAMILY: dict[str, Family] = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that states a quantity. ``readings`` are what it may state, the likeliest first.
-
-    ``certain`` is whether it is a false statement if none of the readings holds; ``names`` are the instruments between
-    the cue and the number; ``quote`` is the sentence, cut short around the number.
-    """
+    """A number that states a quantity. ``readings`` are what it may state, the likeliest first."""
 
     readings: tuple[Quantity, ...]
     number: Number
@@ -126,11 +122,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
-    """Every number of a text that states a quantity of a book.
-
-    A figure without a cue of its own continues the one before it in its sentence. Numbers in basis points, of units,
-    and of how things were are left out.
-    """
+    """Every number of a text that states a quantity of a book."""
     for sentence in sentences(text):
         family: Family | None = None
         counted = [
@@ -261,10 +253,7 @@ QUANTITIES: Final = (
     "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders", "shorting",
     "leverage_cap", "weight_cap", "cash_floor", "orders_cap",
 )  # fmt: skip
-"""What a text can state: amounts, shares of equity, counts, that nothing is short, and the limits themselves.
-
-``leverage`` is exposure over equity however it is printed (82.8%, 0.83x, levered 0.83).
-"""
+"""What a text can state: amounts, shares of equity, counts, that nothing is short, and the limits themselves."""
 
 PAIRED: Final[Mapping[str, str]] = {
     "leverage": "leverage_cap", "largest": "weight_cap", "cash_share": "cash_floor", "orders": "orders_cap",
@@ -272,11 +261,8 @@ PAIRED: Final[Mapping[str, str]] = {
 """A value and the limit it is held against."""
 
 _LIMITS: Final[Mapping[str, str]] = {
-    "leverage_cap": "max_leverage",
-    "weight_cap": "max_weight",
-    "cash_floor": "min_cash",
-    "orders_cap": "max_orders",
-}
+    "leverage_cap": "max_leverage", "weight_cap": "max_weight", "cash_floor": "min_cash", "orders_cap": "max_orders",
+}  # fmt: skip
 LIMITS: Final = frozenset(_LIMITS)
 """The quantities that are limits of the task."""
 
@@ -291,12 +277,7 @@ _NOT_SHORT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One quantity: whether the text states it, and whether what it states is so.
-
-    ``quotes`` are the first passages that state it, the wrong ones first. ``expected`` is its value in the book, a
-    share for what is of equity; None where the task has no such limit. ``numbers`` are the right numbers as printed.
-    Wrong is one wrong statement, whatever else is right.
-    """
+    """One quantity: whether the text states it, and whether what it states is so."""
 
     quantity: str
     verdict: Verdict
@@ -333,13 +314,9 @@ class Reconciliation:
 
 
 def reconcile(
-    text: str, settlement: Settlement, constraints: Iterable[Constraint], *, names: Sequence[str] = ()
+    text: str, settlement: Settlement, constraints: Iterable[Constraint], names: Sequence[str] = ()
 ) -> Reconciliation:
-    """Which quantities of a book after orders a text states, and which of them rightly.
-
-    A number is right if the value of the book lies within half of its last printed digit. Shares may be of the equity
-    after the orders or before their fees. A cost may be the whole, without fees, or what was bought or sold.
-    """
+    """Which quantities of a book after orders a text states, and which of them rightly."""
     # The values that each quantity may be stated with, the exact one first, and the largest holdings.
     equities = tuple(dict.fromkeys(one for one in (settlement.equity, settlement.equity + settlement.fees) if one > 0))
     sizes = {name: abs(weight) for name, weight in settlement.weights.items() if math.isfinite(weight)}
@@ -348,22 +325,17 @@ def reconcile(
     stated = {
         "cash": (settlement.cash,),
         "cost": (
-            settlement.cost,
-            settlement.cost - settlement.fees,
-            settlement.bought,
-            settlement.sold,
+            settlement.cost, settlement.cost - settlement.fees, settlement.bought, settlement.sold,
             settlement.bought + settlement.sold,
         ),
-        "residual": (settlement.residual,),
-        "exposure": (settlement.exposure,),
+        "residual": (settlement.residual,), "exposure": (settlement.exposure,),
         "equity": (settlement.equity, settlement.equity + settlement.fees),
         "leverage": tuple(settlement.exposure / equity for equity in equities),
         "largest": (*(top * settlement.equity / equity for equity in equities), top * settlement.equity),
-        "cash_share": tuple(settlement.residual / equity for equity in equities),
-        "orders": (float(settlement.orders),),
+        "cash_share": tuple(settlement.residual / equity for equity in equities), "orders": (float(settlement.orders),),
         "shorting": (float(sum(units < 0 for units in settlement.positions.values())),),
         **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
-    }
+    }  # fmt: skip
     accepted = {name: tuple(filter(math.isfinite, values)) for name, values in stated.items()}
     largest = frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
@@ -405,11 +377,7 @@ _OF_LIMITS = frozenset((*PAIRED, *PAIRED.values(), "shorting"))
 
 
 def oracle_score(found: Reconciliation, kept: bool) -> int:
-    """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to a reconciliation.
-
-    Three requirements (ValueBlindBench section 5.6): the cash left is stated; exposure or leverage is stated; one value
-    is stated together with the limit it is held against. All of them right is 5, two are 4.
-    """
+    """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to a reconciliation."""
     if not kept or found.wrong & _OF_LIMITS:
         return 1
     if found.wrong:

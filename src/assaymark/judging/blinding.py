@@ -386,11 +386,7 @@ def _known() -> dict[str, Any]:
 
 
 def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
-    """The names to take out of texts before a judge sees them.
-
-    These are the models and makers that everybody knows, then whatever names the given agents: ids, families, model ids
-    with and without provider and date, telling words of model ids, fingerprints.
-    """
+    """The names to take out of texts before a judge sees them."""
     known = _known()
     ordinary = set(known["ordinary"]["words"])
     given = list(agents)

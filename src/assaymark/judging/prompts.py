@@ -132,18 +132,13 @@ def word_of(raw: JSON, words: Sequence[W], what: str) -> W:
 
 
 def reply_schema(rubric: Rubric) -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept.
-
-    All keys are required there; `parse_reply` also takes a reply without a comment.
-    """
-    return object_schema(
-        {
-            "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
-            "evidence": {"type": "array", "items": {"type": "string"}},
-            "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
-            "comment": {"type": ["string", "null"]},
-        }
-    )
+    """The JSON schema of a reply, in the subset that providers with structured output accept."""
+    return object_schema({
+        "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
+        "comment": {"type": ["string", "null"]},
+    })  # fmt: skip
 
 
 def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
@@ -170,10 +165,7 @@ def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
 
 
 def asks_again(reply: Reply, *, most: int = MOST_CHARACTERS) -> bool:
-    """Whether a reply of up to ``most`` characters is no JSON at all, so that the call is made once more.
-
-    Well-formed JSON with a value that is not allowed never is.
-    """
+    """Whether a reply of up to ``most`` characters is no JSON at all, so that the call is made once more."""
     return reply.finish == "stop" and len(reply.text) <= most and no_json(reply.text)
 
 
@@ -183,11 +175,7 @@ def second_call(call: CallSpec) -> CallSpec:
 
 
 def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric, *, second: Reply | None = None) -> Judgment:
-    """The judgment that a reply to a planned call amounts to.
-
-    A refusal is ``refused`` and a reply that was cut off is ``invalid``, whatever text came with it. ``second`` is the
-    reply to `second_call`, if that was asked: it counts where the first one is no JSON.
-    """
+    """The judgment that a reply to a planned call amounts to."""
     if second is not None and asks_again(reply):
         made = judgment(replace(planned, call=second_call(planned.call)), second, rubric)
         return replace(made, first_key=planned.call.key)
@@ -211,11 +199,7 @@ STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
 
 
 def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Block]:
-    """The sections of one decision: what it does, what it states in numbers, and each judged text.
-
-    Nothing else of the record gets in: not who decided, when, in which episode and record, nor anything that happened
-    afterwards.
-    """
+    """The sections of one decision: what it does, what it states in numbers, and each judged text."""
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
     rows = [
@@ -323,21 +307,14 @@ def system_text(rubric: Rubric) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What is taken out of every text of one context: names, and identifiers of records and episodes; and what is not.
-
-    ``kept`` holds the names in the universe as they are written in records.
-    """
+    """What is taken out of every text of one context: names, and identifiers of records and episodes."""
 
     blinding: Blinding
     kept: frozenset[str] = frozenset()
     identifiers: tuple[str, ...] = ()
 
     def apply(self, blocks: Sequence[Block]) -> list[Block]:
-        """The sections of one block without them.
-
-        Tokens are lettered by first appearance in the block: letters that went through a study would tell its texts
-        of one author by their letter, and letters by name would change the prompt with the names.
-        """
+        """The sections of one block without them."""
         texts = [content for _, content in blocks]
         for identifier in self.identifiers:
             texts = [text.replace(identifier, "[id]") for text in texts]
@@ -351,10 +328,7 @@ class Hidden:
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
-    """What to take out of the texts of ``context``, of which ``decisions`` are all decisions.
-
-    Ids are long and mixed enough that replacing them cannot hit a word or a number of the text; longest first.
-    """
+    """What to take out of the texts of ``context``, of which ``decisions`` are all decisions."""
     kept = (*kept_names(context), *keep_names)
     ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
     telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
@@ -397,11 +371,7 @@ def plan_calls(
     only: Collection[str] | None = None,
     shown: Mapping[str, Message] | None = None,
 ) -> list[PlannedCall]:
-    """Every judge call of a study, by decision, then judge, then trial.
-
-    Names are blinded for all agents in ``decisions``, also those that the study leaves out; calls are planned for the
-    decisions that it includes (`eligible`) and, with ``only``, for these record ids.
-    """
+    """Every judge call of a study, by decision, then judge, then trial."""
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
     system = Message("system", (Text.of(system_text(rubric)),))
@@ -422,16 +392,7 @@ def user_messages(
     *,
     only: Collection[str] | None = None,
 ) -> dict[str, Message]:
-    """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`.
-
-    The contexts may come one after the other: each is rendered once, and not kept. With ``only``, just these records
-    are rendered, in the words that they have among all.
-
-    Raises
-    ------
-    InputError
-        A decision's context is missing, or holds anything from after the decision.
-    """
+    """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`."""
     names = blinding_names(decision.agent for decision in decisions)
     waiting: dict[str, list[Decision]] = {}
     for decision in eligible(decisions, study.records):
@@ -467,10 +428,7 @@ def user_messages(
 def people_blocks(
     decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]
 ) -> tuple[list[Block], dict[str, list[Block]]]:
-    """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences.
-
-    ``decisions`` are all decisions of ``context``, and ``names`` are taken out of every text.
-    """
+    """What a person is shown of a context and, by record id, of its decisions: a judge's sections without fences."""
     out = hidden(decisions, context, names, keep_names)
     every = {decision.record_id: decision_blocks(decision, out.kept) for decision in decisions}
     return [one for one in out.apply(material_blocks(context)) if one[1]], {
@@ -539,10 +497,7 @@ _UNTRADED = ("hold", "no_trade", "close")
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """A portfolio after orders. ``after`` is None where the orders cannot be carried out; no rule counts as kept then.
-
-    ``checks`` are the rules of the task that `portfolio.orders.audit` decides.
-    """
+    """A portfolio after orders. ``after`` is None where the orders cannot be carried out."""
 
     after: Settlement | None
     checks: tuple[RuleCheck, ...]
@@ -570,11 +525,7 @@ class Book:
 
 
 def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
-    """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it.
-
-    A decision without any action is one of orders where the task sets rules for a book (`portfolio.ORDER_RULES`): it
-    leaves the book as it is.
-    """
+    """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it."""
     portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
     # A decision of orders trades units: no weight, and a quantity wherever it buys or sells.

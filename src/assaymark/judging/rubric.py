@@ -227,11 +227,5 @@ def rubric_names() -> tuple[str, ...]:
 
 @cache
 def load_rubric(name: str) -> Rubric:
-    """The rubric ``name`` that comes with the package.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such rubric; the message offers the closest name.
-    """
+    """The rubric ``name`` that comes with the package."""
     return parse_rubric(shipped_text("rubric", _FOLDER, name), source=f"rubric {name}")

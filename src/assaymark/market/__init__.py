@@ -1,5 +1,7 @@
 """What was knowable when: instruments, history, as-of views, regimes, correlation, the synthetic market, sources."""
 
+# ruff: noqa: I001  # names in packed lines
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -8,109 +10,41 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.market.cycles import (
-        NEUTRAL_NOW,
-        REGIMES,
-        SESSION,
-        Bars,
-        Cycle,
-        CycleKey,
-        MinuteSource,
-        ProbeMatch,
-        ProbeResult,
-        Sanitised,
-        cycles_of,
-        date_probe,
-        day_of,
-        key_of,
-        minute_bars,
-        minutes_from_file,
-        probe_result,
-        sanitise,
+        NEUTRAL_NOW, REGIMES, SESSION, Bars, Cycle, CycleKey, MinuteSource, ProbeMatch, ProbeResult, Sanitised,
+        cycles_of, date_probe, day_of, key_of, minute_bars, minutes_from_file, probe_result, sanitise,
         synthetic_minutes,
-    )
+    )  # fmt: skip
     from assaymark.market.files import PORTBENCH_NOTES, history_from_file, snapshot_from_file
     from assaymark.market.history import (
-        CLOSE_OF_DAY,
-        FIELDS,
-        AsOf,
-        Clock,
-        Day,
-        History,
-        PriceSlice,
-        Restated,
-        known_at_close,
-        shown_prices,
+        CLOSE_OF_DAY, FIELDS, AsOf, Clock, Day, History, PriceSlice, Restated, known_at_close, shown_prices,
         synthetic_history,
-    )
+    )  # fmt: skip
     from assaymark.market.instruments import (
-        CLASS_NAMES,
-        CLASSES,
-        AssetClass,
-        CorporateAction,
-        Finding,
-        Limits,
-        Listing,
-        class_members,
-        fill_gaps,
-        price_findings,
-        price_problems,
-        sample_on,
-        simple_returns,
-        snapshot_problems,
-        universe,
-        weekdays,
-    )
+        CLASS_NAMES, CLASSES, AssetClass, CorporateAction, Finding, Limits, Listing, class_members, fill_gaps,
+        price_findings, price_problems, sample_on, simple_returns, snapshot_problems, universe, weekdays,
+    )  # fmt: skip
     from assaymark.market.macro import (
-        UNDEFINED,
-        Correlations,
-        Filing,
-        Fundamentals,
-        MacroReading,
-        MacroSeries,
-        News,
-        NewsFact,
-        calibration,
-        calibration_table,
-        class_correlations,
-        class_index,
-        drawdown,
-        pairwise_correlation,
-        regimes,
-    )
+        UNDEFINED, Correlations, Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact, calibration,
+        calibration_table, class_correlations, class_index, drawdown, pairwise_correlation, regimes,
+    )  # fmt: skip
     from assaymark.market.open import (
-        LONG_GAP,
-        SPACINGS,
-        ClassOverview,
-        Condition,
-        Quote,
-        class_overviews,
-        condition,
-        gaps_of,
-        history_of,
-        open_history,
-        quotes,
-    )
+        LONG_GAP, SPACINGS, ClassOverview, Condition, Quote, class_overviews, condition, gaps_of, history_of,
+        open_history, quotes,
+    )  # fmt: skip
     from assaymark.market.snapshot import (
-        Manifest,
-        Origin,
-        Snapshot,
-        read_manifest,
-        read_snapshot,
-        snapshot_of,
-        synthetic_snapshot,
-        write_snapshot,
-    )
+        Manifest, Origin, Snapshot, read_manifest, read_snapshot, snapshot_of, synthetic_snapshot, write_snapshot,
+    )  # fmt: skip
     from assaymark.market.synthetic import SyntheticMarket, synthetic_market
 
 __all__ = [
     "CLASSES", "CLASS_NAMES", "CLOSE_OF_DAY", "FIELDS", "LONG_GAP", "NEUTRAL_NOW", "PORTBENCH_NOTES", "REGIMES",
     "SESSION", "SPACINGS", "UNDEFINED", "AsOf", "AssetClass", "Bars", "ClassOverview", "Clock", "Condition",
     "CorporateAction", "Correlations", "Cycle", "CycleKey", "Day", "Filing", "Finding", "Fundamentals", "History",
-    "Limits", "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact",
-    "Origin", "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Sanitised", "Snapshot",
-    "SyntheticMarket", "calibration", "calibration_table", "class_correlations", "class_index", "class_members",
-    "class_overviews", "condition", "cycles_of", "date_probe", "day_of", "drawdown", "fill_gaps", "gaps_of",
-    "history_from_file", "history_of", "key_of", "known_at_close", "minute_bars", "minutes_from_file", "open_history",
+    "Limits", "Listing", "MacroReading", "MacroSeries", "Manifest", "MinuteSource", "News", "NewsFact", "Origin",
+    "PriceSlice", "ProbeMatch", "ProbeResult", "Quote", "Restated", "Sanitised", "Snapshot", "SyntheticMarket",
+    "calibration", "calibration_table", "class_correlations", "class_index", "class_members", "class_overviews",
+    "condition", "cycles_of", "date_probe", "day_of", "drawdown", "fill_gaps", "gaps_of", "history_from_file",
+    "history_of", "key_of", "known_at_close", "minute_bars", "minutes_from_file", "open_history",
     "pairwise_correlation", "price_findings", "price_problems", "probe_result", "quotes", "read_manifest",
     "read_snapshot", "regimes", "sample_on", "sanitise", "shown_prices", "simple_returns", "snapshot_from_file",
     "snapshot_of", "snapshot_problems", "synthetic_history", "synthetic_market", "synthetic_minutes",

@@ -279,8 +279,7 @@ def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
 
 
 def simple_returns(prices: np.ndarray) -> np.ndarray:
-    """Simple returns from each row to the next, shape (n_days - 1, n_instruments); NaN where either price is
-    missing."""
+    """Simple returns from each row to the next, shape (n_days - 1, n_instruments)."""
     return np.asarray(prices[1:] / prices[:-1] - 1.0)
 
 

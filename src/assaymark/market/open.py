@@ -29,8 +29,7 @@ from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, clas
 from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
 
 LONG_GAP = 30
-"""Weekdays: a gap inside a series of up to so many is a note, because it stays missing as a whole; a longer one is a
-problem."""
+"""Weekdays: a gap inside a series of up to so many is a note, because it stays missing as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,7 @@ class Condition:
 
 
 def condition(history: History, limits: Limits | None = None) -> Condition:
-    """Look over a store: bars in their newest version, macro series and filings.
-
-    After a problem numbers made from the store are wrong, or a part is missing; the store's rules deal with a note.
-    """
+    """Look over a store: bars in their newest version, macro series and filings."""
     bars = {name: np.array(values) for name, values in history.bars.items()}
     for name, values in bars.items():
         history.restated.apply(values, name, 0, np.iinfo(np.int64).max)
@@ -165,10 +161,7 @@ def quotes(view: AsOf) -> tuple[Quote, ...]:
 
 
 SPACINGS: Final = (("day", 4, 1, 10), ("week", 10, 7, 21), ("month", 45, 45, 75), ("quarter", 120, 120, 200))
-"""For series without release times: name, largest usual distance of periods, release lag and staleness limit, in days.
-
-A lag counts from the date that names the period. It is on the late side: a month is often named by its first day.
-"""
+"""For series without release times."""
 
 _YEARLY: Final = ("year", 400, 365, 750)
 _FOREVER: Final = np.iinfo(np.int64).max

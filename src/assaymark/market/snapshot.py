@@ -55,8 +55,7 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType({
     }),
 })
 # fmt: on
-"""The tables of a snapshot and their columns. Every read filters ``known_at``, ``realtime_start``, ``published_at`` or
-``filed_at``; a value with two rows was restated, and the later one replaces the earlier from its own time on."""
+"""The tables of a snapshot and their columns."""
 
 OPTIONAL = frozenset({"actions"})
 """Tables that a folder holds only where they have rows; see `assaymark.market.instruments.CorporateAction`."""

@@ -22,13 +22,19 @@ from typing import Any, Final
 
 from assaymark.errors import UnknownNameError
 
-_PAGES: Final = re.compile(r"(index|sentences(-\d+)?|datasheets|datasheet/[^/]+)\.html")
-_PICTURES: Final = re.compile(r"figures/(index|sentences|datasheets)[^/]*\.svg")
+# Pages of records (calls, answers, measurements) stay in the language of what they record.
+_NAMED: Final = (
+    "index|sentences|datasheets|agents|agreement|stability|claims|controls|fact-check|claim-map|plan|scores|data|"
+    "profiles|histories|episodes"
+)
+_PAGES: Final = re.compile(rf"(({_NAMED})(-\d+)?|datasheet/[^/]+)\.html")
+_PICTURES: Final = re.compile(rf"figures/({_NAMED})[^/]*\.svg")
 _NUMBER: Final = r"([+−-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+))"
 _TELLING: Final = 12
-_GROUP: Final = {"#": _NUMBER, "§": "(.+?)"}
+_GROUP: Final = {"#": _NUMBER, "§": r"((?:(?![.!?] [A-Z]).)+?)"}  # words of one sentence
 _FIELD: Final = re.compile(r"([#§])(\d?)")
 _PARTS: Final = ((r"(?<=[.!?”]) (?=[^a-z])", " "), (": ", ": "), (", ", ", "))
+_BETWEEN: Final = {", ": ", ", " and ": " und ", " or ": " oder "}
 _NAMES: Final = r"(?:[^\s,.;:]+, )*[^\s,.;:]+ and [^\s,.;:]+"
 _SPOKEN: Final = re.compile(
     r"(?P<kept><(?P<tag>script|style|code|pre)\b.*?</(?P=tag)>)|(?<=>)(?P<text>[^<>]+)(?=<)|"
@@ -84,6 +90,8 @@ class Translation:
             return re.sub(rf"(?<![\d.]){_NUMBER}(?!\.?\d)", lambda number: _comma(number[0]), text)
         if plain in self.exact:
             return self.exact[plain]
+        if plain[0] == "“" and plain[-1] == "”" and (quoted := self(plain[1:-1])) is not None:
+            return f"{self.exact['open']}{quoted}{self.exact['close']}"
         if re.fullmatch(_NAMES, plain):
             return plain.replace(" and ", " und ")
         clauses = plain.split("; ")
@@ -100,6 +108,8 @@ class Translation:
             return f"{self(head) or head}: {made_rest}"
         if (matched := self._matched(plain, telling=False)) is not None:
             return matched
+        if plain.endswith(".") and (made_whole := self(plain[:-1])) is not None:
+            return f"{made_whole}."
         pieces = plain.split(" · ")
         return " · ".join(self(piece) or piece for piece in pieces) if len(pieces) > 1 else None
 
@@ -118,15 +128,20 @@ class Translation:
         def fill(one: re.Match[str]) -> str:
             kind, at = one[1], one[2]
             value = named[kind][int(at) - 1] if at else next(found[kind])
-            listed = value.replace(" and ", " und ").replace(" or ", " oder ")
-            return _comma(value) if kind == "#" else self(value) or listed
+            if kind == "#":
+                return _comma(value)
+            parts = re.split("(, | and | or )", value)
+            return self(value) or "".join(_BETWEEN.get(part) or self(part) or part for part in parts)
 
         return _FIELD.sub(fill, translated)
 
     def said(self, text: str) -> str:
-        """A text with the space around it; in English where the table does not have it."""
+        """A text with the space around it; each sentence is in English where the table does not have it."""
         plain = text.strip()
-        return text.replace(plain, self(plain) or plain) if plain else text
+        made = self(plain) if plain else ""
+        if made is None:
+            made = " ".join(self(one) or one for one in re.split(_PARTS[0][0], plain))
+        return text.replace(plain, made) if plain else text
 
     def page(self, html: str, folder: str = "") -> str:
         """A page of a folder in the language; pages that are not in it are one folder up."""

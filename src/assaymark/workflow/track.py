@@ -19,8 +19,7 @@ from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
 from assaymark.errors import InputError, ModelError, Problem, UnknownNameError
 from assaymark.judging import argument_problems
-from assaymark.judging.reference.judges import dimension_problem
-from assaymark.judging.season.reference import SEASON_PLANTED, season_argument_problems
+from assaymark.judging.reference.judges import SEASON_PLANTED, dimension_problem, season_argument_problems
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.plan import read_toml

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from assaymark.judging.evidence import DecisionNumbers, Finding, Material, audit_texts
-from assaymark.records import Action, Agent, Context, Decision, Fact, Instrument, Provenance, Rationale, Series
+from assaymark.judging.evidence import DecisionNumbers, Material, audit_texts
+from assaymark.records import (
+    Action,
+    Agent,
+    Context,
+    Decision,
+    Evidence,
+    Fact,
+    Instrument,
+    Provenance,
+    Rationale,
+    Series,
+)
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -80,13 +91,10 @@ BRIEFING = (
 def context(*, completeness: str = "complete", **parts: object) -> Context:
     """The market as a context; keyword arguments replace its parts."""
     made: dict[str, object] = {
-        "completeness": completeness,
-        "cutoff": AT,
-        "cutoff_source": "made up",
+        "completeness": completeness, "cutoff": AT, "cutoff_source": "made up",
         "prompt": "Allocate. Weights must be multiples of 5%. The portfolio must hold between 1 and 6 holdings.",
-        "facts": (*cell_facts(), *briefing(*BRIEFING)),
-        "instruments": INSTRUMENTS,
-    }
+        "facts": (*cell_facts(), *briefing(*BRIEFING)), "instruments": INSTRUMENTS,
+    }  # fmt: skip
     return Context(**(made | parts))  # type: ignore[arg-type]
 
 
@@ -98,7 +106,7 @@ COMPLETE = material()
 PARTIAL = material(completeness="partial")
 
 
-def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[Finding]:
+def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[Evidence]:
     return audit_texts([("summary", text)], seen, own)
 
 
@@ -106,7 +114,7 @@ def states(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = N
     return [finding.state for finding in audit(text, seen, own)]
 
 
-def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> Finding:
+def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> Evidence:
     found = audit(text, seen, own)
     assert len(found) == 1, found
     return found[0]
@@ -122,20 +130,11 @@ def decision(
     confidence: float | None = None,
 ) -> Decision:
     return Decision(
-        record_id=record,
-        episode_id="e1",
-        step=0,
-        cluster=cluster,
-        decided_at=AT,
-        agent=Agent(id=agent, family="f"),
-        context_id="c1",
-        actions=actions,
-        rationales=tuple(Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts),
-        format="made",
-        provenance=Provenance(source="made"),
-        confidence=confidence,
-        stages=stages or {},
-    )
+        record_id=record, episode_id="e1", step=0, cluster=cluster, decided_at=AT, agent=Agent(id=agent, family="f"),
+        context_id="c1", actions=actions,
+        rationales=tuple(Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts), format="made",
+        provenance=Provenance(source="made"), confidence=confidence, stages=stages or {},
+    )  # fmt: skip
 
 
 def bars(instrument: str, closes: list[float]) -> Series:

@@ -11,14 +11,10 @@ from assaymark.judging.evidence import Material
 from assaymark.records import Fact, Instrument
 
 ACCUSED = [
-    "GOLD return over 5d was 4.9%",
-    "IAU: 5d return +9.12%",
-    "GOLD 5d return -3.12%",
-    "Chips volatility over 21 sessions 41.7%",
-    "SMH beta 63d spy 2.06",
-    "GOLD max drawdown 21d 16.5%",
+    "GOLD return over 5d was 4.9%", "IAU: 5d return +9.12%", "GOLD 5d return -3.12%",
+    "Chips volatility over 21 sessions 41.7%", "SMH beta 63d spy 2.06", "GOLD max drawdown 21d 16.5%",
     "GOLD close $98.87",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ACCUSED)
@@ -35,27 +31,17 @@ def test_a_partial_context_accuses_nobody(text):
 
 
 NOT_ACCUSED = {
-    "no subject": "5d return was 4.9%",
-    "two subjects": "GOLD and SMH 5d return 4.9%",
-    "another owner": "GOLD: SMH 5d return 4.9%",
-    "no field": "GOLD 4.9% over 5d",
-    "no horizon": "GOLD return 4.9%",
-    "horizon without a cell": "GOLD return over 63d 4.9%",
-    "a hedge": "GOLD 5d return of roughly 4.9%",
-    "a forecast": "GOLD 5d return could be 4.9%",
-    "a threshold": "GOLD 5d return above 4.9%",
-    "a comparison": "GOLD 5d return beat by 4.9%",
-    "two numbers in the clause": "GOLD 5d return 4.9% 5.9%",
-    "another unit": "GOLD 5d return $4.90",
-    "a list of subjects": "GOLD, SMH 5d return 4.9%",
+    "no subject": "5d return was 4.9%", "two subjects": "GOLD and SMH 5d return 4.9%",
+    "another owner": "GOLD: SMH 5d return 4.9%", "no field": "GOLD 4.9% over 5d", "no horizon": "GOLD return 4.9%",
+    "horizon without a cell": "GOLD return over 63d 4.9%", "a hedge": "GOLD 5d return of roughly 4.9%",
+    "a forecast": "GOLD 5d return could be 4.9%", "a threshold": "GOLD 5d return above 4.9%",
+    "a comparison": "GOLD 5d return beat by 4.9%", "two numbers in the clause": "GOLD 5d return 4.9% 5.9%",
+    "another unit": "GOLD 5d return $4.90", "a list of subjects": "GOLD, SMH 5d return 4.9%",
     "a benchmark the field does not name": "GOLD 5d return with SPY 4.9%",
-    "another noun": "GOLD 5d return dispersion 4.9%",
-    "another measure": "GOLD 5d return rank 4.9%",
-    "a bare integer": "GOLD 5d return 5",
-    "one last digit off, rounding": "GOLD 5d return 3.2%",
-    "truncation": "GOLD 21d return 8.1%",
-    "rounding a rounded display": "EWY 5d return 12.8%",
-}
+    "another noun": "GOLD 5d return dispersion 4.9%", "another measure": "GOLD 5d return rank 4.9%",
+    "a bare integer": "GOLD 5d return 5", "one last digit off, rounding": "GOLD 5d return 3.2%",
+    "truncation": "GOLD 21d return 8.1%", "rounding a rounded display": "EWY 5d return 12.8%",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NOT_ACCUSED.values(), ids=NOT_ACCUSED.keys())
@@ -87,20 +73,13 @@ def shown(unit, prompt=""):
 
 
 PLAIN = [
-    "Briar's 21-session return is 17.4%",
-    "Briar 21d return: 17.4%",
-    "BRIAR's 21-day return was 17.4%",
-    "Over 21 sessions Briar returned 17.4%",
-    "Briar returned 17.4% over the last 21 sessions.",
-    "Briar’s return over the past 21 days was １７.４％.",
-    "BRIAR: 21d return -17.4%",
-    "Briar's 21-day return is 17,4 %",
-    "Briar's 21-day return is 17.4%, so I buy it.",
-    "Briar's 21-day return is 17.4%, Gold's price $2,345.50",
-    "**Briar** 21d return: **17.4%**",
-    "Briar's 21-day return is 0.174",
-    "Gold's price is 2,100.5",
-]
+    "Briar's 21-session return is 17.4%", "Briar 21d return: 17.4%", "BRIAR's 21-day return was 17.4%",
+    "Over 21 sessions Briar returned 17.4%", "Briar returned 17.4% over the last 21 sessions.",
+    "Briar’s return over the past 21 days was １７.４％.", "BRIAR: 21d return -17.4%",
+    "Briar's 21-day return is 17,4 %", "Briar's 21-day return is 17.4%, so I buy it.",
+    "Briar's 21-day return is 17.4%, Gold's price $2,345.50", "**Briar** 21d return: **17.4%**",
+    "Briar's 21-day return is 0.174", "Gold's price is 2,100.5",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", ["pct", "percent"])
@@ -110,57 +89,30 @@ def test_a_plain_misstatement_of_a_displayed_value_is_accused(text, unit):
 
 
 OTHERWISE = [
-    "Briar's 21-day return is 0.031",
-    "Briar's 21-day return is 3.14%",
-    "Briar's 21-day return is 310 bps",
-    "Briar's 21-day return is 3,1 %",
-    "Briar's 21-day return is 1.2x",
-    "Briar's 21-day return is $17.4",
-    "Briar's 21-day return is not 17.4%",
-    "Briar's 21-day return isn't 17.4%",
-    "Briar's 21-day return is never 17.4%",
-    "Briar's 21-day excess return is 17.4%",
-    "Briar's annualised 21-day return is 17.4%",
-    "Briar's 21-day return is 17.4% annualised",
-    "Briar's 21-day return is 17.4% (annualised)",
-    "Briar's 21-day (log) return is 17.4%",
-    "Briar's 21-day log return is 17.4%",
-    "Briar's median 21-day return is 17.4%",
-    "Briar's 21-day momentum is 17.4%",
-    "Briar's 21-day return minus fees is 2.9%",
-    "Briar's 21-day return is 17.4%, net of fees",
-    "Briar's 21-day return is 17.4% (3.1% before fees)",
-    "Briar's 21-day return in EUR is 17.4%",
-    "Briar's 21-day return is 17.4% in €",
-    "Last year Briar's 21-day return was 17.4%",
-    "Last year, Briar's 21-day return was 17.4%",
-    "In my simulation, Briar's 21-day return was 17.4%",
-    "Briar's 21-day return was 17.4% a month ago",
-    "Briar's 21-day return was 17.4%, but that was last year",
-    "Gold's price was 2,100 in January",
-    "A year ago all was well. Briar's 21-day return was 17.4%.",
-    "Briar's 21-day return is 17.4%. That is false.",
-    "Briar's 21-day return is 17.4%, so I doubt the source",
-    "Briar's 21-day return rose by 17.4%",
-    "Briar gained 17.4% over 21 sessions",
-    "Briar's peers' 21-day return is 17.4%",
-    "Briar's sector 21-day return is 17.4%",
-    "Briar and Gold's 21-day return is 17.4%",
-    "Gold and Briar's 21-day return is 17.4%",
-    "Briar/Gold 21-day return is 17.4%",
-    "A 50/50 mix of Briar and Gold's 21-day return is 17.4%",
-    "Silver and Briar's 21-day return is 17.4%",
-    "Briar's 21-day return ranks in the top 10%",
-    "Briar's 21-day return has an 80% chance",
-    "Briar's 21-day volatility limit is 30%",
-    "Briar's 21-day return is 17.4 percentage points",
-    "Briar's 21-day return is ~17.4%",
-    'Briar\'s 21-day return is "17.4%"',
-    "Is Briar's 21-day return 17.4%?",
-    "If Briar's 21-day return is 17.4%, I buy",
-    "Briar's 5-day and 21-day return is 17.4%",
-    "Briar's 21-day return is " + "very " * 80 + "17.4%",
-]
+    "Briar's 21-day return is 0.031", "Briar's 21-day return is 3.14%", "Briar's 21-day return is 310 bps",
+    "Briar's 21-day return is 3,1 %", "Briar's 21-day return is 1.2x", "Briar's 21-day return is $17.4",
+    "Briar's 21-day return is not 17.4%", "Briar's 21-day return isn't 17.4%", "Briar's 21-day return is never 17.4%",
+    "Briar's 21-day excess return is 17.4%", "Briar's annualised 21-day return is 17.4%",
+    "Briar's 21-day return is 17.4% annualised", "Briar's 21-day return is 17.4% (annualised)",
+    "Briar's 21-day (log) return is 17.4%", "Briar's 21-day log return is 17.4%",
+    "Briar's median 21-day return is 17.4%", "Briar's 21-day momentum is 17.4%",
+    "Briar's 21-day return minus fees is 2.9%", "Briar's 21-day return is 17.4%, net of fees",
+    "Briar's 21-day return is 17.4% (3.1% before fees)", "Briar's 21-day return in EUR is 17.4%",
+    "Briar's 21-day return is 17.4% in €", "Last year Briar's 21-day return was 17.4%",
+    "Last year, Briar's 21-day return was 17.4%", "In my simulation, Briar's 21-day return was 17.4%",
+    "Briar's 21-day return was 17.4% a month ago", "Briar's 21-day return was 17.4%, but that was last year",
+    "Gold's price was 2,100 in January", "A year ago all was well. Briar's 21-day return was 17.4%.",
+    "Briar's 21-day return is 17.4%. That is false.", "Briar's 21-day return is 17.4%, so I doubt the source",
+    "Briar's 21-day return rose by 17.4%", "Briar gained 17.4% over 21 sessions",
+    "Briar's peers' 21-day return is 17.4%", "Briar's sector 21-day return is 17.4%",
+    "Briar and Gold's 21-day return is 17.4%", "Gold and Briar's 21-day return is 17.4%",
+    "Briar/Gold 21-day return is 17.4%", "A 50/50 mix of Briar and Gold's 21-day return is 17.4%",
+    "Silver and Briar's 21-day return is 17.4%", "Briar's 21-day return ranks in the top 10%",
+    "Briar's 21-day return has an 80% chance", "Briar's 21-day volatility limit is 30%",
+    "Briar's 21-day return is 17.4 percentage points", "Briar's 21-day return is ~17.4%",
+    'Briar\'s 21-day return is "17.4%"', "Is Briar's 21-day return 17.4%?", "If Briar's 21-day return is 17.4%, I buy",
+    "Briar's 5-day and 21-day return is 17.4%", "Briar's 21-day return is " + "very " * 80 + "17.4%",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", ["pct", "percent"])
@@ -239,7 +191,7 @@ def test_anything_well_beyond_the_last_digit_does(value, decimals, steps, up):
     seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")
     shown = value * 100 + (steps if up else -steps) * 10**-decimals
     (found,) = audit(f"GOLD 5d return {shown:+.{decimals}f}%", seen)
-    printed = float(found.number.value)
+    printed = float(found.number)
     stored = 10.0 ** (2 - len(repr(value).partition(".")[2].rstrip("0"))) if "e" not in repr(value) else 0.0
     another_scale = any(0.8 < abs(printed) * factor / abs(value * 100 or 1e-9) < 1.2 for factor in (100, 0.01))
     if abs(abs(printed) - abs(value * 100)) > 1.01 * max(10**-decimals, min(stored, 1.0)) and not another_scale:

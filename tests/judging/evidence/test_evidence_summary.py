@@ -137,19 +137,16 @@ def test_records_that_differ_are_named():
     assert found.value == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        decision(),
-        decision(stages={"forecast": "high"}),
-        decision(stages={"forecast": {"portfolio_pct": 1.0}}),
-        forecast("1.5", HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
-        forecast(True, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
-        forecast(float("nan"), HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
-        forecast(1.5, HALVES, {"GOLD": 1.0}),
-        forecast(1.5, {}, {"GOLD": 1.0}),
-    ],
-)
+@pytest.mark.parametrize("made", [
+    decision(),
+    decision(stages={"forecast": "high"}),
+    decision(stages={"forecast": {"portfolio_pct": 1.0}}),
+    forecast("1.5", HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
+    forecast(True, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
+    forecast(float("nan"), HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
+    forecast(1.5, HALVES, {"GOLD": 1.0}),
+    forecast(1.5, {}, {"GOLD": 1.0}),
+])  # fmt: skip
 def test_without_all_of_its_parts_a_forecast_does_not_count(made):
     found = forecast_mismatches([made])
     assert (found.value, found.n, found.state) == (None, 0, "undefined: no forecast was stated with its parts")

@@ -142,7 +142,7 @@ def test_a_prompt_rule_of_one_short_sentence_is_known_by_its_only_word():
 def test_other_scripts_are_read(text):
     found = only(text)
     assert (found.subject, found.state) == ("GOLD", "supported")
-    assert text[found.number.start : found.number.end] == found.number.quote
+    assert text[found.start : found.start + len(found.quote)] == found.quote
 
 
 def test_the_same_sentence_again_finds_the_same(monkeypatch):
@@ -242,16 +242,13 @@ def test_owners_that_are_no_instruments_are_passed_over():
     assert audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("exit if GOLD falls more than 3.1%", "threshold"),
-        ("exit if Brent falls below $85.5", "threshold"),
-        ("VIX >19.5", "threshold"),
-        ("11 reasons", "bare-integer"),
-        ("up 77.7%", "unmatched"),
-    ],
-)
+@pytest.mark.parametrize(("text", "rule"), [
+    ("exit if GOLD falls more than 3.1%", "threshold"),
+    ("exit if Brent falls below $85.5", "threshold"),
+    ("VIX >19.5", "threshold"),
+    ("11 reasons", "bare-integer"),
+    ("up 77.7%", "unmatched"),
+])  # fmt: skip
 def test_what_cannot_be_checked_says_why(text, rule):
     found = only(text)
     assert (found.state, found.rule) == ("not_found", rule)
@@ -372,7 +369,7 @@ def test_rescaling_the_facts_changes_nothing(unit, factor):
     ]
     rescaled = Material.build(facts=facts, instruments=INSTRUMENTS)
     plain = Material.build(facts=context().facts, instruments=INSTRUMENTS)
-    before, after = ([(f.number.quote, f.state, f.rule) for f in audit(TEXT, seen)] for seen in (plain, rescaled))
+    before, after = ([(f.quote, f.state, f.rule) for f in audit(TEXT, seen)] for seen in (plain, rescaled))
     assert before == after
 
 
@@ -419,18 +416,15 @@ def test_planted_errors_lose_support():
 PRINTED = "State of ETH:\ncurrent_price = 4116.25, rsi = 84.504\nPnL: -548.57, 1.25 of 7,420 in 3 orders, up 2.36%"
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "line"),
-    [
-        ("it trades at $4,116.25", "in-prompt", 2),
-        ("it trades near 4116.3", "in-prompt-rounded", 2),
-        ("we are down 548.57", "in-prompt", 3),
-        ("PnL of -548.57", "in-prompt", 3),
-        ("some 7.42k went in", "in-prompt", 3),
-        ("3 orders are open", "bare-integer", 3),
-        ("out if it falls below $4,116.25", "threshold", 2),
-    ],
-)
+@pytest.mark.parametrize(("text", "rule", "line"), [
+    ("it trades at $4,116.25", "in-prompt", 2),
+    ("it trades near 4116.3", "in-prompt-rounded", 2),
+    ("we are down 548.57", "in-prompt", 3),
+    ("PnL of -548.57", "in-prompt", 3),
+    ("some 7.42k went in", "in-prompt", 3),
+    ("3 orders are open", "bare-integer", 3),
+    ("out if it falls below $4,116.25", "threshold", 2),
+])  # fmt: skip
 def test_a_number_that_the_prompt_prints_is_in_the_context(text, rule, line):
     found = only(text, material(prompt=PRINTED, completeness="partial"))
     assert (found.state, found.rule, found.facts) == ("in_context", rule, (f"prompt:{line}",))

@@ -173,16 +173,13 @@ def test_surface_prefers_more_lines(many, spec, ask):
     assert all(content(one) == lines[one.pair] for one in ask(chosen, judge, [TIE_ALLOWED]))
 
 
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        ({"slot_bias": 1.0, "surface": 0.0, "one_sided": 0.0, "slot_1": 1.0}, {"positional 1"}),
-        ({"slot_bias": 1.0, "surface": 0.0, "one_sided": 0.0, "slot_1": 0.0}, {"positional 2"}),
-        ({"slot_bias": 0.0, "surface": 1.0, "one_sided": 0.0}, {"stable"}),
-        ({"slot_bias": 0.0, "surface": 0.0, "one_sided": 1.0}, {"one_sided"}),
-        ({"slot_bias": 0.0, "surface": 0.0, "one_sided": 0.0}, {"no_preference"}),
-    ],
-)
+@pytest.mark.parametrize(("args", "expected"), [
+    ({"slot_bias": 1.0, "surface": 0.0, "one_sided": 0.0, "slot_1": 1.0}, {"positional 1"}),
+    ({"slot_bias": 1.0, "surface": 0.0, "one_sided": 0.0, "slot_1": 0.0}, {"positional 2"}),
+    ({"slot_bias": 0.0, "surface": 1.0, "one_sided": 0.0}, {"stable"}),
+    ({"slot_bias": 0.0, "surface": 0.0, "one_sided": 1.0}, {"one_sided"}),
+    ({"slot_bias": 0.0, "surface": 0.0, "one_sided": 0.0}, {"no_preference"}),
+])  # fmt: skip
 def test_arguments_override_what_is_planted(pairs, spec, ask, args, expected):
     chosen = [pair for pair in pairs if pair.condition in ("same_subset", "different_subset")]
     found = classes(ask(chosen, spec("reference/surface-swayed", **args), [TIE_ALLOWED]))
@@ -306,21 +303,18 @@ def test_instructions_inside_a_candidate_move_no_verdict(pairs, spec):
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("args", "what"),
-    [
-        ({"luck": 1}, "argument luck is unknown"),
-        ({"words": 1}, "argument words is unknown"),
-        ({"slot_bias": 1.1}, "must be a number from 0 to 1 (got 1.1)"),
-        ({"slot_bias": True}, "must be a number from 0 to 1 (got True)"),
-        ({"slot_bias": "0.1"}, "(got '0.1')"),
-        ({"threshold": -1}, "from 0 to 20 (got -1)"),
-        ({"slope": float("nan")}, "from 0 to 100 (got nan)"),
-        ({"slope": 10**400}, "(got a huge number)"),
-        ({"filler": 0.99}, "filler and terse must not sum to more than 1"),
-        ({"surface": 0.5, "one_sided": 0.5}, "slot_bias, surface and one_sided must not sum"),
-    ],
-)
+@pytest.mark.parametrize(("args", "what"), [
+    ({"luck": 1}, "argument luck is unknown"),
+    ({"words": 1}, "argument words is unknown"),
+    ({"slot_bias": 1.1}, "must be a number from 0 to 1 (got 1.1)"),
+    ({"slot_bias": True}, "must be a number from 0 to 1 (got True)"),
+    ({"slot_bias": "0.1"}, "(got '0.1')"),
+    ({"threshold": -1}, "from 0 to 20 (got -1)"),
+    ({"slope": float("nan")}, "from 0 to 100 (got nan)"),
+    ({"slope": 10**400}, "(got a huge number)"),
+    ({"filler": 0.99}, "filler and terse must not sum to more than 1"),
+    ({"surface": 0.5, "one_sided": 0.5}, "slot_bias, surface and one_sided must not sum"),
+])  # fmt: skip
 def test_wrong_arguments_are_refused(pairs, spec, args, what):
     found = pair_argument_problems("reference/checklist", args)
     assert any(what in one for one in found), found

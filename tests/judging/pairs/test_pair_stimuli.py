@@ -33,13 +33,12 @@ from assaymark.judging.pairs.calls import (
     CLOSERS,
     FILLERS,
     FIXED_SENTENCES,
-    closing,
     has_value,
     names,
     sentences,
     task_problems,
 )
-from assaymark.judging.pairs.stimuli import with_other_unit, with_synonym, with_typo
+from assaymark.judging.pairs.stimuli import closing, with_other_unit, with_synonym, with_typo
 from assaymark.protocol import parse_study
 
 THINGS = ("stop", "cash", "horizon", "size", "carry")
@@ -61,11 +60,9 @@ class Written:
 
 def requirement(name: str) -> Written:
     return Written(
-        name,
-        [f"The {name} was put at 12 by us.", f"We have put the {name} at 12."],
-        f"The {name} was put somewhere by us.",
-        f"Nothing is said of the {len(name)}{name[::-1]} here.",
-    )
+        name, [f"The {name} was put at 12 by us.", f"We have put the {name} at 12."],
+        f"The {name} was put somewhere by us.", f"Nothing is said of the {len(name)}{name[::-1]} here.",
+    )  # fmt: skip
 
 
 def task(*changes: Callable[[list[Written]], object], name: str = "one") -> str:
@@ -112,27 +109,24 @@ def change(at: int, field: str, value: object) -> Callable[[list[Written]], obje
     return lambda found: setattr(found[at], field, value)
 
 
-@pytest.mark.parametrize(
-    ("changed", "where", "what"),
-    [
-        (change(0, "partly", "The stop was put at 12 by us."), "stop", "must hold no value"),
-        (change(0, "met", ["The stop was put there by us.", "We put the stop at 12."]), "stop", "must hold a value"),
-        (change(1, "met", ["It was put at 12 by us.", "We put the cash at 12."]), "cash", "must name 'cash'"),
-        (change(1, "neutral", "Nothing is said of the cash here."), "cash", "must not name 'cash'"),
-        (change(2, "partly", "The horizon and the size were put."), "horizon", "another requirement, 'size'"),
-        (change(2, "partly", "The horizon. It was put somewhere."), "horizon", "one sentence with a stop"),
-        (change(3, "partly", "The size was put somewhere by us"), "size", "one sentence with a stop"),
-        (change(3, "neutral", "No."), "size", "0.6 to 1.6 times"),
-        (change(4, "met", ["We have put the carry at 12."]), "carry", "two or more wordings"),
-        (change(4, "met", ["We have put the carry at 12."] * 2), "carry", "two or more wordings"),
-        (change(4, "met", []), "carry", "all different (got 0, 0"),
-        (change(4, "neutral", "Nothing is said of the 4pots here."), "", "share a neutral sentence"),
-        (change(1, "name", "stop"), "", "two requirements are called 'stop'"),
-        (change(1, "name", "stop loss"), "", "also names 'stop'"),
-        (change(1, "name", "care"), "", "lengthen a text"),
-        (list.pop, "", "at least 5 requirements are needed (got 4)"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "where", "what"), [
+    (change(0, "partly", "The stop was put at 12 by us."), "stop", "must hold no value"),
+    (change(0, "met", ["The stop was put there by us.", "We put the stop at 12."]), "stop", "must hold a value"),
+    (change(1, "met", ["It was put at 12 by us.", "We put the cash at 12."]), "cash", "must name 'cash'"),
+    (change(1, "neutral", "Nothing is said of the cash here."), "cash", "must not name 'cash'"),
+    (change(2, "partly", "The horizon and the size were put."), "horizon", "another requirement, 'size'"),
+    (change(2, "partly", "The horizon. It was put somewhere."), "horizon", "one sentence with a stop"),
+    (change(3, "partly", "The size was put somewhere by us"), "size", "one sentence with a stop"),
+    (change(3, "neutral", "No."), "size", "0.6 to 1.6 times"),
+    (change(4, "met", ["We have put the carry at 12."]), "carry", "two or more wordings"),
+    (change(4, "met", ["We have put the carry at 12."] * 2), "carry", "two or more wordings"),
+    (change(4, "met", []), "carry", "all different (got 0, 0"),
+    (change(4, "neutral", "Nothing is said of the 4pots here."), "", "share a neutral sentence"),
+    (change(1, "name", "stop"), "", "two requirements are called 'stop'"),
+    (change(1, "name", "stop loss"), "", "also names 'stop'"),
+    (change(1, "name", "care"), "", "lengthen a text"),
+    (list.pop, "", "at least 5 requirements are needed (got 4)"),
+])  # fmt: skip
 def test_what_a_sentence_does_not_do_is_named(changed, where, what):
     found = problems(task(changed))
     place = f"task one, {where}" if where else "task one"
@@ -147,42 +141,36 @@ def test_all_problems_come_at_once():
     assert sum("another task has this name" in one for one in found) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("", "task: is missing"),
-        ("task = []", "task: at least one is needed (got 0)"),
-        ("[[task]]\nname = 3", "task.0.name"),
-        ("[[task", "not TOML"),
-        (task().replace("question", "answer"), "task.0.answer: unknown key"),
-        (task().replace('"What now?"', '""'), "task.0.question"),
-        (task(change(0, "name", "The Stop")), "task.0.requirement.0.name"),
-        (task().replace('"States it."', '"a\\tb"'), "task.0.requirement.0.must"),
-        (task(name="a b"), "task.0.name"),
-    ],
-)
+@pytest.mark.parametrize(("text", "what"), [
+    ("", "task: is missing"),
+    ("task = []", "task: at least one is needed (got 0)"),
+    ("[[task]]\nname = 3", "task.0.name"),
+    ("[[task", "not TOML"),
+    (task().replace("question", "answer"), "task.0.answer: unknown key"),
+    (task().replace('"What now?"', '""'), "task.0.question"),
+    (task(change(0, "name", "The Stop")), "task.0.requirement.0.name"),
+    (task().replace('"States it."', '"a\\tb"'), "task.0.requirement.0.must"),
+    (task(name="a b"), "task.0.name"),
+])  # fmt: skip
 def test_a_file_of_another_form_is_refused(text, what):
     assert any(one.removeprefix(": ").startswith(what) for one in problems(text)), problems(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The stop is 12.", 1.0),
-        ("- **Stop**: 12", 1.0),
-        ("The STOP is near.", 0.5),
-        ("The stop is near. The price is 12.", 0.5),
-        ("The stop is near.\n12", 0.5),
-        ('The stop is "when it rains".', 1.0),
-        ("The stop is “when it rains”.", 1.0),
-        ("We stopped at 12.", 0.0),
-        ("A non-stop flight at 12.", 1.0),
-        ("12", 0.0),
-        ("", 0.0),
-        (" \n\t", 0.0),
-        ("The stop is near. The stop is 8.5!", 1.0),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ("The stop is 12.", 1.0),
+    ("- **Stop**: 12", 1.0),
+    ("The STOP is near.", 0.5),
+    ("The stop is near. The price is 12.", 0.5),
+    ("The stop is near.\n12", 0.5),
+    ('The stop is "when it rains".', 1.0),
+    ("The stop is “when it rains”.", 1.0),
+    ("We stopped at 12.", 0.0),
+    ("A non-stop flight at 12.", 1.0),
+    ("12", 0.0),
+    ("", 0.0),
+    (" \n\t", 0.0),
+    ("The stop is near. The stop is 8.5!", 1.0),
+])  # fmt: skip
 def test_what_counts_as_met(text, expected):
     assert marks(text, ("stop",)) == (expected,)
 
@@ -206,20 +194,17 @@ def test_fixed_sentences_say_nothing_that_could_be_a_value():
     assert len(set(FILLERS)) == len(FILLERS)
 
 
-@pytest.mark.parametrize(
-    ("change", "text", "expected"),
-    [
-        (with_typo, "The momentum is strong enough.", "The momentum is stornger enough."),
-        (with_typo, "Up by 3 bps.", None),
-        (with_other_unit, "At 4% it is fine, at 5% too.", "At 4 percent it is fine, at 5% too."),
-        (with_other_unit, "At 4 percent.", "At 4 %."),
-        (with_other_unit, "At 9 bps.", "At 9 bp."),
-        (with_other_unit, "At $1,200.50 each.", "At 1,200.50 dollars each."),
-        (with_other_unit, "At 4 tonnes.", None),
-        (with_synonym, "It is large.", "It is big."),
-        (with_synonym, "It is long.", None),
-    ],
-)
+@pytest.mark.parametrize(("change", "text", "expected"), [
+    (with_typo, "The momentum is strong enough.", "The momentum is stornger enough."),
+    (with_typo, "Up by 3 bps.", None),
+    (with_other_unit, "At 4% it is fine, at 5% too.", "At 4 percent it is fine, at 5% too."),
+    (with_other_unit, "At 4 percent.", "At 4 %."),
+    (with_other_unit, "At 9 bps.", "At 9 bp."),
+    (with_other_unit, "At $1,200.50 each.", "At 1,200.50 dollars each."),
+    (with_other_unit, "At 4 tonnes.", None),
+    (with_synonym, "It is large.", "It is big."),
+    (with_synonym, "It is long.", None),
+])  # fmt: skip
 def test_changes_that_leave_the_content(change, text, expected):
     found = change(text, ["momentum"])
     if change is with_typo and expected is not None:
@@ -254,13 +239,8 @@ def test_the_counts_of_ten_tasks(pairs):
     made = manifest_of(pairs, 7)
     assert (made.tasks, made.pairs, made.calls) == (10, 450, 900)
     assert made.counts == {
-        "ladder": 190,
-        "same_subset": 60,
-        "different_subset": 60,
-        "filler": 50,
-        "vacuum": 60,
-        "graded_vacuum": 30,
-    }
+        "ladder": 190, "same_subset": 60, "different_subset": 60, "filler": 50, "vacuum": 60, "graded_vacuum": 30,
+    }  # fmt: skip
     assert Counter(pair.delta for pair in of(pairs, "ladder")) == {0.5: 40, 1: 50, 2: 40, 3: 30, 4: 20, 5: 10}
     same = Counter(pair.variant for pair in of(pairs, "same_subset"))
     assert same == {"wording": 20, "order": 20, "formatting": 20}
@@ -282,7 +262,7 @@ def test_a_task_does_not_depend_on_its_neighbours(tasks, pairs):
 
 @pytest.mark.parametrize("seed", [0, 1, 2**40])
 def test_any_seed_passes_the_gates(tasks, seed):
-    assert check(build_stimuli(tasks, seed)).pairs == 450
+    assert check(build_stimuli(tasks, seed))["orders"] == 450
 
 
 def test_the_hash_covers_every_field(pairs):
@@ -377,15 +357,13 @@ def test_which_text_is_called_u_is_drawn(pairs):
 
 def test_a_task_with_more_requirements_has_the_same_ladder(tasks):
     extra = Requirement(
-        name="tax",
-        must="States the tax.",
+        name="tax", must="States the tax.",
         met=("The tax on a gain would come to 25 percent.", "On a gain the tax would come to 25 percent."),
-        partly="The tax on a gain would come to something.",
-        neutral="Forms for it are sent out in the spring.",
-    )
+        partly="The tax on a gain would come to something.", neutral="Forms for it are sent out in the spring.",
+    )  # fmt: skip
     wider = tasks[0].model_copy(update={"requirements": (*tasks[0].requirements, extra)})
     pairs = build_stimuli([wider], 3)
-    assert check(pairs).pairs == 45
+    assert check(pairs)["orders"] == 45
     assert max(len(pair.u.met) for pair in pairs) == 5
 
 

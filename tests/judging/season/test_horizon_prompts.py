@@ -322,36 +322,30 @@ def test_every_part_needs_a_grade():
     )
 
 
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
-        ({"step": 0}, "step must be a whole number from 1 to 5 (got 0)"),
-        ({"step": 6}, "step must be a whole number from 1 to 5 (got 6)"),
-        ({"step": True}, "step must be"),
-        ({"state": "Supported"}, "state must be one of supported, contradicted, not_verifiable"),
-        ({"fields": "pe"}, "fields must be a list"),
-        ({"fields": [1]}, "field must be text"),
-        ({"quote": None}, "quote must be text"),
-        ({"quote": "x" * 2000}, "quote has 2000 characters"),
-        ({"quote": "\ud800"}, "half of a surrogate pair"),
-        ({"more": 1}, "keys are unknown: 'more'"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "says"), [
+    ({"step": 0}, "step must be a whole number from 1 to 5 (got 0)"),
+    ({"step": 6}, "step must be a whole number from 1 to 5 (got 6)"),
+    ({"step": True}, "step must be"),
+    ({"state": "Supported"}, "state must be one of supported, contradicted, not_verifiable"),
+    ({"fields": "pe"}, "fields must be a list"),
+    ({"fields": [1]}, "field must be text"),
+    ({"quote": None}, "quote must be text"),
+    ({"quote": "x" * 2000}, "quote has 2000 characters"),
+    ({"quote": "\ud800"}, "half of a surrogate pair"),
+    ({"more": 1}, "keys are unknown: 'more'"),
+])  # fmt: skip
 def test_a_claim_has_its_form(changed, says):
     claim = answer()["claims"][0] | changed
     assert says in reason(answer_text(claims=[claim]))
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"claims": answer()["claims"] * (MOST_CLAIMS + 1)}, "at most 300 are allowed"),
-        ({"claims": {}}, "claims must be a list"),
-        ({"lookahead_check": "unsure"}, "must be one of pass, fail"),
-        ({"verdict": "  "}, "verdict must be one line"),
-        ({"summary": "two\nlines"}, "summary must be one line"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"claims": answer()["claims"] * (MOST_CLAIMS + 1)}, "at most 300 are allowed"),
+    ({"claims": {}}, "claims must be a list"),
+    ({"lookahead_check": "unsure"}, "must be one of pass, fail"),
+    ({"verdict": "  "}, "verdict must be one line"),
+    ({"summary": "two\nlines"}, "summary must be one line"),
+])  # fmt: skip
 def test_the_rest_has_its_form(changes, says):
     assert says in reason(answer_text(**changes))
 

@@ -21,7 +21,6 @@ from assaymark.judging import (
     HorizonScore,
     OutcomeGrade,
     horizon_grades,
-    horizon_ledger,
     horizon_of,
     horizon_round,
     horizon_score,
@@ -127,7 +126,7 @@ def ledgered(*texts):
         for one, text in zip(records, texts, strict=True)
     ]
     found = horizon_of(records, contexts, agents=AGENTS)
-    return found, horizon_ledger(found, [one.decision for one in records], contexts)
+    return found, horizon_ledgers([found], [one.decision for one in records], contexts)[0]
 
 
 def test_the_numeric_ledger_counts_what_the_material_says():
@@ -194,7 +193,7 @@ def test_a_cap_never_raises_a_grade(supported, contradicted, silent, given_):
 def test_a_ledger_needs_every_decision_and_context():
     found, _ = ledgered(TRUE)
     with pytest.raises(InputError) as caught:
-        horizon_ledger(found, [], {})
+        horizon_ledgers([found], [], {})[0]
     assert len(caught.value.problems) == 2
 
 
@@ -285,10 +284,10 @@ def test_a_ledger_is_cut_as_its_horizon_is():
     records, contexts = season(5)
     whole = horizon_of(records, contexts, agents=AGENTS)
     decisions = [one.decision for one in records]
-    ledger = horizon_ledger(whole, decisions, contexts)
+    ledger = horizon_ledgers([whole], decisions, contexts)[0]
     assert sum(map(len, ledger.steps.values())) == 5
     for first, last in ((1, 5), (2, 4), (5, 5)):
-        assert ledger.between(first, last) == horizon_ledger(whole.between(first, last), decisions, contexts)
+        assert ledger.between(first, last) == horizon_ledgers([whole.between(first, last)], decisions, contexts)[0]
 
 
 def test_ledgers_of_several_horizons_are_those_of_each():
@@ -300,7 +299,7 @@ def test_ledgers_of_several_horizons_are_those_of_each():
     horizons = [horizon_of(steps, contexts, agents=AGENTS) for steps in (records, others)]
     decisions = [one.decision for one in (*records, *others)]
     assert horizon_ledgers(horizons, decisions, contexts) == [
-        horizon_ledger(one, decisions, contexts) for one in horizons
+        horizon_ledgers([one], decisions, contexts)[0] for one in horizons
     ]
 
 

@@ -73,8 +73,8 @@ def user(found):
 def test_a_prompt_is_read_back_as_it_was_rendered():
     found = horizon(3, rejections=[Rejection("A\tB", "no-price")], text="two\n\nparagraphs")
     for step, shown in zip(found.steps, read_steps(user(found)), strict=True):
-        assert (shown.number, shown.day, shown.cash) == (step.number, step.day, step.book.cash)
-        assert shown.positions == dict(step.book.positions)
+        assert (shown.number, shown.day, shown.cash) == (step.number, step.day, step.book[0])
+        assert [(row["symbol"], float(row["units"])) for row in shown.rows("book")] == [*step.book[1]]
         assert shown.text == step.texts[0].text
         assert [one["instrument"] for one in shown.rows("actions")] == ["GOOGL", "S001"]
         assert shown.rows("refused") == ({"symbol": "A\tB", "reason": "no-price"},)
@@ -106,14 +106,14 @@ def test_features_are_those_of_the_record():
         for one, book, fill in zip(records, books, fills, strict=True)
     ]
     seen = notice_horizon(user(horizon_of(records, contexts, agents=[])))
-    assert seen.reversed_trades == pytest.approx(2 / 3)
-    assert seen.carried_out == 0.5
-    assert seen.reconciled == 0.5  # the last position is not what the fill makes of the one before
-    assert seen.named == 1.0
-    assert seen.grounded == 1.0
-    assert seen.steps == 3
-    assert [claim["step"] for claim in seen.claims] == [1, 2, 3]
-    assert "pe of 21.715" in seen.claims[1]["quote"]
+    assert seen["reversed_trades"] == pytest.approx(2 / 3)
+    assert seen["carried_out"] == 0.5
+    assert seen["reconciled"] == 0.5  # the last position is not what the fill makes of the one before
+    assert seen["named"] == 1.0
+    assert seen["grounded"] == 1.0
+    assert seen["steps"] == 3
+    assert [claim["step"] for claim in seen["claims"]] == [1, 2, 3]
+    assert "pe of 21.715" in seen["claims"][1]["quote"]
 
 
 @pytest.mark.parametrize("model", NAMES)
@@ -159,7 +159,7 @@ def test_a_planted_offset_and_slope_are_what_comes_out():
     plain = grades(found, spec(**QUIET))[0]
     strict = grades(found, spec(**{**QUIET, "offset": -7.0}))[0]
     assert {plain.reasoning[name] - strict.reasoning[name] for name in plain.reasoning} == {7.0}
-    tokens = notice_horizon(user(found)).tokens
+    tokens = notice_horizon(user(found))["tokens"]
     wordy = grades(found, spec(**{**QUIET, "slope": 20.0, "pivot": tokens + 50}))[0]
     assert {plain.evidence[name] - wordy.evidence[name] for name in plain.evidence} == {10.0}
 
@@ -167,7 +167,7 @@ def test_a_planted_offset_and_slope_are_what_comes_out():
 def test_longer_reasons_earn_the_planted_slope():
     """The same sentence twice says nothing more: what a blind judge ignores, a judge with a slope pays for."""
     short, long = (horizon(3, text=" ".join([text_of(0)] * n)) for n in (1, 3))
-    extra = notice_horizon(user(long)).tokens - notice_horizon(user(short)).tokens
+    extra = notice_horizon(user(long))["tokens"] - notice_horizon(user(short))["tokens"]
     gains = {
         slope: composite(long, spec(**{**QUIET, "slope": slope})) - composite(short, spec(**{**QUIET, "slope": slope}))
         for slope in (0.0, 20.0)
@@ -247,19 +247,16 @@ def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
     assert json.loads(ask(call).text)["lookahead_check"] == "pass"
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        ({"charm": 1}, "argument charm is unknown"),
-        ({"noise": -1}, "argument noise must be at least 0"),
-        ({"offset": float("nan")}, "must be a finite number"),
-        ({"slope": True}, "must be a finite number"),
-        ({"kin": "oak"}, "argument kin must be one of alder"),
-        ({"knows": "oak=desk"}, "argument knows must be style=agent pairs"),
-        ({"knows": ""}, "argument knows must be style=agent pairs"),
-        ({"preference": 3}, "argument preference needs kin"),
-    ],
-)
+@pytest.mark.parametrize(("args", "says"), [
+    ({"charm": 1}, "argument charm is unknown"),
+    ({"noise": -1}, "argument noise must be at least 0"),
+    ({"offset": float("nan")}, "must be a finite number"),
+    ({"slope": True}, "must be a finite number"),
+    ({"kin": "oak"}, "argument kin must be one of alder"),
+    ({"knows": "oak=desk"}, "argument knows must be style=agent pairs"),
+    ({"knows": ""}, "argument knows must be style=agent pairs"),
+    ({"preference": 3}, "argument preference needs kin"),
+])  # fmt: skip
 def test_wrong_arguments_are_told(args, says):
     (problem,) = season_argument_problems(NAMES[0], args)
     assert says in problem

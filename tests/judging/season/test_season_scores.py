@@ -73,27 +73,24 @@ def test_what_makes_the_process_score_is_graded(name):
     assert set(PROCESS) <= {part.name for part in load_scoring(name).reasoning}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("weight = 25", "weight = 24", "the parts of evidence must sum to 100 (got 99)"),
-        ("weight = 12", "weight = 13", "the parts of reasoning must sum to 100 (got 102)"),
-        ("process = 15", "process = 20", "the four components must sum to 100 (got 105)"),
-        ('["reasoning", "evidence"]', '["evidence", "evidence"]', "names a component twice"),
-        ('["reasoning", "evidence"]', "[]", "needs at least 1 (got 0)"),
-        ("mixed = 45", "mixed = 67", "mixed must begin below strong (got mixed 67, strong 67)"),
-        ('"temporal_consistency"', '"steadiness"', "missing: temporal_consistency"),
-        ('"no_contradiction"', '"claim_support"', "claim_support more than once"),
-        ('panel = "median"', 'panel = "mean"', "'single' or 'median'"),
-        ("level = 0.95", "level = 1.0", "below 1"),
-        ("weight = 10\nleast_seconds = 1.0", "weight = nan\nleast_seconds = 1.0", "finite number"),
-        ("least_seconds = 1.0", "least_seconds = 0", "above 0"),
-        ('scale = "absolute"', 'scale = "best"', "'absolute' or 'relative'"),
-        ("reference_s = 60.0", "reference_s = 0", "above 0"),
-        ("[ties]", "[tie]", "tie"),
-        ('version = "v0.4"', "version = ", "not TOML"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("weight = 25", "weight = 24", "the parts of evidence must sum to 100 (got 99)"),
+    ("weight = 12", "weight = 13", "the parts of reasoning must sum to 100 (got 102)"),
+    ("process = 15", "process = 20", "the four components must sum to 100 (got 105)"),
+    ('["reasoning", "evidence"]', '["evidence", "evidence"]', "names a component twice"),
+    ('["reasoning", "evidence"]', "[]", "needs at least 1 (got 0)"),
+    ("mixed = 45", "mixed = 67", "mixed must begin below strong (got mixed 67, strong 67)"),
+    ('"temporal_consistency"', '"steadiness"', "missing: temporal_consistency"),
+    ('"no_contradiction"', '"claim_support"', "claim_support more than once"),
+    ('panel = "median"', 'panel = "mean"', "'single' or 'median'"),
+    ("level = 0.95", "level = 1.0", "below 1"),
+    ("weight = 10\nleast_seconds = 1.0", "weight = nan\nleast_seconds = 1.0", "finite number"),
+    ("least_seconds = 1.0", "least_seconds = 0", "above 0"),
+    ('scale = "absolute"', 'scale = "best"', "'absolute' or 'relative'"),
+    ("reference_s = 60.0", "reference_s = 0", "above 0"),
+    ("[ties]", "[tie]", "tie"),
+    ('version = "v0.4"', "version = ", "not TOML"),
+])  # fmt: skip
 def test_a_plan_that_cannot_be_meant_is_refused(old, new, says):
     assert old in text()
     with pytest.raises(InputError) as caught:
@@ -157,21 +154,18 @@ def test_a_band_is_its_definition(score):
     assert band(score) == ("strong" if 67 <= whole <= 100 else "mixed" if 45 <= whole <= 66 else "weak")
 
 
-@pytest.mark.parametrize(
-    ("score", "named"),
-    [
-        (0, "weak"),
-        (44.49, "weak"),
-        (44.5, "mixed"),
-        (45, "mixed"),
-        (66.49, "mixed"),
-        (66.5, "strong"),
-        (66.49999999999999, "strong"),
-        (100, "strong"),
-        (np.float32(66.5), "strong"),
-        (np.int64(67), "strong"),
-    ],
-)
+@pytest.mark.parametrize(("score", "named"), [
+    (0, "weak"),
+    (44.49, "weak"),
+    (44.5, "mixed"),
+    (45, "mixed"),
+    (66.49, "mixed"),
+    (66.5, "strong"),
+    (66.49999999999999, "strong"),
+    (100, "strong"),
+    (np.float32(66.5), "strong"),
+    (np.int64(67), "strong"),
+])  # fmt: skip
 def test_bands_at_their_edges(score, named):
     assert band(score) == named
 
@@ -236,11 +230,8 @@ def test_a_total_is_nine_tenths_of_the_median_and_a_tenth_of_efficiency(scores, 
 
 @given(
     st.lists(st.tuples(graded(REASONING), graded(EVIDENCE)), min_size=1, max_size=3),
-    st.sampled_from([*REASONING, *EVIDENCE]),
-    points,
-    maybe,
-    maybe,
-)
+    st.sampled_from([*REASONING, *EVIDENCE]), points, maybe, maybe,
+)  # fmt: skip
 def test_raising_any_grade_never_lowers_the_total(judges, part, higher, outcome, quick):
     def total(given):
         return total_score([judge_score("j", r, e, outcome).composite for r, e in given], quick)

@@ -173,20 +173,17 @@ def changed(field: str, value: float) -> dict[str, np.ndarray]:
     return bars
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"bars": changed("close", np.nan)}, "A, 2024-03-06: a close must be positive (got nan); 2 days in all"),
-        ({"bars": changed("close", np.inf)}, "a close must be positive (got inf)"),
-        ({"bars": changed("open", 0.0)}, "a open must be positive where it is given (got 0)"),
-        ({"bars": changed("volume", -1.0)}, "a volume cannot be negative (got -1)"),
-        ({"bars": changed("high", 8.0)}, "the high is below the low (got -1)"),
-        ({"adj_factor": np.array([1.0, 0.0, 1.0, 1.0])}, "an adjustment factor must be positive (got 0)"),
-        ({"adj_factor": np.array([1.0, np.nan, 1.0, 1.0])}, "an adjustment factor must be positive (got nan)"),
-        ({"days": made().days[[0, 1, 1, 2]]}, "A, 2024-03-05: the day is there twice"),
-        ({"days": made().days[[0, 2, 1, 3]]}, "A, 2024-03-05: the day comes after 2024-03-06"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"bars": changed("close", np.nan)}, "A, 2024-03-06: a close must be positive (got nan); 2 days in all"),
+    ({"bars": changed("close", np.inf)}, "a close must be positive (got inf)"),
+    ({"bars": changed("open", 0.0)}, "a open must be positive where it is given (got 0)"),
+    ({"bars": changed("volume", -1.0)}, "a volume cannot be negative (got -1)"),
+    ({"bars": changed("high", 8.0)}, "the high is below the low (got -1)"),
+    ({"adj_factor": np.array([1.0, 0.0, 1.0, 1.0])}, "an adjustment factor must be positive (got 0)"),
+    ({"adj_factor": np.array([1.0, np.nan, 1.0, 1.0])}, "an adjustment factor must be positive (got nan)"),
+    ({"days": made().days[[0, 1, 1, 2]]}, "A, 2024-03-05: the day is there twice"),
+    ({"days": made().days[[0, 2, 1, 3]]}, "A, 2024-03-05: the day comes after 2024-03-06"),
+])  # fmt: skip
 def test_what_cannot_be_true_of_a_series_is_named_with_its_first_place(changes, said):
     assert said in "\n".join(map(str, series_problems(made(**changes))))
 

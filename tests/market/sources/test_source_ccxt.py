@@ -153,13 +153,10 @@ def test_only_spot_pairs_are_taken(now, manners, monkeypatch):
     assert "BTC/USD:USD: is a swap of kraken; only spot pairs are taken" in said
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"timeframe": "1m"}, "must be 1d: a snapshot holds one bar a day"),
-        ({"exchange": ""}, "such as exchange=kraken"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    ({"timeframe": "1m"}, "must be 1d: a snapshot holds one bar a day"),
+    ({"exchange": ""}, "such as exchange=kraken"),
+])  # fmt: skip
 def test_wrong_options_are_named(options, said, now, manners):
     request = Request(symbols=("BTC/USD",), options={"exchange": "kraken", **options})
     assert said in refused(None, request, now, manners)

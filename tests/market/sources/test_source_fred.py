@@ -143,14 +143,11 @@ def test_wrong_answers_are_named(known, said, now, manners):
         assert said in refused(there, "fred", asked(there.url), now, manners)
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "said"),
-    [
-        ("fred", {"lag_days": "-1"}, "must be a whole number of days"),
-        ("alfred", {"vintages_from": "spring"}, "must be a day"),
-        ("alfred", {"lag_days": "3"}, "option lag_days: is unknown; alfred takes"),
-    ],
-)
+@pytest.mark.parametrize(("source", "options", "said"), [
+    ("fred", {"lag_days": "-1"}, "must be a whole number of days"),
+    ("alfred", {"vintages_from": "spring"}, "must be a day"),
+    ("alfred", {"lag_days": "3"}, "option lag_days: is unknown; alfred takes"),
+])  # fmt: skip
 def test_wrong_options_are_named(source, options, said, now, manners):
     with service() as there:
         assert said in refused(there, source, asked(there.url, **options), now, manners)

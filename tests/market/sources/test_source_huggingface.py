@@ -175,16 +175,13 @@ def test_a_service_that_does_not_answer_is_given_up_with_one_line(at, fault, sai
     assert TOKEN not in message
 
 
-@pytest.mark.parametrize(
-    ("at", "status", "code", "said"),
-    [
-        ("/api/", 403, "GatedRepo", f"{REPO}: asks for consent on its own page first; then pass a token"),
-        ("/api/", 404, "RevisionNotFound", f"option revision: is no revision of {REPO}"),
-        ("/resolve/", 404, "EntryNotFound", f"option file: is not in {REPO} any more"),
-        ("/api/", 403, "", "the token is refused (status 403"),
-        ("/api/", 418, "", "the service refuses (status 418"),
-    ],
-)
+@pytest.mark.parametrize(("at", "status", "code", "said"), [
+    ("/api/", 403, "GatedRepo", f"{REPO}: asks for consent on its own page first; then pass a token"),
+    ("/api/", 404, "RevisionNotFound", f"option revision: is no revision of {REPO}"),
+    ("/resolve/", 404, "EntryNotFound", f"option file: is not in {REPO} any more"),
+    ("/api/", 403, "", "the token is refused (status 403"),
+    ("/api/", 418, "", "the service refuses (status 418"),
+])  # fmt: skip
 def test_refusals_are_told_apart(at, status, code, said, now, manners):
     with service() as there:
         there.at, there.faults = at, [Reply.json({"error": "no"}, status, X_Error_Code=code)] * 9

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers
 from assaymark.judging.evidence.ledger import (
+    BORNE_OUT,
     ROW_RULES,
-    Finding,
     audit_texts,
     chance_corrected,
     evidence_summary,
@@ -22,15 +22,6 @@ OwnNumbers = DecisionNumbers
 """The name of `DecisionNumbers` in 0.1."""
 
 __all__ = [
-    "ROW_RULES",
-    "DecisionNumbers",
-    "Finding",
-    "Material",
-    "audit_texts",
-    "chance_corrected",
-    "evidence_summary",
-    "extract_numbers",
-    "forecast_mismatches",
-    "numeric_ledger",
-    "own_numbers",
-]
+    "BORNE_OUT", "ROW_RULES", "DecisionNumbers", "Material", "audit_texts", "chance_corrected", "evidence_summary",
+    "extract_numbers", "forecast_mismatches", "numeric_ledger", "own_numbers",
+]  # fmt: skip

@@ -94,11 +94,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class FreeFacts:
-    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from.
-
-    ``direction`` is -1 for a decrease, 1 for a stated increase, 0 for a level; ``falling`` marks notes that speak of a
-    decrease of anything.
-    """
+    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from."""
 
     values: Values
     words: tuple[frozenset[str], ...]
@@ -110,11 +106,7 @@ class FreeFacts:
 
 @dataclass(frozen=True, slots=True)
 class DecisionNumbers:
-    """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops).
-
-    ``needed`` is how many words a clause must share with an entry: two with a line of a prompt (or the only one it
-    has that tells it from others), one with a name.
-    """
+    """Numbers with words: rules of the task, or what the agent itself put forward (weights, forecasts, stops)."""
 
     values: Values
     words: tuple[frozenset[str], ...]
@@ -161,12 +153,9 @@ class Material:
             for id_, of, field, value, unit, note in rows
         ]  # fmt: skip
         return cls.build(
-            [*context.facts, *holdings],
-            context.instruments,
-            (*context.constraints, context.prompt),
-            context.completeness,
-            context.series,
-        )
+            [*context.facts, *holdings], context.instruments, (*context.constraints, context.prompt),
+            context.completeness, context.series,
+        )  # fmt: skip
 
     @classmethod
     def build(
@@ -269,12 +258,9 @@ def field_label(name: str) -> FieldLabel:
     horizons = [word for word in words if is_horizon(word)]
     kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
     return FieldLabel(
-        kinds,
-        horizon=horizons[0] if horizons else "",
-        signed=not (kinds & _UNSIGNED_KINDS),
-        depth=bool(kinds & _DEPTH_KINDS),
-        printed=frozenset(read.lowers),
-    )
+        kinds, horizon=horizons[0] if horizons else "", signed=not (kinds & _UNSIGNED_KINDS),
+        depth=bool(kinds & _DEPTH_KINDS), printed=frozenset(read.lowers),
+    )  # fmt: skip
 
 
 def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
@@ -296,16 +282,10 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
         if key not in known:
             known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
     return Cells(
-        Values.of([(item[3], item[4]) for item in expanded]),
-        labels,
-        label,
-        tuple(item[2] for item in expanded),
-        bounds,
-        np.array([one.depth for one in labels], dtype=bool)[label],
-        tuple(known[key] for key in keys),
-        of_cell,
+        Values.of([(item[3], item[4]) for item in expanded]), labels, label, tuple(item[2] for item in expanded),
+        bounds, np.array([one.depth for one in labels], dtype=bool)[label], tuple(known[key] for key in keys), of_cell,
         parts,
-    )
+    )  # fmt: skip
 
 
 def _parts(fact: Fact) -> list[tuple[float, str]]:
@@ -405,23 +385,13 @@ def _bag(entries: Sequence[Entry]) -> DecisionNumbers:
 _ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
 _DEEPEST = 12
 ACTION_UNITS = {
-    "weight": "ratio",
-    "confidence": "ratio",
-    "expected_return": "ratio",
-    "quantity": "count",
-    "price": "price",
-    "leverage": "multiple",
-    "stop": "price",
-    "target": "price",
-}
+    "weight": "ratio", "confidence": "ratio", "expected_return": "ratio", "quantity": "count", "price": "price",
+    "leverage": "multiple", "stop": "price", "target": "price",
+}  # fmt: skip
 
 
 def own_numbers(decision: Decision, context: Context | None = None) -> DecisionNumbers:
-    """Every number of a decision's actions, stages and confidence, under the name it is stored by.
-
-    Orders also put forward the book that they lead to: with ``context``, the weights, values, cash, exposure and
-    leverage after them are the decision's own, as target weights are (`portfolio.orders.settle`).
-    """
+    """Every number of a decision's actions, stages and confidence, under the name it is stored by."""
     entries: list[OwnEntry] = []
     if decision.confidence is not None:
         entries.append(("", "confidence probability", decision.confidence, "ratio"))

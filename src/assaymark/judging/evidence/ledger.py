@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.context_index import DecisionNumbers, Material, own_numbers, owners_of
-from assaymark.judging.evidence.mention import Number, NumberContext, Reading, extract_numbers
+from assaymark.judging.evidence.mention import NumberContext, Reading, extract_numbers
 from assaymark.judging.evidence.rules import (
     CellHit,
     Ruling,
@@ -33,23 +33,12 @@ from assaymark.judging.evidence.words import LISTS, narrow
 from assaymark.quantiles import t_quantile
 from assaymark.records import Context, Decision, Evidence, EvidenceState, Measurement, RationaleKind, sha256_text
 
+BORNE_OUT: tuple[EvidenceState, ...] = ("supported", "derivable", "rule")
+"""The states of numbers that the material bears out."""
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
 """Texts that the agent did not write: no number in them is its claim."""
 
 _OWN_WORDS = LISTS["own_words"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One number of one text, and what the material says about it. ``part`` is the index of the text."""
-
-    part: int
-    kind: RationaleKind
-    number: Number
-    subject: str
-    state: EvidenceState
-    facts: tuple[str, ...]
-    rule: str
 
 
 _IN_NAME = Ruling("not_found", "in-name")
@@ -90,22 +79,8 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
     """
     seen = Material.of(context) if material is None else material
     texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
-    return [
-        Evidence(
-            decision=decision.record_id,
-            part=finding.part,
-            kind=finding.kind,
-            start=finding.number.start,
-            quote=finding.number.quote,
-            number=finding.number.value,
-            unit=finding.number.unit,
-            subject=finding.subject,
-            state=finding.state,
-            facts=finding.facts,
-            rule=finding.rule,
-        )
-        for finding in audit_texts(texts, seen, own_numbers(decision, context), owners=owners_of(decision))
-    ]
+    own, owners = own_numbers(decision, context), owners_of(decision)
+    return audit_texts(texts, seen, own, owners=owners, decision=decision.record_id)
 
 
 def audit_texts(
@@ -114,12 +89,9 @@ def audit_texts(
     own: DecisionNumbers | None = None,
     *,
     owners: Mapping[str, str] | None = None,
-) -> list[Finding]:
-    """The same ledger for bare texts, in order of part and position: for a judge that sees only a rendered prompt.
-
-    ``arena`` texts are skipped, and keep their place in the count of parts. ``own`` is what the agent itself put
-    forward; ``owners`` names the instrument of texts that are known to be about one, such as the reason of one action.
-    """
+    decision: str = "",
+) -> list[Evidence]:
+    """The same ledger for bare texts, in order of part and position: for a judge that sees only a rendered prompt."""
     put_forward = DecisionNumbers.of() if own is None else own
     ids = material.subjects.ids
     rows = {
@@ -127,7 +99,7 @@ def audit_texts(
         for text, instrument in (owners or {}).items()
         if instrument in material.subjects.rows
     }
-    found: list[Finding] = []
+    found: list[Evidence] = []
     # The rulings are kept for texts that say the same thing again and again.
     known: dict[object, Ruling] = {}
     for part, (kind, text) in enumerate(texts):
@@ -149,7 +121,13 @@ def audit_texts(
             state, rule, facts, row = ruling
             if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
                 state, rule, facts = "not_found", "unmatched", ()
-            found.append(Finding(part, kind, number, ids[row] if row >= 0 else "", state, facts, rule))
+            found.append(
+                Evidence(
+                    decision=decision, part=part, kind=kind, start=number.start, quote=number.quote,
+                    number=number.value, unit=number.unit, subject=ids[row] if row >= 0 else "", state=state,
+                    facts=facts, rule=rule,
+                )
+            )  # fmt: skip
     return found
 
 
@@ -243,10 +221,7 @@ _UNSETTLED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Agreement of numbers with their subject's row: observed, expected by chance, and corrected for it.
-
-    ``low`` and ``high`` are the 2.5 % and 97.5 % quantiles of agreement over the permutations.
-    """
+    """Agreement of numbers with their subject's row: observed, expected by chance, and corrected for it."""
 
     observed: float
     chance: float
@@ -264,18 +239,7 @@ def chance_corrected(
     rng: np.random.Generator,
     permutations: int = 200,
 ) -> Chance:
-    """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence).
-
-    0 is what numbers of the same unit and precision would reach against somebody else's row, 1 is full agreement.
-    Chance is the mean agreement after the subjects were permuted among the numbers of equal unit and decimals (and
-    equal universe, so that every subject has a row). Taken are the numbers that a row supports and those that nothing
-    settles; agreement here is with any cell of the row, whatever its label, which makes chance larger, not smaller.
-
-    Raises
-    ------
-    NotMeasurableError
-        No number qualifies, or chance agreement is complete.
-    """
+    """``(observed - chance) / (1 - chance)`` for numbers about instruments (season methodology v0.4, evidence)."""
     strata = defaultdict(list)
     n = 0
     for item in evidence:
@@ -356,10 +320,7 @@ BEFORE: EvidenceState = "not_verifiable"
 
 STATES: tuple[EvidenceState, ...] = tuple(state for state in get_args(EvidenceState) if state != BEFORE)
 FORECAST_TOLERANCE = 0.01
-"""Percentage points within which a stated portfolio forecast equals the weighted sum of its parts.
-
-Forecasts are stated to hundredths of a point, rounded or cut; a difference of more than one hundredth is neither.
-"""
+"""Percentage points within which a stated portfolio forecast equals the weighted sum of its parts."""
 
 _FLOAT_SLACK = 1e-9
 _SHARE_METHOD = "share; interval: linearised over clusters, t with clusters - 1 degrees of freedom"
@@ -375,11 +336,7 @@ def evidence_summary(
     level: float = 0.95,
     permutations: int = 200,
 ) -> tuple[Measurement, ...]:
-    """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out.
-
-    ``evidence.share`` for each state, overall and then by agent; ``evidence.no_number_share`` likewise;
-    ``evidence.chance_corrected``, for which ``contexts`` by id (or their `Material`) are needed.
-    """
+    """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out."""
     known = {decision.record_id: decision for decision in decisions}
     ledger = sorted((e for e in evidence if e.decision in known), key=lambda e: (e.decision, e.part, e.start))
     lines = [f"{item.decision}\t{item.part}\t{item.start}\t{item.state}\t{item.rule}" for item in ledger]
@@ -401,20 +358,12 @@ def evidence_summary(
             low, high = max(0.0, count / n - reach), min(1.0, count / n + reach)
         rows.append(
             Measurement(
-                name=name,
-                labels=labels,
-                value=count / n if n else None,
-                n=n,
-                n_of=n_of,
-                method=_SHARE_METHOD,
-                low=low,
-                high=high,
-                level=level if low is not None else None,
-                inputs=inputs,
+                name=name, labels=labels, value=count / n if n else None, n=n, n_of=n_of, method=_SHARE_METHOD, low=low,
+                high=high, level=level if low is not None else None, inputs=inputs,
                 **_defined(n, f"no {n_of}", "share"),
                 detail={"count": count, **({"clusters": len(clusters)} if n else {})},
-            )
-        )
+            ),
+        )  # fmt: skip
 
     for agent in (None, *sorted({decision.agent.id for decision in decisions})):
         labels = {} if agent is None else {"agent": agent}
@@ -441,16 +390,10 @@ def evidence_summary(
     if found is not None:
         detail |= {"permutations": found.permutations, "chance_low": found.low, "chance_high": found.high}
     corrected = Measurement(
-        name="evidence.chance_corrected",
-        labels={},
-        value=found.corrected if found else None,
-        n=found.n if found else 0,
-        n_of="numbers",
-        method=_CHANCE_METHOD,
-        inputs=inputs,
-        **_defined(found, why, "share beyond chance"),
-        detail=detail,
-    )
+        name="evidence.chance_corrected", labels={}, value=found.corrected if found else None,
+        n=found.n if found else 0, n_of="numbers", method=_CHANCE_METHOD, inputs=inputs,
+        **_defined(found, why, "share beyond chance"), detail=detail,
+    )  # fmt: skip
     return (*rows, corrected)
 
 
@@ -477,16 +420,13 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
             gaps[decision.record_id] = stated - sum(weights[name] * part for name, part in parts.items())
     differing = sorted(name for name, gap in gaps.items() if abs(gap) > tolerance + _FLOAT_SLACK)
     return Measurement(
-        name="forecast.mismatch",
-        labels={},
-        value=len(differing) / len(gaps) if gaps else None,
-        n=len(gaps),
+        name="forecast.mismatch", labels={}, value=len(differing) / len(gaps) if gaps else None, n=len(gaps),
         n_of="forecasts",
         method=f"stated portfolio forecast against the weighted sum of its parts, tolerance {tolerance:g} points",
         inputs=sha256_text("\n".join(f"{name}\t{gaps[name]!r}" for name in sorted(gaps))) if gaps else "",
         **_defined(gaps, "no forecast was stated with its parts", "share"),
         detail={"count": len(differing), "tolerance": tolerance, **({"records": differing} if gaps else {})},
-    )
+    )  # fmt: skip
 
 
 def _number(value: object) -> float | None:

@@ -42,10 +42,7 @@ _RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1
 
 
 class Sizes:
-    """Absolute values that numbers are looked up in: by place, and among all of them in order of size.
-
-    A look-up reads a few dozen values at most, where plain lists and bisection are many times faster than arrays.
-    """
+    """Absolute values that numbers are looked up in: by place, and among all of them in order of size."""
 
     __slots__ = ("_order", "_sorted", "sizes")
 
@@ -73,12 +70,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Numbers in the two readings that texts use, aligned: index i is one number.
-
-    ``rate`` is the value as a fraction (0.05 is five percent), NaN where it is no rate; ``plain`` is the value as it
-    would be printed without a unit sign, ``printed`` the same as a list. ``rate_size`` and ``plain_size`` are their
-    absolute values, ``unmarked`` the absolute value of what is no rate, else NaN.
-    """
+    """Numbers in the two readings that texts use, aligned: index i is one number."""
 
     rate: Floats
     plain: Floats
@@ -175,12 +167,7 @@ _BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number as printed: ``text[start:end] == quote``.
-
-    ``value`` carries the printed sign and scale (``115k`` is 115000.0); ``step`` is what its last printed digit is
-    worth in the same unit, ``decimals`` the digits after the point. ``bare`` marks an integer without sign, unit or
-    separator, which could be a count of anything; ``held`` one that the text calls a number of shares.
-    """
+    """One number as printed: ``text[start:end] == quote``."""
 
     start: int
     end: int
@@ -196,11 +183,7 @@ class Number:
 
 
 def extract_numbers(text: str) -> list[Number]:
-    """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out.
-
-    A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits is
-    an identifier, not a measurement. Full-width digits are read as digits.
-    """
+    """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out."""
     plain = narrow(text)
     read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]
     # Give the first halves of ranges the unit of the second, and the second halves the currency of the first
@@ -241,18 +224,10 @@ def _read(text: str, match: re.Match[str]) -> Number | None:
     value = float(digits + fraction.replace(",", ".")) * scale
     decimals = max(len(fraction) - 1, 0)
     return Number(
-        start=match.start(),
-        end=match.end(),
-        quote=match.group(),
-        value=-value if sign and sign != "+" else value,
-        unit=unit,
-        step=scale * 10.0**-decimals,
-        decimals=decimals,
-        scale=scale,
-        signed=bool(sign),
-        bare=not (sign or fraction or tail or currency or grouped),
-        held=held,
-    )
+        start=match.start(), end=match.end(), quote=match.group(), value=-value if sign and sign != "+" else value,
+        unit=unit, step=scale * 10.0**-decimals, decimals=decimals, scale=scale, signed=bool(sign),
+        bare=not (sign or fraction or tail or currency or grouped), held=held,
+    )  # fmt: skip
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
@@ -338,11 +313,7 @@ _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 
 @dataclass(frozen=True, slots=True)
 class NumberContext:
-    """The surroundings of one number.
-
-    ``words`` are the canonical words of its clause, ``lead`` and ``trail`` its lower-case words before and after the
-    number, ``horizons`` those named there.
-    """
+    """The surroundings of one number."""
 
     number: Number
     words: frozenset[str]

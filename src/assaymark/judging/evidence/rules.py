@@ -76,11 +76,7 @@ class _Token(NamedTuple):
 
 
 def is_plain_statement(material: Material, around: NumberContext, label: FieldLabel) -> bool:
-    """Whether the sentence around a number says no more than that this field of the subject is the number.
-
-    Only words of closed lists may stand in it, beside the names, the field and its horizon: any other one (a negator, a
-    time, a measure, a peer, a currency) makes it a statement about something else.
-    """
+    """Whether the sentence around a number says no more than that this field of the subject is the number."""
     place = around.place
     text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
     if place.read.pieces.whole(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
@@ -246,11 +242,7 @@ def sized(values: Values, reading: UnitReading, *, money: bool = False) -> list[
 
 
 def sign_fits(around: NumberContext, value: float, signed: bool, depth: bool) -> bool:
-    """Whether a stored sign goes with the printed one or with the words of movement.
-
-    Depths (drawdowns, distances) are stored negative and told without a sign or with a minus. Words of movement near
-    a value that is never negative, such as a low volatility, say nothing about its sign.
-    """
+    """Whether a stored sign goes with the printed one or with the words of movement."""
     if value == 0 or (depth and not (around.number.signed and around.direction > 0)):
         return True
     if around.direction < 0:
@@ -274,11 +266,7 @@ def is_full(label: FieldLabel, around: NumberContext) -> bool:
 
 
 def match_row(material: Material, around: NumberContext, row: int) -> CellHit | None:
-    """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none.
-
-    A bare integer and a second reading need a word of the field; a figure of one or two digits must not be claimed
-    for another horizon than the one beside it.
-    """
+    """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none."""
     cells = material.cells
     part = cells.of_row(row)
     if part.start == part.stop:

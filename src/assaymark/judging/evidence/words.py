@@ -262,12 +262,7 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Instruments by every name a text may use for them. Build it with `index_subjects`.
-
-    ``phrases`` maps a first word to the phrases that start with it, longest first; ``symbols`` count only where they
-    are written as tickers, since IT or ALL are words as well. ``unspaced`` are the names in scripts that put no blank
-    between words; they are looked for inside other words too.
-    """
+    """Instruments by every name a text may use for them. Build it with `index_subjects`."""
 
     ids: tuple[str, ...]
     phrases: Mapping[str, tuple[tuple[tuple[str, ...], int], ...]]
@@ -336,10 +331,7 @@ class Subjects:
 
 @lru_cache(maxsize=256)
 def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
-    """An index of the names of ``instruments``: ids, symbols, names, aliases, and words that only one of them uses.
-
-    Of two instruments that share a whole name, neither is found by it: a shared name names nobody.
-    """
+    """An index of the names of ``instruments``: ids, symbols, names, aliases, and words that only one of them uses."""
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
         # Whole names of an instrument as canonical words; the name is also known without its generic last words.

@@ -45,15 +45,6 @@ UNITS = (
 """Units and another way to write each, the first that stands in a text; the value stays."""
 
 
-def closing(tokens: int) -> str:
-    """A neutral ending of exactly ``tokens`` words."""
-    found: list[str] = []
-    while tokens > max(CLOSERS):
-        found.append(BEFORE_CLOSERS[len(found) % len(BEFORE_CLOSERS)])
-        tokens -= 8
-    return " ".join([*found, *([CLOSERS[tokens]] if tokens > 0 else [])])
-
-
 # A requirement is met by a sentence that names it together with a value, and met in part by one that names it without.
 # Tasks are checked with this rule, the gates recount with it, and built-in judges understand nothing else.
 
@@ -209,11 +200,7 @@ def _twice(found: Sequence[str]) -> list[str]:
 
 
 def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
-    """``count`` tasks made of a few: the given ones in turn, every further round with other numbers in its wordings.
-
-    The last digit of every number advances with the round, so no two rounds up to ten share a text. For load tests and
-    planted studies, where ten tasks are too few; results on them say nothing about more situations.
-    """
+    """``count`` tasks made of a few: the given ones in turn, every further round with other numbers in its wordings."""
 
     def turned(sentence: str, turn: int) -> str:
         return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
@@ -234,12 +221,8 @@ def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
 
 Order = Literal["uv", "vu"]
 """Which content stands in slot 1: ``uv`` is u."""
-Form = Literal["prose", "lines", "paragraphs", "bullets"]
-"""How the sentences of a text are set."""
 
 ORDERS: tuple[Order, ...] = ("uv", "vu")
-_BETWEEN: dict[Form, str] = {"prose": " ", "lines": "\n", "paragraphs": "\n\n", "bullets": "\n"}
-_LEAST_CLOSING = 3
 
 
 @record
@@ -272,12 +255,7 @@ class Brief:
 
 @record
 class Pair:
-    """Two candidate texts for one task, and what is known about them.
-
-    ``delta`` is how many requirements ``better`` meets more than the other, a requirement met in part counting half; it
-    is 0, and ``better`` None, where neither is better. Which of two texts is u is drawn, except in filler pairs, where
-    ``v`` always is the one with extra words.
-    """
+    """Two candidate texts for one task, and what is known about them."""
 
     id: str
     condition: PairCondition
@@ -297,73 +275,6 @@ class Pair:
     def slots(self, order: Order) -> tuple[str, str]:
         """The texts in slots 1 and 2 under an order."""
         return (self.u.text, self.v.text) if order == "uv" else (self.v.text, self.u.text)
-
-
-def brief_of(task: Task) -> Brief:
-    """What judges are told of a task."""
-    listed = tuple((requirement.name, requirement.must) for requirement in task.requirements)
-    return Brief(task=task.name, question=task.question, requirements=listed)
-
-
-@lru_cache(maxsize=65536)
-def tokens_of(sentence: str) -> int:
-    """The length of a sentence in whitespace tokens."""
-    return len(sentence.split())
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """Writes the texts of one task, all of one length.
-
-    Every text has one sentence per requirement, the neutral one where the requirement is not met, and a neutral ending
-    that brings it to ``tokens`` whitespace tokens. ``wordings`` and ``layout`` are the wording and the order of the
-    sentences where nothing else is asked for.
-    """
-
-    task: Task
-    wordings: tuple[int, ...]
-    layout: tuple[int, ...]
-    tokens: int
-
-    @classmethod
-    def of(cls, task: Task, wordings: Sequence[int], layout: Sequence[int]) -> Writer:
-        """A writer whose length every text of the task can reach, bullets included."""
-        longest = sum(
-            max(map(tokens_of, (*requirement.met, requirement.partly, requirement.neutral)))
-            for requirement in task.requirements
-        )
-        return cls(task, tuple(wordings), tuple(layout), longest + len(task.requirements) + _LEAST_CLOSING)
-
-    def write(
-        self,
-        earned: Sequence[float],
-        *,
-        reworded: bool = False,
-        layout: Sequence[int] | None = None,
-        form: Form = "prose",
-        more: Sequence[str] = (),
-        more_at: int = 0,
-    ) -> Stimulus:
-        """The text that earns ``earned``, one entry per requirement: `MET`, `PARTLY` or `MISSING`.
-
-        ``reworded`` takes the next wording of each requirement; ``more`` are extra sentences, put in before the
-        sentence number ``more_at``, by which the text becomes longer than the others.
-        """
-        requirements = self.task.requirements
-        body = []
-        for at in layout or self.layout:
-            one: Requirement = requirements[at]
-            wording = one.met[(self.wordings[at] + reworded) % len(one.met)]
-            body.append({MET: wording, PARTLY: one.partly, MISSING: one.neutral}[earned[at]])
-        spare = self.tokens - sum(map(tokens_of, body)) - (len(body) if form == "bullets" else 0)
-        if form == "bullets":
-            body = [f"- {sentence}" for sentence in body]
-        body[more_at:more_at] = more
-        return Stimulus(
-            text=_BETWEEN[form].join([*body, closing(spare)]),
-            met=tuple(one.name for one, earns in zip(requirements, earned, strict=True) if earns == MET),
-            partly=tuple(one.name for one, earns in zip(requirements, earned, strict=True) if earns == PARTLY),
-        )
 
 
 PairVerdict = Literal["1", "2", "tie", "abstain"]
@@ -401,11 +312,7 @@ def pair_schema() -> dict[str, JSON]:
 
 
 def parse_pair_reply(text: str) -> ParsedPair | Invalid:
-    """A judge's reply to a pair, or why it is invalid; nothing in ``text`` can make this raise.
-
-    A reply with verdict 1 or 2 is also invalid where its reason names the other slot, and only the other, as the better
-    one in so many words: which of the two was meant would be a guess. A tie may name either slot.
-    """
+    """A judge's reply to a pair, or why it is invalid; nothing in ``text`` can make this raise."""
 
     def check(raw: JSON) -> ParsedPair:
         found = members(raw, ("verdict", "reason"))
@@ -421,11 +328,7 @@ def parse_pair_reply(text: str) -> ParsedPair | Invalid:
 
 
 def pair_call(planned: PlannedPairCall, reply: Reply) -> PairCall:
-    """The record that a reply to a planned call amounts to.
-
-    A refusal and a reply that was cut off are ``invalid``, whatever text came with them. ``reason`` says why a call is
-    invalid and is None of a valid one, whose own words stay in the ledger.
-    """
+    """The record that a reply to a planned call amounts to."""
     read = read_end(reply, parse_pair_reply(reply.text))
     pair = planned.pair
     return PairCall(
@@ -493,10 +396,7 @@ def task_text(brief: Brief) -> str:
 
 
 def candidates_text(first: str, second: str) -> str:
-    """The user block with the candidates in slots 1 and 2.
-
-    Both fences have one label, so a text looks the same in either slot and the order changes nothing else.
-    """
+    """The user block with the candidates in slots 1 and 2."""
     return pair_template().filled("candidates", first=fence("candidate", first), second=fence("candidate", second))
 
 
@@ -524,18 +424,7 @@ def _known_prompts(prompts: Sequence[str]) -> tuple[PairPrompt, ...]:
 def plan_pair_calls(
     pairs: Sequence[Pair], judge: JudgeSpec, variants: Sequence[str] = (TIE_ALLOWED,), trials: int | None = None
 ) -> list[PlannedPairCall]:
-    """Every call of one judge on pairs that `check` passed: by pair, then prompt variant, then order, then trial.
-
-    All call keys differ, also where both texts of a pair are the same: the order is part of the key, so the second
-    order of an identical pair is a second trial of one question. ``trials`` defaults to the judge's own number.
-
-    Raises
-    ------
-    UnknownNameError
-        A variant is not one of `PAIR_PROMPTS`.
-    InputError
-        The judge is a person, a variant is named twice, or ``trials`` is not at least 1.
-    """
+    """Every call of one judge on pairs that `check` passed: by pair, then prompt variant, then order, then trial."""
     prompts = _known_prompts(variants)
     times = judge.trials if trials is None else trials
     problems = [Problem(judge.name, "a person answers no calls; a datasheet needs a model")] if judge.human else []
@@ -572,15 +461,6 @@ _TELLING = re.compile(
 )
 
 
-@record
-class GateReport:
-    """Gates that all pairs passed: what each gate looks at, in words, and how many pairs or texts it looked at."""
-
-    pairs: int
-    checked: Mapping[str, int]
-    words: Mapping[str, str]
-
-
 GATES: Mapping[str, str] = {
     "dominance": "the better text meets everything that the other meets, and the difference is the one claimed",
     "length": "texts that are to be of one length are, within 5 % in a pair and in a task; fillers are longer",
@@ -591,10 +471,10 @@ GATES: Mapping[str, str] = {
 """The gates by name."""
 
 
-def check(pairs: Sequence[Pair]) -> GateReport:
-    """Put all pairs through all gates; what a text meets is counted again from the text (`marks`), not believed.
+def check(pairs: Sequence[Pair]) -> dict[str, int]:
+    """Put all pairs through all gates: how many pairs each gate looked at.
 
-    Raises InputError with every problem of every pair.
+    What a text meets is counted again from the text (`marks`), not believed; InputError has every problem.
     """
     problems: list[Problem] = [] if pairs else [Problem("", "at least one pair is needed (got 0)")]
     for pair in pairs:
@@ -618,9 +498,7 @@ def check(pairs: Sequence[Pair]) -> GateReport:
             problems.append(Problem(f"pair {pair.id}", f"duplicates: has the same two texts as {other}"))
     if problems:
         raise InputError("stimuli", problems)
-    matched = sum(pair.condition in (*_MATCHED, "filler") for pair in pairs)
-    checked = {**dict.fromkeys(GATES, len(pairs)), "length": matched}
-    return GateReport(pairs=len(pairs), checked=checked, words=dict(GATES))
+    return dict.fromkeys(GATES, len(pairs)) | {"length": sum(one.condition in (*_MATCHED, "filler") for one in pairs)}
 
 
 def _gate_problems(pair: Pair) -> Iterator[str]:
@@ -628,7 +506,7 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
     names = pair.brief.names
     u, v = (marks(text.text, names) for text in (pair.u, pair.v))
     for called, text, earned in (("u", pair.u, u), ("v", pair.v, v)):
-        claimed = tuple(1.0 if name in text.met else 0.5 if name in text.partly else 0.0 for name in names)
+        claimed = tuple(MET if name in text.met else PARTLY if name in text.partly else MISSING for name in names)
         if earned != claimed:
             yield f"dominance: {called} does not meet what it is said to meet (got {earned}, said {claimed})"
     if pair.condition == "ladder":

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -82,11 +82,7 @@ class PlantedPair:
     words: str
 
     def notices(self, delta: float) -> float:
-        """Share of calls in which a difference of ``delta`` requirements is noticed.
-
-        A logistic function of the difference, placed so that with the lucky half of the guesses three of four calls
-        at the threshold are correct.
-        """
+        """Share of calls in which a difference of ``delta`` requirements is noticed."""
         at_threshold = (CORRECT - self.guess / 2) / (1 - self.guess / 2)
         logit = math.log(at_threshold / (1 - at_threshold)) + self.slope * (delta - self.threshold)
         return 1.0 / (1.0 + math.exp(-min(max(logit, -700.0), 700.0)))
@@ -153,11 +149,7 @@ def pair_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 
 def interpolated_threshold(planted: PlantedPair, prompt: str) -> float | None:
-    """The threshold that an endless run over the ladder's steps would give: linear between the steps.
-
-    It differs a little from ``planted.threshold``, which lies on the curve itself. None if the measured threshold would
-    be censored.
-    """
+    """The threshold that an endless run over the ladder's steps would give: linear between the steps."""
     shares = [(delta, planted.correct(delta, prompt)) for delta in DELTAS]
     if shares[0][1] >= CORRECT:
         return None
@@ -177,63 +169,55 @@ Value = tuple[str, Mapping[str, str], float]
 def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRICT)) -> dict[str, float]:
     """The planted value of each measurement of a built-in pair judge, by measurement id; empty for other models.
 
-    Measured values scatter about these: a 95 % interval misses one of twenty. Only what the planted parameters fix on
-    their own is here; d', kappa and repeat stability also depend on how many pairs of which kind were judged.
+    Measured values scatter about these. Only what the planted parameters fix on their own is here; d', kappa and repeat
+    stability also depend on how many pairs of which kind were judged.
     """
     if judge.model not in PLANTED_PAIRS:
         return {}
     planted = planted_with(PLANTED_PAIRS, judge.model, judge.args)
     found: list[Value] = [("pair.invalid_share", {"prompt": prompt}, planted.invalid) for prompt in prompts]
-    if not planted.invalid:
-        for prompt in prompts:
-            values = [*_without_difference(planted, planted.kept(0, prompt)), *_ladder(planted, prompt)]
-            found += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
-        if STRICT in prompts:
-            # How far the strict instruction moves the tie rate of each condition.
-            found += [("criterion.shift", {"condition": one}, planted.raw * planted.strict_zero) for one in _EQUAL]
-            for delta in DELTAS:
-                shift = (1.0 - planted.missed(delta)) * planted.yields(delta)
-                found.append(("criterion.shift", {"condition": "ladder", "delta": f"{delta:g}"}, shift))
-    return {measurement_id(name, {"judge": judge.name, **labels}): value for name, labels, value in found}
-
-
-def _without_difference(planted: PlantedPair, kept: float) -> Iterator[Value]:
-    """Everything without a difference in requirements, of which an instruction keeps a share."""
-    yield "dark_current", {}, planted.dark_current * kept
-    for variant in _BLANKS:
-        yield "dark_current", {"variant": variant}, planted.dark_current * kept
-    for variant in CHANGES:
-        yield "graded_vacuum", {"variant": variant}, planted.raw * planted.near * kept
-    yield "filler.preference", {}, planted.filler * kept
     decided = planted.slot_bias + planted.surface + planted.one_sided
-    shares = {
-        "raw": planted.raw * kept, "tie_rate": 1.0 - planted.raw * kept, "stable": planted.surface * kept,
-        "positional": planted.slot_bias * kept, "one_sided": planted.one_sided * kept, "other": 0.0,
-        "other_pairs": 0.0, "no_preference": 1.0 - decided * kept,
-    }  # fmt: skip
-    if kept and planted.slot_bias + planted.surface:
-        shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
-    if kept and planted.slot_bias:
-        shares["slot_1_share"] = planted.slot_1
-    for condition in _EQUAL:
-        for name, value in shares.items():
-            yield f"delta0.{name}", {"condition": condition}, value
-
-
-def _ladder(planted: PlantedPair, prompt: str) -> Iterator[Value]:
-    """The ladder, step by step, and the threshold on it."""
-    for delta in DELTAS:
-        labels = {"delta": f"{delta:g}"}
-        kept = planted.kept(delta, prompt)
-        correct, wrong = planted.correct(delta, prompt), planted.wrong(delta) * kept
-        tie = 1.0 - (1.0 - planted.missed(delta)) * kept
-        for name, value in (("sensitivity", correct), ("wrong_rate", wrong), ("tie_rate", tie), ("miss_by_tie", tie)):
-            yield name, labels, value
-        if correct + wrong:
-            yield "conditional_accuracy", labels, correct / (correct + wrong)
-    threshold = interpolated_threshold(planted, prompt)
-    if threshold is not None:
-        yield "threshold", {}, threshold
+    for prompt in () if planted.invalid else prompts:
+        # Everything without a difference in requirements, of which an instruction keeps a share.
+        kept = planted.kept(0, prompt)
+        values: list[Value] = [("dark_current", {}, planted.dark_current * kept)]
+        values += [("dark_current", {"variant": variant}, planted.dark_current * kept) for variant in _BLANKS]
+        values += [("graded_vacuum", {"variant": variant}, planted.raw * planted.near * kept) for variant in CHANGES]
+        values.append(("filler.preference", {}, planted.filler * kept))
+        shares = {
+            "raw": planted.raw * kept, "tie_rate": 1.0 - planted.raw * kept, "stable": planted.surface * kept,
+            "positional": planted.slot_bias * kept, "one_sided": planted.one_sided * kept, "other": 0.0,
+            "other_pairs": 0.0, "no_preference": 1.0 - decided * kept,
+        }  # fmt: skip
+        if kept and planted.slot_bias + planted.surface:
+            shares["flip_rate"] = planted.slot_bias / (planted.slot_bias + planted.surface)
+        if kept and planted.slot_bias:
+            shares["slot_1_share"] = planted.slot_1
+        values += [
+            (f"delta0.{name}", {"condition": condition}, value)
+            for condition in _EQUAL
+            for name, value in shares.items()
+        ]
+        # The ladder, step by step, and the threshold on it.
+        for delta in DELTAS:
+            labels, kept = {"delta": f"{delta:g}"}, planted.kept(delta, prompt)
+            correct, wrong = planted.correct(delta, prompt), planted.wrong(delta) * kept
+            tie = 1.0 - (1.0 - planted.missed(delta)) * kept
+            rates = (("sensitivity", correct), ("wrong_rate", wrong), ("tie_rate", tie), ("miss_by_tie", tie))
+            values += [(name, labels, value) for name, value in rates]
+            if correct + wrong:
+                values.append(("conditional_accuracy", labels, correct / (correct + wrong)))
+        threshold = interpolated_threshold(planted, prompt)
+        if threshold is not None:
+            values.append(("threshold", {}, threshold))
+        found += [(name, {"prompt": prompt, **labels}, value) for name, labels, value in values]
+    if STRICT in prompts and not planted.invalid:
+        # How far the strict instruction moves the tie rate of each condition.
+        found += [("criterion.shift", {"condition": one}, planted.raw * planted.strict_zero) for one in _EQUAL]
+        for delta in DELTAS:
+            shift = (1.0 - planted.missed(delta)) * planted.yields(delta)
+            found.append(("criterion.shift", {"condition": "ladder", "delta": f"{delta:g}"}, shift))
+    return {measurement_id(name, {"judge": judge.name, **labels}): value for name, labels, value in found}
 
 
 MORE_WORDS = 0.15
@@ -245,34 +229,68 @@ _SPACE = re.compile(r"(\s+)")
 
 
 class ReferencePairJudge(PromptJudge):
-    """A judge that decides by stated shares (`PlantedPair`).
+    """A judge that decides by stated shares (`PlantedPair`), drawn by a hash, so that a run can be repeated exactly.
 
-    What it decides is drawn by a hash, so that a run can be repeated exactly. All draws depend on the judge's name, its
-    seed, the trial (see ``steady``) and the task as shown.
+    All draws depend on the judge's name, its seed, the trial (see ``steady``) and the task as shown.
     """
-
-    version = "1"
 
     def answer(self, call: CallSpec) -> str:
         """The reply as JSON text, or as a sentence where the judge forgets its form."""
         planted = planted_with(PLANTED_PAIRS, self.name, call.args, pair_argument_problems(self.name, call.args))
         parts = parts_shown(call)
-        _, requirements, text_1, text_2 = read_pair(parts)
+        _, requirements, *texts = read_pair(parts)
         names = tuple(name for name, _ in requirements)
-        strict = criterion_text(STRICT) in "\n".join(m.text for m in call.messages if m.role == "system")
-        draws = _Draws(self.name, planted, (text_1, text_2), call, parts[0])
-        first, second = (sum(marks(text, names)) for text in (text_1, text_2))
-        if first != second:
-            verdict = draws.by_requirements(first - second)
-            reason = f"The candidates meet {first:g} and {second:g} of {len(names)} requirements."
+        same, digests = texts[0].strip() == texts[1].strip(), [_digest(text) for text in texts]
+        judge = f"{self.name}|{call.seed}|{_digest(parts[0])}"
+        by_pair = f"{judge}|{'|'.join(sorted(digests))}"
+        by_call = f"{judge}|{'|'.join(digests)}|{call.order if same else ''}"
+        trial = "" if uniform(f"{by_pair}|steady") < planted.steady else str(call.trial)
+
+        def drawn(what: str, alone: bool = True) -> float:
+            # A number in 0..1 of this order alone, or one that both orders share.
+            return uniform(f"{by_call if alone else by_pair}|{trial}|{what}")
+
+        def slot() -> PairVerdict:
+            return "1" if drawn("slot", same) < planted.slot_1 else "2"
+
+        def without_difference() -> PairVerdict:
+            # Equal requirements: nothing to choose between, more words, or only the surface.
+            if same:
+                return slot() if drawn("dark") < planted.dark_current else "tie"
+            words = [len(text.split()) for text in texts]
+            if max(words) >= (1.0 + MORE_WORDS) * min(words):
+                length = drawn("length")
+                if length >= planted.filler + planted.terse:
+                    return "tie"
+                return "1" if (words[0] > words[1]) == (length < planted.filler) else "2"
+            # The same quality: decided by slot, by content, in one order only, or not at all.
+            kind = drawn("kind", False)
+            if _nearly_same(*texts) and drawn("near", False) >= planted.near:
+                return "tie"
+            if kind < planted.slot_bias:
+                return slot()
+            if kind < planted.slot_bias + planted.surface:
+                # More lines are preferred, and among equally many whatever the hash says.
+                tastes = [(text.count("\n"), digest) for text, digest in zip(texts, digests, strict=True)]
+                return "1" if tastes[0] > tastes[1] else "2"
+            one_order = (digests[0] < digests[1]) == (drawn("side", False) < 0.5)
+            return slot() if kind < planted.slot_bias + planted.surface + planted.one_sided and one_order else "tie"
+
+        first, second = (sum(marks(text, names)) for text in texts)
+        verdict: PairVerdict
+        if first == second:
+            verdict, reason = without_difference(), f"Both candidates meet {first:g} of {len(names)} requirements."
         else:
-            verdict = draws.without_difference()
-            reason = f"Both candidates meet {first:g} of {len(names)} requirements."
-        per_call = draws.same or first != second
-        yields = draws.call("strict") if per_call else draws.pair("strict")
-        if strict and yields < planted.yields(abs(first - second)):
+            # A difference in requirements: noticed, guessed by slot, or missed.
+            reason = f"The candidates meet {first:g} and {second:g} of {len(names)} requirements."
+            if drawn("notice") < planted.notices(abs(first - second)):
+                verdict = "1" if first > second else "2"
+            else:
+                verdict = slot() if drawn("guess") < planted.guess else "tie"
+        strict = criterion_text(STRICT) in "\n".join(m.text for m in call.messages if m.role == "system")
+        if strict and drawn("strict", same or first != second) < planted.yields(abs(first - second)):
             verdict = "tie"
-        if draws.call("invalid") < planted.invalid:
+        if drawn("invalid") < planted.invalid:
             return f"My verdict is {verdict}. {reason}"
         return json.dumps({"verdict": verdict, "reason": reason})
 
@@ -280,65 +298,6 @@ class ReferencePairJudge(PromptJudge):
 def reference_pair_judges() -> dict[str, ReferencePairJudge]:
     """The built-in pair judges by model name, for registration."""
     return {name: ReferencePairJudge(name) for name in PLANTED_PAIRS}
-
-
-class _Draws:
-    """One question to a judge: what it sees, and its draws."""
-
-    def __init__(self, name: str, planted: PlantedPair, texts: tuple[str, str], call: CallSpec, task: str) -> None:
-        self.planted, self.texts = planted, texts
-        self.same = texts[0].strip() == texts[1].strip()
-        digests = tuple(map(_digest, texts))
-        judge = f"{name}|{call.seed}|{_digest(task)}"
-        self._pair = f"{judge}|{'|'.join(sorted(digests))}"
-        self._call = f"{judge}|{'|'.join(digests)}|{call.order if self.same else ''}"
-        self._trial = "" if uniform(f"{self._pair}|steady") < planted.steady else str(call.trial)
-
-    def pair(self, what: str) -> float:
-        """A number in 0..1 that both orders share."""
-        return uniform(f"{self._pair}|{self._trial}|{what}")
-
-    def call(self, what: str) -> float:
-        """A number in 0..1 of this order alone."""
-        return uniform(f"{self._call}|{self._trial}|{what}")
-
-    def slot(self) -> PairVerdict:
-        """The slot that a decision by slot takes."""
-        drawn = self.call("slot") if self.same else self.pair("slot")
-        return "1" if drawn < self.planted.slot_1 else "2"
-
-    def by_requirements(self, difference: float) -> PairVerdict:
-        """A difference in requirements: noticed, guessed by slot, or missed."""
-        if self.call("notice") < self.planted.notices(abs(difference)):
-            return "1" if difference > 0 else "2"
-        return self.slot() if self.call("guess") < self.planted.guess else "tie"
-
-    def without_difference(self) -> PairVerdict:
-        """Equal requirements: nothing to choose between, more words, or only the surface."""
-        planted, (text_1, text_2) = self.planted, self.texts
-        if self.same:
-            return self.slot() if self.call("dark") < planted.dark_current else "tie"
-        first, second = len(text_1.split()), len(text_2.split())
-        if max(first, second) >= (1.0 + MORE_WORDS) * min(first, second):
-            drawn = self.call("length")
-            if drawn >= planted.filler + planted.terse:
-                return "tie"
-            return "1" if (first > second) == (drawn < planted.filler) else "2"
-        # The same quality: decided by slot, by content, in one order only, or not at all.
-        kind = self.pair("kind")
-        if _nearly_same(text_1, text_2) and self.pair("near") >= planted.near:
-            return "tie"
-        if kind < planted.slot_bias:
-            return self.slot()
-        if kind < planted.slot_bias + planted.surface:
-            # More lines are preferred, and among equally many whatever the hash says.
-            tastes = [(text.count("\n"), _digest(text)) for text in (text_1, text_2)]
-            return "1" if tastes[0] > tastes[1] else "2"
-        upright = _digest(text_1) < _digest(text_2)
-        one_order = upright == (self.pair("side") < 0.5)
-        if kind < planted.slot_bias + planted.surface + planted.one_sided and one_order:
-            return self.slot()
-        return "tie"
 
 
 @lru_cache(maxsize=8192)

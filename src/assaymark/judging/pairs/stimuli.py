@@ -12,29 +12,25 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.pairs.calls import (
+    BEFORE_CLOSERS,
+    CLOSERS,
     FILLERS,
     LEAST_REQUIREMENTS,
-    MET,
-    MISSING,
-    PARTLY,
     SYNONYMS,
     UNITS,
     Brief,
-    Form,
     Order,
     Pair,
     Stimulus,
     Task,
-    Writer,
-    brief_of,
     task_problems,
-    tokens_of,
 )
 from assaymark.records import (
     Agent,
@@ -105,29 +101,86 @@ Draft = tuple[PairCondition, str, Stimulus, Stimulus, float]
 """A pair before u and v are drawn: condition, variant, the better text if any is, the other one, and the difference."""
 
 
-class _Drawn:
-    """The random draws of one task before its pairs are made; they depend on the seed and the task's name alone.
+Form = Literal["prose", "lines", "paragraphs", "bullets"]
+"""How the sentences of a text are set."""
+_BETWEEN: dict[Form, str] = {"prose": " ", "lines": "\n", "paragraphs": "\n\n", "bullets": "\n"}
+_LEAST_CLOSING = 3
 
-    ``order`` is the order in which requirements are added along the prefix chain; ``chain`` holds the texts Q0 .. Q5.
+
+@lru_cache(maxsize=65536)
+def tokens_of(sentence: str) -> int:
+    """The length of a sentence in whitespace tokens."""
+    return len(sentence.split())
+
+
+def closing(tokens: int) -> str:
+    """A neutral ending of exactly ``tokens`` words."""
+    found: list[str] = []
+    while tokens > max(CLOSERS):
+        found.append(BEFORE_CLOSERS[len(found) % len(BEFORE_CLOSERS)])
+        tokens -= 8
+    return " ".join([*found, *([CLOSERS[tokens]] if tokens > 0 else [])])
+
+
+class _Drawn:
+    """The random draws of one task and its texts, all of one length; they depend on the seed and the task's name alone.
+
+    Every text has one sentence per requirement, the neutral one where the requirement is not met, and a neutral ending
+    that brings it to ``tokens`` whitespace tokens. ``order`` is the order in which requirements are added along the
+    prefix chain; ``chain`` holds the texts Q0 .. Q5.
     """
 
     def __init__(self, task: Task, seed: int) -> None:
         name = int.from_bytes(hashlib.sha256(task.name.encode()).digest()[:8], "big")
         self.rng = rng = np.random.default_rng([seed, name])
+        self.requirements = task.requirements
         self.count = count = len(task.requirements)
         self.order: list[int] = rng.permutation(count).tolist()
         wordings = (rng.random(count) * [len(requirement.met) for requirement in task.requirements]).astype(int)
-        self.writer = Writer.of(task, wordings.tolist(), rng.permutation(count).tolist())
-        self.chain = [self.writer.write(self.earned(self.order[:level])) for level in range(STEPS + 1)]
+        self.wordings: list[int] = wordings.tolist()
+        self.layout: list[int] = rng.permutation(count).tolist()
+        # A length that every text of the task can reach, bullets included.
+        longest = sum(max(map(tokens_of, (*one.met, one.partly, one.neutral))) for one in task.requirements)
+        self.tokens = longest + count + _LEAST_CLOSING
+        self.chain = [self.write(self.order[:level]) for level in range(STEPS + 1)]
 
-    def earned(self, met: Collection[int], partly: int | None = None) -> list[float]:
-        """The marks of a text that meets these requirements, and one in part."""
-        return [PARTLY if at == partly else MET if at in met else MISSING for at in range(self.count)]
+    def write(
+        self,
+        met: Collection[int],
+        partly: int | None = None,
+        *,
+        reworded: bool = False,
+        layout: Sequence[int] | None = None,
+        form: Form = "prose",
+        more: Sequence[str] = (),
+        more_at: int = 0,
+    ) -> Stimulus:
+        """The text that meets these requirements, and one in part; ``more`` are extra sentences before ``more_at``."""
+        body, bullets = [], form == "bullets"
+        for at in layout or self.layout:
+            one = self.requirements[at]
+            wording = one.met[(self.wordings[at] + reworded) % len(one.met)]
+            body.append(one.partly if at == partly else wording if at in met else one.neutral)
+        spare = self.tokens - sum(map(tokens_of, body)) - (len(body) if bullets else 0)
+        if bullets:
+            body = [f"- {sentence}" for sentence in body]
+        body[more_at:more_at] = more
+        return Stimulus(
+            text=_BETWEEN[form].join([*body, closing(spare)]),
+            met=tuple(one.name for at, one in enumerate(self.requirements) if at in met and at != partly),
+            partly=() if partly is None else (self.requirements[partly].name,),
+        )
 
     def drawn(self, choices: int, count: int) -> list[int]:
         """``count`` different numbers below ``choices``."""
         found: list[int] = self.rng.permutation(choices)[:count].tolist()
         return found
+
+
+def brief_of(task: Task) -> Brief:
+    """What judges are told of a task."""
+    listed = tuple((requirement.name, requirement.must) for requirement in task.requirements)
+    return Brief(task=task.name, question=task.question, requirements=listed)
 
 
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
@@ -150,12 +203,12 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
 def _compared(drawn: _Drawn) -> Iterator[Draft]:
     """The ladder, and texts of equal worth that meet the same or other requirements."""
     # Every two levels of the chain, and half steps: met over partly and partly over missing, twice each.
-    writer, chain, earned = drawn.writer, drawn.chain, drawn.earned
+    write, chain = drawn.write, drawn.chain
     for delta in range(1, STEPS + 1):
         for low in range(STEPS + 1 - delta):
             yield "ladder", f"Q{low + delta} over Q{low}", chain[low + delta], chain[low], float(delta)
     for number, level in enumerate(drawn.drawn(STEPS, 4)):
-        part = writer.write(earned(drawn.order[:level], partly=drawn.order[level]))
+        part = write(drawn.order[:level], drawn.order[level])
         if number % 2 == 0:
             yield "ladder", "met over partly", chain[level + 1], part, 0.5
         else:
@@ -164,15 +217,15 @@ def _compared(drawn: _Drawn) -> Iterator[Draft]:
     for kind in ("wording", "order", "formatting"):
         sizes, forms = drawn.drawn(STEPS, 2), drawn.drawn(len(_FORMS), 2)
         for size, form in zip(sizes, forms, strict=True):
-            marked = earned(drawn.drawn(drawn.count, size + 1))
+            met = drawn.drawn(drawn.count, size + 1)
             if kind == "wording":
-                other = writer.write(marked, reworded=True)
+                other = write(met, reworded=True)
             elif kind == "order":
-                by = int(drawn.rng.integers(1, len(writer.layout)))  # moved round, so that no sentence stays in place
-                other = writer.write(marked, layout=writer.layout[by:] + writer.layout[:by])
+                by = int(drawn.rng.integers(1, len(drawn.layout)))  # moved round, so that no sentence stays in place
+                other = write(met, layout=drawn.layout[by:] + drawn.layout[:by])
             else:
-                other = writer.write(marked, form=_FORMS[form])
-            yield "same_subset", kind, writer.write(marked), other, 0.0
+                other = write(met, form=_FORMS[form])
+            yield "same_subset", kind, write(met), other, 0.0
     # Equally many other requirements: three pairs that share none, three that exchange one.
     apart, shared = drawn.drawn(drawn.count, drawn.count), drawn.drawn(drawn.count, drawn.count)
     for variant, mine, theirs in (
@@ -181,16 +234,11 @@ def _compared(drawn: _Drawn) -> Iterator[Draft]:
         ("disjoint", apart[:2], apart[2:4]),
         *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
-        yield "different_subset", variant, writer.write(earned(mine)), writer.write(earned(theirs)), 0.0
+        yield "different_subset", variant, write(mine), write(theirs), 0.0
 
 
 def _without_difference(drawn: _Drawn, task: Task) -> Iterator[Draft]:
-    """Fillers, where the longer text is always v, and pairs without any difference or with next to none.
-
-    Of vacuum there are an empty pair, two of white space, three identical, and a typo, a unit and a synonym. The level
-    of each small change is drawn; where its text has nothing to change, the next one that has is taken. A task without
-    any unit gives no unit pair.
-    """
+    """Fillers, where the longer text is always v, and pairs without any difference or with next to none."""
     chain = drawn.chain
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
@@ -199,12 +247,13 @@ def _without_difference(drawn: _Drawn, task: Task) -> Iterator[Draft]:
         order = drawn.drawn(len(FILLERS), len(FILLERS))
         while sum(map(tokens_of, more)) < FILLER_SHARE * chain[level].tokens:
             more.append(FILLERS[order[len(more) % len(order)]])
-        longer = drawn.writer.write(drawn.earned(drawn.order[:level]), more=more, more_at=at)
+        longer = drawn.write(drawn.order[:level], more=more, more_at=at)
         yield "filler", place, chain[level], longer, 0.0
     for first, second in _BLANKS:
         yield "vacuum", "whitespace" if first else "empty", Stimulus(text=first), Stimulus(text=second), 0.0
     for level in drawn.drawn(STEPS + 1, 3):
         yield "vacuum", "identical", chain[level], chain[level], 0.0
+    # The level of each small change is drawn; where its text has nothing to change, the next one that has is taken.
     for (variant, change), start in zip(CHANGES.items(), drawn.drawn(STEPS + 1, len(CHANGES)), strict=True):
         for level in (*range(start, STEPS + 1), *range(start)):
             text = chain[level]
@@ -219,11 +268,7 @@ VERSION = "1"
 
 @record
 class Manifest:
-    """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds.
-
-    ``sha256`` covers the version and everything about every pair. ``counts`` are pairs by condition, ``variants`` by
-    condition and variant. ``calls`` are those under one prompt and in one trial.
-    """
+    """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds."""
 
     version: str
     seed: int
@@ -236,11 +281,7 @@ class Manifest:
 
 
 def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
-    """Every pair of a datasheet, task by task: ladder, controls without a difference, fillers, vacuum.
-
-    A task gives 15 ladder pairs over whole requirements and 4 over half of one, 6 with the same and 6 with different
-    requirements of equal number, 5 with filler, 6 without any difference and up to 3 with next to none.
-    """
+    """Every pair of a datasheet, task by task: ladder, controls without a difference, fillers, vacuum."""
     if problems := task_problems(tasks):
         raise InputError("tasks", problems)
     return tuple(pair for task in tasks for pair in drafts(task, seed))
@@ -263,16 +304,13 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
         for stimulus in (pair.u, pair.v):
             fields += [texts[stimulus.text], ",".join(stimulus.met), ",".join(stimulus.partly)]
         lines.append("\t".join(fields))
+    counts: Counter[str] = Counter(pair.condition for pair in pairs)
+    variants = Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)
     return Manifest(
-        version=VERSION,
-        seed=seed,
-        tasks=len({pair.task for pair in pairs}),
-        pairs=len(pairs),
-        calls=sum(len(pair.orders) for pair in pairs),
-        counts=dict(Counter(pair.condition for pair in pairs)),
-        variants=dict(Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)),
+        version=VERSION, seed=seed, tasks=len({pair.task for pair in pairs}), pairs=len(pairs),
+        calls=sum(len(pair.orders) for pair in pairs), counts=dict(counts), variants=dict(variants),
         sha256=sha256_text("\n".join(lines)),
-    )
+    )  # fmt: skip
 
 
 @record
@@ -339,11 +377,7 @@ _SOURCE: Final = "assaymark stimuli"
 
 @record
 class PointStimulus:
-    """One text for a rubric judge: a level of a task's ladder, the same with filler, or nothing (``vacuum``, level 0).
-
-    ``level`` is how many requirements the text meets. ``parent`` is the id of the ladder text that a filler text
-    lengthens: what it has more meets nothing, so a judge that is blind to length scores both alike.
-    """
+    """One text for a rubric judge."""
 
     id: str
     brief: Brief
@@ -364,11 +398,7 @@ class PointStimulus:
 
 
 def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
-    """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task.
-
-    They are the texts that `build_stimuli` puts in pairs from the same seed, so what `check` found of those pairs holds
-    here. Raises InputError where the tasks cannot carry stimuli (`task_problems`).
-    """
+    """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task."""
     if problems := task_problems(tasks):
         raise InputError("tasks", problems)
     found = []
@@ -388,11 +418,7 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
 
 
 def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dict[str, Context]]:
-    """The stimuli as decisions with their contexts, to be planned like any others (`judging.plan_calls`).
-
-    ``record_id`` is the id of the stimulus, by which judgments find their level and task again; ``cluster`` is the
-    task.
-    """
+    """The stimuli as decisions with their contexts, to be planned like any others (`judging.plan_calls`)."""
     contexts: dict[str, Context] = {}
     names: dict[str, str] = {}
     decisions = []
@@ -400,27 +426,18 @@ def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dic
         if one.task not in names:
             listed = "\n".join(f"- {name}: {must}" for name, must in one.brief.requirements)
             context = Context(
-                completeness="partial",
-                cutoff=_MOMENT,
-                cutoff_source="constructed",
+                completeness="partial", cutoff=_MOMENT, cutoff_source="constructed",
                 prompt=f"{one.brief.question}\n\nWhat a good answer does:\n{listed}",
-            )
+            )  # fmt: skip
             names[one.task] = content_id(context)
             contexts[names[one.task]] = context
         decisions.append(
             Decision(
-                record_id=one.id,
-                episode_id=one.task,
-                step=0,
-                cluster=one.task,
-                decided_at=_MOMENT,
+                record_id=one.id, episode_id=one.task, step=0, cluster=one.task, decided_at=_MOMENT,
                 agent=Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
-                context_id=names[one.task],
-                actions=(),
-                rationales=(Rationale(text=one.text, kind="summary"),),
-                format="stimulus",
-                provenance=Provenance(source=_SOURCE),
+                context_id=names[one.task], actions=(), rationales=(Rationale(text=one.text, kind="summary"),),
+                format="stimulus", provenance=Provenance(source=_SOURCE),
                 derivation=Derivation(kind=_KINDS[one.variant], parent=one.parent),
-            )
-        )
+            ),
+        )  # fmt: skip
     return decisions, contexts

@@ -1,9 +1,10 @@
-"""Reference judges: rubric graders with stated viewpoints and planted, documented errors."""
+"""Reference judges: graders of rubrics and of seasons with stated viewpoints and planted, documented errors."""
 
 from __future__ import annotations
 
-from assaymark.judging.reference.features import Features
+from assaymark.judging.reference.features import Features, notice
 from assaymark.judging.reference.judges import (
+    MIDDLE,
     ORACLE,
     PLANTED,
     VIEWS,
@@ -13,21 +14,12 @@ from assaymark.judging.reference.judges import (
     Term,
     argument_problems,
     asked_alike,
+    opinion,
     oracle_scores,
     reference_judges,
 )
 
 __all__ = [
-    "ORACLE",
-    "PLANTED",
-    "VIEWS",
-    "ConstraintOracle",
-    "Features",
-    "Planted",
-    "ReferenceJudge",
-    "Term",
-    "argument_problems",
-    "asked_alike",
-    "oracle_scores",
-    "reference_judges",
-]
+    "MIDDLE", "ORACLE", "PLANTED", "VIEWS", "ConstraintOracle", "Features", "Planted", "ReferenceJudge", "Term",
+    "argument_problems", "asked_alike", "notice", "opinion", "oracle_scores", "reference_judges",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Features that a built-in judge notices in a prompt. Nothing here knows more than the rendered text says."""
+"""Features that built-in judges notice in a prompt. Nothing here knows more than the rendered text says."""
 
 from __future__ import annotations
 
@@ -9,18 +9,27 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
-from assaymark.errors import InputError
+from assaymark.errors import InputError, Problem
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
-from assaymark.judging.evidence import DecisionNumbers, Finding, Material, audit_texts
+from assaymark.judging.evidence import BORNE_OUT, DecisionNumbers, Material, audit_texts
 from assaymark.judging.evidence.context_index import ACTION_UNITS, OwnEntry
 from assaymark.judging.prompts import Book, Shown, book_of, read_decision
-from assaymark.prompting import read_material, sections, style_of, token_count
-from assaymark.records import Context, EvidenceState, Instrument
+from assaymark.judging.season.record import ORDER
+from assaymark.prompting import JUDGED_KINDS, cells, read_material, sections, style_of, token_count
+from assaymark.records import JSON, Context, Evidence, EvidenceState, Fact, Instrument
+
+Features = Mapping[str, Any]
+"""What can be noticed, by name; None: the prompt gives nothing to notice it by.
+
+``..._rate`` are words (or numbers) per 100 words; shares lie in 0..1, and those of holdings are weighted by size.
+``doubtful`` are the first numbers that the material does not bear out, ``style`` the house style of the text.
+"""
 
 
 @cache
@@ -55,6 +64,11 @@ def _speaks_of(sentence: str, *topics: str) -> bool:
     return not sentence.isascii() and any(word in sentence for topic in topics for word in _CHINESE[topic])
 
 
+def _mean(values: Sequence[float]) -> float | None:
+    """The mean of some values; None without any."""
+    return sum(values) / len(values) if values else None
+
+
 # Which instruments a text speaks of, and whether it says why.
 
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])|\n+")
@@ -73,19 +87,15 @@ def _called(item: Instrument) -> Called:
 
 def _is_named(called: Called, text: str, lower: str) -> bool:
     """Whether a text, given as written and in small letters, names the instrument as a word of its own."""
-    symbol, names = called
-    return bool(symbol and _stands_in(symbol, text)) or any(_stands_in(name, lower) for name in names)
-
-
-def _stands_in(name: str, text: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        # A neighbouring letter or digit makes the name part of a longer word; unspaced scripts never do.
-        beside = (text[at - 1 : at] if at else "", text[end : end + 1])
-        if not any(char.isascii() and char.isalnum() for char in beside):
-            return True
-        at = text.find(name, at + 1)
+    for name, said in ((called[0], text), *((name, lower) for name in called[1])):
+        at = said.find(name) if name else -1
+        while at >= 0:
+            end = at + len(name)
+            # A neighbouring letter or digit makes the name part of a longer word; unspaced scripts never do.
+            beside = (said[at - 1 : at] if at else "", said[end : end + 1])
+            if not any(char.isascii() and char.isalnum() for char in beside):
+                return True
+            at = said.find(name, at + 1)
     return False
 
 
@@ -101,35 +111,21 @@ _ENDS = {"low": "low", "p10": "low", "base": "base", "p50": "base", "high": "hig
 _TOTAL_SLACK = 0.005
 _PRINTED = 0.00006
 _SLACK = 1e-6
+_WEIGHT = "weight allocation"
+_MOST_DOUBTFUL = 5
+
+_KEEPS: Mapping[str, Callable[[Sequence[float], float], bool]] = {
+    "max_holdings": lambda weights, limit: len(weights) <= limit,
+    "min_holdings": lambda weights, limit: len(weights) >= limit,
+    "max_weight": lambda weights, limit: max(weights) <= limit + _SLACK,
+    "min_weight": lambda weights, limit: min(weights) >= limit - _SLACK,
+    "max_total_weight": lambda weights, limit: math.fsum(weights) <= limit + _TOTAL_SLACK,
+    "weight_increment": lambda weights, limit: all(abs(w / limit - round(w / limit)) < _SLACK for w in weights),
+}
+"""The limits that can be checked from weights alone."""
 
 
-def _sizes(seen: Seen, holdings: Mapping[str, float]) -> dict[str, Any]:
-    """How the holdings are spread: inverse Herfindahl numbers, the largest one, and the mean volatility rank."""
-    total = math.fsum(holdings.values())
-    if not total:
-        return dict.fromkeys(("effective", "largest", "groups", "volatility"))
-    shares = {item: weight / total for item, weight in holdings.items()}
-    groups: dict[str, float] = defaultdict(float)
-    for item, share in shares.items():
-        known = seen.instruments.get(item)
-        groups[(known.group or known.asset_class or item) if known else item] += share
-    ranked = {item: share for item, share in shares.items() if item in seen.volatility}
-    weight = math.fsum(ranked.values())
-    whole = math.fsum(share * seen.volatility[item] for item, share in ranked.items())
-    return {
-        "effective": 1.0 / math.fsum(share * share for share in shares.values()),
-        "largest": max(shares.values()),
-        "groups": 1.0 / math.fsum(share * share for share in groups.values()),
-        "volatility": whole / weight if weight else None,
-    }
-
-
-def _share(checks: Sequence[bool | float]) -> float | None:
-    """The mean of some checks; None without any."""
-    return sum(checks) / len(checks) if checks else None
-
-
-def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[bool]) -> dict[str, Any]:
+def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[bool]) -> Features:
     """How the stated forecasts agree with the sizes and with each other; ``stated``: whether further sums hold."""
     expected = {one.instrument: one.expected_return for one in shown.actions if one.expected_return is not None}
     whole, benchmark, alpha = (
@@ -169,96 +165,12 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
     if whole is not None and benchmark is not None and alpha is not None:
         sums.append(abs(whole - benchmark - alpha) <= _PRINTED)
     edge = ahead / total if total else None
-    return {"order": _share(order), "edge": edge, "ranges": _share(ranges), "arithmetic": _share(sums)}
-
-
-def _legality(context: Context, shown: Shown, holdings: Mapping[str, float]) -> float | None:
-    """The share of limits that the decision keeps, of those that can be checked from weights alone."""
-    if not holdings or not any(action.weight is not None for action in shown.actions):
-        return None
-    weights = list(holdings.values())
-    return _share([
-        _KEEPS[rule.kind](weights, rule.limit)
-        for rule in context.constraints
-        if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and rule.limit > 0
-    ])  # fmt: skip
-
-
-_KEEPS: Mapping[str, Callable[[Sequence[float], float], bool]] = {
-    "max_holdings": lambda weights, limit: len(weights) <= limit,
-    "min_holdings": lambda weights, limit: len(weights) >= limit,
-    "max_weight": lambda weights, limit: max(weights) <= limit + _SLACK,
-    "min_weight": lambda weights, limit: min(weights) >= limit - _SLACK,
-    "max_total_weight": lambda weights, limit: math.fsum(weights) <= limit + _TOTAL_SLACK,
-    "weight_increment": lambda weights, limit: all(abs(w / limit - round(w / limit)) < _SLACK for w in weights),
-}
-
-_BORNE_OUT: tuple[EvidenceState, ...] = ("supported", "derivable", "rule")
-_WEIGHT = "weight allocation"
-_MOST_DOUBTFUL = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """What can be noticed about one decision. None: the prompt gives nothing to notice it by.
-
-    Rates are words (or numbers) per 100 words. Shares lie in 0..1; those of holdings are weighted by size. Where a
-    decision is made of orders, its holdings are the positions after them (`book_of`). Orders that cannot be carried out
-    have none: what is about holdings is None then, and ``legality`` 0, the worst.
-    """
-
-    tokens: int
-    """Length of the judged text in words."""
-    hedge_rate: float
-    risk_rate: float
-    catalyst_rate: float
-    condition_rate: float
-    contrast_rate: float
-    constraint_rate: float
-    size_rate: float
-    number_rate: float
-    named: float | None
-    """Share of the holdings that the text names."""
-    explained: float | None
-    """Share of the holdings that it names together with a number, an event or a risk."""
-    alternatives: int
-    """Instruments that it names and the decision does not hold."""
-    checkable: float
-    """Conditions with a number, per holding."""
-    grounded: float | None
-    """Share of the numbers, other than the decision's own, that the material bears out."""
-    contradicted: int
-    """Numbers that the material contradicts."""
-    used: float
-    """Numbers that the material bears out, per holding."""
-    rules_cited: int
-    """Numbers that are rules of the task."""
-    sizes_cited: float
-    """Numbers that are the decision's own, per holding."""
-    risk_numbers: int
-    """Numbers in the texts about risk that the material bears out."""
-    order: float | None
-    edge: float | None
-    ranges: float | None
-    arithmetic: float | None
-    """Share of the stated sums that hold; of orders also of the stated amounts and limits of the book (`reconcile`)."""
-    legality: float | None
-    """Share of the rules that are kept; of orders of those that `portfolio.orders.audit` decides."""
-    effective: float | None
-    largest: float | None
-    groups: float | None
-    volatility: float | None
-    confidence: float | None
-    """Stated confidence, 0..1."""
-    doubtful: tuple[str, ...] = ()
-    """The first numbers that the material does not bear out, as written."""
-    style: str | None = None
-    """The house style of the text (`prompting.texts.style_of`), if it has one."""
+    return {"order": _mean(order), "edge": edge, "ranges": _mean(ranges), "arithmetic": _mean(sums)}
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The material of a prompt, ready for many decisions."""
+    """The material of a prompt, ready for many decisions; ``volatility`` is a mid-rank in 0..1."""
 
     context: Context
     material: Material
@@ -267,20 +179,12 @@ class Seen:
     volatility: Mapping[str, float]
 
 
-def notice(parts: Sequence[str]) -> Features:
-    """The features of a prompt, from the texts of its user parts: the material, then the decision."""
-    if len(parts) != 2:
-        raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
-    return _notice(parts[0], parts[1])
-
-
 @lru_cache(maxsize=16)
 def _seen(text: str) -> Seen:
     """One indexed material serves every decision of its context; calls come by context, so a few are kept."""
     context = read_material(sections(text))
     items = {item.id: item for item in context.instruments}
-    called = {name: _called(item) for name, item in items.items()}
-    # For each instrument its mid-rank, 0..1, by stated volatility, averaged over the fields that state one.
+    # For each instrument its mid-rank by stated volatility, averaged over the fields that state one.
     fields: dict[str, dict[str, float]] = defaultdict(dict)
     for fact in context.facts:
         if fact.instrument and isinstance(fact.value, float) and _VOLATILITY.search(fact.field):
@@ -290,13 +194,20 @@ def _seen(text: str) -> Seen:
         ordered = sorted(values.values())
         for instrument, value in values.items():
             ranks[instrument].append((bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered)))
-    return Seen(
-        context,
-        Material.of(context),
-        items,
-        called,
-        {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()},
-    )
+    volatility = {instrument: math.fsum(found) / len(found) for instrument, found in ranks.items()}
+    called = {name: _called(item) for name, item in items.items()}
+    return Seen(context, Material.of(context), items, called, volatility)
+
+
+def notice(parts: Sequence[str]) -> Features:
+    """The features of a decision, from the texts of a prompt's user parts: the material, then the decision.
+
+    The holdings of a decision made of orders are the positions after them (`book_of`). Orders that cannot be carried
+    out have none: what is about holdings is None then, and ``legality`` 0, the worst.
+    """
+    if len(parts) != 2:
+        raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
+    return _notice(parts[0], parts[1])
 
 
 @lru_cache(maxsize=4096)
@@ -304,9 +215,12 @@ def _notice(material: str, decision: str) -> Features:
     """One reading serves every judge and trial."""
     seen, shown = _seen(material), read_decision(sections(decision))
     text = "\n\n".join(rationale.text for rationale in shown.texts)
-    tokens = token_count(text)
+    lower, tokens = text.lower(), token_count(text)
     book = book_of(seen.context, shown.actions)
     holdings = {} if book is None else book.holdings
+    stated: list[Part] = []
+    weighted = any(action.weight is not None for action in shown.actions)
+    legality = None if book is None else book.legality
     if book is None:
         # Absolute weights by instrument of what the decision holds; equal ones where no weight is given at all.
         weights: dict[str, float] = defaultdict(float)
@@ -316,68 +230,79 @@ def _notice(material: str, decision: str) -> Features:
         holdings = {instrument: weight for instrument, weight in weights.items() if weight > 0}
         if not math.fsum(weights.values()):
             holdings = dict.fromkeys(weights, 1.0 / max(len(weights), 1))
-    stated: list[Part] = []
-    if book is not None and book.after is not None:
-        found = reconcile(text, book.after, seen.context.constraints, names=tuple(seen.instruments))
+        rules = seen.context.constraints if holdings and weighted else ()
+        legality = _mean([
+            _KEEPS[rule.kind](list(holdings.values()), rule.limit)
+            for rule in rules
+            if rule.scope in ("portfolio", "holding") and rule.kind in _KEEPS and rule.limit > 0
+        ])  # fmt: skip
+    elif book.after is not None:
+        found = reconcile(text, book.after, seen.context.constraints, tuple(seen.instruments))
         stated = [part for part in found.parts if part.verdict != "absent"]
     confidence = shown.confidence
     if confidence is None:
-        confidence = _share([action.confidence for action in shown.actions if action.confidence is not None])
-    # What is named in `text`, and in a sentence that gives a number, an event or a risk.
+        confidence = _mean([action.confidence for action in shown.actions if action.confidence is not None])
+    # How the holdings are spread: inverse Herfindahl numbers, the largest one, and the mean volatility rank.
+    total, many = math.fsum(holdings.values()), max(len(holdings), 1)
+    shares = {item: weight / total for item, weight in holdings.items()} if total else {}
+    groups: dict[str, float] = defaultdict(float)
+    for item, share in shares.items():
+        known = seen.instruments.get(item)
+        groups[(known.group or known.asset_class or item) if known else item] += share
+    ranked = {item: share for item, share in shares.items() if item in seen.volatility}
+    moved = math.fsum(share * seen.volatility[item] for item, share in ranked.items())
+    # What is named in the text, and in a sentence that gives a number, an event or a risk.
     sentences = [(one, bool(_DIGIT.search(one))) for one in _SENTENCE.split(text) if one]
     reasons = "\n".join(one for one, digits in sentences if digits or _speaks_of(one, "catalyst", "risk"))
-    items = {item: seen.called.get(item) or _called(Instrument(id=item)) for item in holdings}
-    total = math.fsum(holdings.values())
-
-    def share(said: str) -> float | None:
-        lower = said.lower()
-        named = [holdings[key] for key, item in items.items() if _is_named(item, said, lower)]
-        return math.fsum(named) / total if total else None
-
-    lower = text.lower()
-    # What the material says about the numbers of the text, under the names of the fields.
-    audit_holdings = max(len(holdings), 1)
-    audit_tokens = max(tokens, 1)
-    texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
-    # Numbers that reconcile the book are rules or the decision's own, although the material bears out neither.
+    called = {item: seen.called.get(item) or _called(Instrument(id=item)) for item in holdings}
+    named = {}
+    for name, said in (("named", text), ("explained", reasons)):
+        small = said.lower()
+        held = math.fsum(holdings[item] for item, names in called.items() if _is_named(names, said, small))
+        named[name] = held / total if total else None
+    # What the material says about the numbers of the text. Those that reconcile the book are rules or the decision's
+    # own, although the material bears out neither.
     waiting: dict[str, list[EvidenceState]] = {}
     for part in stated:
         for number in part.numbers:
             waiting.setdefault(number, []).append("rule" if part.quantity in LIMITS else "own_action")
-    findings: list[Finding] = []
+    findings: list[Evidence] = []
+    texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
     for one in audit_texts(texts, seen.material, _own_numbers(shown, seen.instruments, book)):
-        states_left = waiting.get(one.number.quote)
-        if states_left and one.state not in (*_BORNE_OUT, "own_action"):
-            findings.append(replace(one, state=states_left.pop(0)))
-        else:
-            findings.append(one)
+        if (left := waiting.get(one.quote)) and one.state not in (*BORNE_OUT, "own_action"):
+            one = replace(one, state=left.pop(0))
+        findings.append(one)
     states = Counter(finding.state for finding in findings)
-    borne_out = sum(states[state] for state in _BORNE_OUT)
+    borne_out = sum(states[state] for state in BORNE_OUT)
     others = len(findings) - states["own_action"]
-    doubtful = [one.number.quote for one in findings if one.state not in (*_BORNE_OUT, "own_action")]
-    noticed: dict[str, Any] = {
+    doubtful = [one.quote for one in findings if one.state not in (*BORNE_OUT, "own_action")]
+    return {
+        "tokens": tokens,
         **{f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()},
-        "number_rate": 100.0 * len(findings) / audit_tokens,
-        "grounded": borne_out / others if others else None,
-        "contradicted": states["contradicted"],
-        "used": borne_out / audit_holdings,
-        "rules_cited": states["rule"],
-        "sizes_cited": states["own_action"] / audit_holdings,
-        "risk_numbers": sum(one.kind == "risk" and one.state in _BORNE_OUT for one in findings),
-        "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]),
-        "named": share(text),
-        "explained": share(reasons),
+        "number_rate": 100.0 * len(findings) / max(tokens, 1), **named,
         "alternatives": sum(_is_named(item, text, lower) for key, item in seen.called.items() if key not in holdings),
-        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / max(len(holdings), 1),
-        **_sizes(seen, holdings),
-        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]),
-    }
-    legality = _legality(seen.context, shown, holdings) if book is None else book.legality
-    return Features(tokens=tokens, legality=legality, confidence=confidence, style=style_of(text), **noticed)
+        "checkable": sum(digits and _speaks_of(one, "condition") for one, digits in sentences) / many,
+        "grounded": borne_out / others if others else None, "contradicted": states["contradicted"],
+        "used": borne_out / many, "rules_cited": states["rule"], "sizes_cited": states["own_action"] / many,
+        "risk_numbers": sum(one.kind == "risk" and one.state in BORNE_OUT for one in findings),
+        **_forecasts(shown, holdings, [part.verdict == "right" for part in stated]), "legality": legality,
+        "effective": 1.0 / math.fsum(share * share for share in shares.values()) if shares else None,
+        "largest": max(shares.values(), default=None),
+        "groups": 1.0 / math.fsum(share * share for share in groups.values()) if shares else None,
+        "volatility": moved / math.fsum(ranked.values()) if math.fsum(ranked.values()) else None,
+        "confidence": confidence, "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]), "style": style_of(text),
+    }  # fmt: skip
 
 
 def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None) -> DecisionNumbers:
     """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also weights."""
+
+    def unit_of(path: str) -> str:
+        # The unit that a stated number's name gives away.
+        if "pct" in path or "percent" in path:
+            return "percent"
+        return "bps" if path.endswith("bps") else "ratio"
+
     entries: list[OwnEntry] = [
         (action.instrument, _WEIGHT if name == "weight" else name, value, unit)
         for action in shown.actions
@@ -393,24 +318,176 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
             # The unit of values by instrument is what their path says, else what the names beside it say.
             stem = path.removesuffix(subject) if subject else path
             above = stem.rstrip(".").rpartition(".")[0] if subject else ""
-            beside = {_unit(name) for name in shown.values if above and name.rpartition(".")[0] == above}
-            told = _unit(stem) == "ratio" and len(beside) == 1
-            unit = beside.pop() if told else _unit(stem.rstrip(".") if subject else path)
+            beside = {unit_of(name) for name in shown.values if above and name.rpartition(".")[0] == above}
+            told = unit_of(stem) == "ratio" and len(beside) == 1
+            unit = beside.pop() if told else unit_of(stem.rstrip(".") if subject else path)
             entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
-        for cells in rows:
-            subject = next((cell for cell in cells.values() if isinstance(cell, str) and cell in instruments), "")
-            for column, cell in cells.items():
+        for line in rows:
+            subject = next((cell for cell in line.values() if isinstance(cell, str) and cell in instruments), "")
+            for column, cell in line.items():
                 if isinstance(cell, float):
-                    entries.append((subject, f"{path}_{column}", cell, _unit(column)))
+                    entries.append((subject, f"{path}_{column}", cell, unit_of(column)))
     if book is not None and book.after is not None and book.after.equity > 0:
         # The weights that the orders lead to are the decision's own, as target weights are.
         entries += [(name, _WEIGHT, weight, "ratio") for name, weight in book.after.weights.items()]
     return DecisionNumbers.of(dict.fromkeys(entries))
 
 
-def _unit(path: str) -> str:
-    """The unit that a stated number's name gives away."""
-    if "pct" in path or "percent" in path:
-        return "percent"
-    return "bps" if path.endswith("bps") else "ratio"
+# Horizons: the steps of a user message, read back, and what can be noticed about them
+
+Row = Mapping[str, str]
+
+MOST_CLAIMS: Final = 40
+"""Maximum length of a built-in judge's ledger: numbers from all over the record, evenly spaced."""
+
+_EARLY: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TRADES: Final = ("buy", "sell", "short", "cover", "close", "target_weight")
+_AROUND: Final = 60
+_LONGEST: Final = 500
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step as a judge sees it: the rows of its tables by name, and its texts; ``cash`` is None without a book."""
+
+    number: int
+    day: str
+    tables: Mapping[str, tuple[Row, ...]]
+    cash: float | None = None
+    texts: tuple[tuple[str, str], ...] = ()
+    outcomes: tuple[Row, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The judged texts as one."""
+        return "\n\n".join(text for _, text in self.texts)
+
+    def rows(self, table: str) -> tuple[Row, ...]:
+        """The rows of a table; none where it is not shown."""
+        return self.tables.get(table, ())
+
+
+def read_steps(text: str) -> tuple[ShownStep, ...]:
+    """The steps of a user message: each is a section of tables, followed by those of its texts and outcomes."""
+    steps: list[tuple[list[str], list[tuple[str, str]], tuple[Row, ...]]] = []
+    for section in sections(text):
+        lines = section.content.split("\n")
+        if section.label == "step":
+            head = cells(lines[0])
+            if len(head) != 3 or head[0] != "step" or not head[1].isdecimal():
+                raise InputError("prompt", [Problem("step", f"its first line is not a step's (got {lines[0][:60]!r})")])
+            steps.append((lines, [], ()))
+        elif steps and section.label == "outcomes":
+            steps[-1] = (*steps[-1][:2], _tables(lines).get("outcomes", ()))
+        elif steps and section.label in JUDGED_KINDS:
+            steps[-1][1].append((section.label, section.content))
+    found = []
+    for lines, texts, outcomes in steps:
+        _, number, day = cells(lines[0])
+        cash = [float(line.partition("\t")[2]) for line in lines if line.startswith("cash\t")]
+        found.append(ShownStep(int(number), day, _tables(lines[1:]), cash[0] if cash else None, tuple(texts), outcomes))
+    return tuple(found)
+
+
+def _tables(lines: Sequence[str]) -> dict[str, tuple[Row, ...]]:
+    """The tables among some lines, by name."""
+    found: dict[str, tuple[Row, ...]] = {}
+    at = 0
+    while at < len(lines):
+        if lines[at].startswith("table\t"):
+            _, size, name = cells(lines[at])
+            head = cells(lines[at + 1])
+            body = lines[at + 2 : at + 2 + int(size)]
+            found[name] = tuple(dict(zip(head, cells(line), strict=True)) for line in body)
+            at += 1 + int(size)
+        at += 1
+    return found
+
+
+@lru_cache(maxsize=8)
+def notice_horizon(text: str) -> Features:
+    """The features of a user message on a horizon; one reading serves every judge and trial.
+
+    ``tokens`` are words of judged text per step. ``claims`` are entries of a claims ledger: numbers of the reasons with
+    the words around them, and what the market lines of their step say of them.
+    """
+    steps = read_steps(text)
+    said, many = "\n\n".join(step.text for step in steps), max(len(steps), 1)
+    tokens = token_count(said)
+    findings = []
+    for step in steps:
+        # What is not shown in the market lines of a step cannot contradict anything.
+        market = tuple(tuple(line.items()) for line in step.rows("market"))
+        findings += [(step, found) for found in _audited(step.texts, market)]
+    last: dict[str, bool] = {}
+    turns: list[bool] = []
+    right: list[bool] = []
+    early: dict[str, float] | None = None
+    held: list[int] = []
+    filled = refused = 0
+    for step in steps:
+        # Fills that orders asked for: no splits, dividends and instruments that ended.
+        ordered = [fill for fill in step.rows("fills") if fill.get("kind", ORDER) == ORDER]
+        filled, refused = filled + len(ordered), refused + len(step.rows("refused"))
+        for fill in ordered:
+            bought = float(fill["units"]) > 0
+            turns.append(last.get(fill["symbol"], bought) != bought)
+            last[fill["symbol"]] = bought
+        book = {row["symbol"]: float(row["units"]) for row in step.rows("book")}
+        after = None if step.cash is None else book
+        if after is not None:
+            held.append(len(after))
+        if early is not None and after is not None:
+            expected = defaultdict(float, early)
+            for fill in step.rows("fills"):
+                expected[fill["symbol"]] += float(fill["units"])
+            for symbol in {*expected, *after}:
+                reach = _SLACK * max(1.0, abs(expected[symbol]))
+                right.append(abs(expected[symbol] - after.get(symbol, 0.0)) <= reach)
+        early = after
+    traded = [(line, step) for step in steps for line in step.rows("actions") if line["action"] in _TRADES]
+    return {
+        "steps": len(steps), "tokens": tokens / many,
+        **{f"{topic}_rate": 100.0 * n / max(tokens, 1) for topic, n in topic_counts(said).items()},
+        "numbers": len(findings) / many, "grounded": _mean([found.state in BORNE_OUT for _, found in findings]),
+        "named": _mean([line["instrument"] in step.text for line, step in traded]), "reversed_trades": _mean(turns),
+        "carried_out": filled / (filled + refused) if filled + refused else None, "holdings": _mean(held),
+        "reconciled": _mean(right), "style": style_of(said),
+        "claims": tuple(_claim(step, found) for step, found in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]),
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=2048)
+def _audited(
+    texts: tuple[tuple[str, str], ...], market: tuple[tuple[tuple[str, str], ...], ...]
+) -> tuple[Evidence, ...]:
+    """The numbers of texts against market lines. A step is shown to every judge, in its period and in the whole."""
+    facts, names = [], []
+    for line in map(dict, market):
+        symbol = line.pop("symbol")
+        names.append(Instrument(id=symbol, symbol=symbol))
+        for column, cell in line.items():
+            try:
+                value = float(cell)
+            except ValueError:
+                continue
+            name, _, unit = column.rpartition(" [")
+            unit = unit.removesuffix("]")
+            facts.append(Fact(id=column, instrument=symbol, field=name, value=value, unit=unit, available_at=_EARLY))
+    shown: list[Any] = list(texts)
+    return tuple(audit_texts(shown, Material.build(facts, names)))
+
+
+def _claim(step: ShownStep, found: Evidence) -> dict[str, JSON]:
+    """A number with the words around it: a quotation word for word."""
+    text = step.texts[found.part][1]
+    start, end = found.start, found.start + len(found.quote)
+    low = text.rfind(" ", 0, max(start - _AROUND, 0)) + 1 if start > _AROUND else 0
+    high = text.find(" ", min(end + _AROUND, len(text)))
+    state = "supported" if found.state in BORNE_OUT else "not_verifiable"
+    quote = text[low : high if high >= 0 else len(text)]
+    if len(quote) > _LONGEST or _HALF_PAIR.search(quote):
+        quote = found.quote[:_LONGEST]
+    return {"quote": quote, "step": step.number, "state": state, "fields": list(found.facts)}

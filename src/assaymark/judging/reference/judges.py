@@ -1,8 +1,4 @@
-"""Built-in judges: models with known properties, asked and parsed like any model.
-
-`PromptJudge`, `planted_with` and the draws are shared by the built-in judges of rubrics, pairs and seasons; the rest
-are the judges of rubrics and the constraint oracle.
-"""
+"""Built-in judges of rubrics and of seasons: models with known properties, asked and parsed like any model."""
 
 from __future__ import annotations
 
@@ -21,46 +17,38 @@ from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
-from assaymark.judging.reference.features import Features, notice, planted_tables
+from assaymark.judging.reference.features import Features, notice, notice_horizon, planted_tables, read_steps
 from assaymark.judging.rubric import Rubric, load_rubric
-from assaymark.prompting import SIGNATURES, read_material, sections
+from assaymark.prompting import SIGNATURES, read_material, sections, style_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from assaymark.protocol import Study
-    from assaymark.records import Context, Decision
+    from assaymark.records import JSON, Context, Decision
 
     P = TypeVar("P", bound=DataclassInstance)
 
 Knots = tuple[tuple[float, float], ...]
 """(value, score) pairs with rising values: between them a score is interpolated, beyond them flat."""
+Term = tuple[str, Knots, float]
+"""One reason for a score: a feature, what its values are worth, and how much it counts."""
 
-_STANDARD: Final = NormalDist()
 _PRINTED: Final = 1e9  # a whole number beyond it may have more digits than can be printed
 
 
 @dataclass(frozen=True, slots=True)
 class PromptJudge:
-    """A judge that reads nothing but the rendered prompt and scores it by stated functions.
-
-    It is a `Model`: it answers with JSON text, which goes through the same parser as any model's.
-    """
+    """A `Model` that reads nothing but the rendered prompt, scores it by stated functions, and answers with JSON."""
 
     name: str
 
-    version: ClassVar[str]
+    version: ClassVar[str] = "1"
     """Changes with anything that can change a score; part of the fingerprint."""
     unreadable: ClassVar[tuple[type[Exception], ...]] = (InputError,)
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call.
-
-        Raises
-        ------
-        ModelError
-            The prompt is not one of this package's for such judges, or an argument is wrong. Asking again cannot help.
-        """
+        """Answer one call; ModelError where the prompt is none for such judges or an argument is wrong."""
         try:
             text = self.answer(call)
         except self.unreadable as exc:
@@ -77,19 +65,16 @@ def uniform(name: str) -> float:
     return (int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big") + 0.5) / 2**56
 
 
-def standard_normal(name: str) -> float:
-    """A standard normal number that is fixed by a name."""
-    return _STANDARD.inv_cdf(uniform(name))
-
-
-def parts_shown(call: CallSpec) -> list[str]:
+def parts_shown(call: CallSpec, role: str = "user") -> list[str]:
     """The texts of the user parts of a call."""
-    return [part.text for message in call.messages if message.role == "user" for part in message.parts]
+    return [part.text for message in call.messages if message.role == role for part in message.parts]
 
 
-def prompt_digest(call: CallSpec) -> str:
-    """A name for the whole prompt of a call, for draws."""
-    return ",".join(part.sha256 for message in call.messages for part in message.parts)
+def _normal(call: CallSpec, *who: str) -> tuple[str, float]:
+    """What a judge is asked, as a name for draws, and a standard normal number that is fixed by it."""
+    prompt = ",".join(part.sha256 for message in call.messages for part in message.parts)
+    asked = "|".join([*who, prompt, str(call.seed), str(call.trial)])
+    return asked, NormalDist().inv_cdf(uniform(asked))
 
 
 def knobs_of(planted: type[DataclassInstance]) -> tuple[str, ...]:
@@ -105,29 +90,6 @@ def planted_with(planted: Mapping[str, P], model: str, args: Mapping[str, Any], 
     return replace(planted[model], **given)
 
 
-def knob_problem(
-    key: str, value: object, knobs: Sequence[str], *, most: float, never_negative: Collection[str] = ()
-) -> str | None:
-    """The problem of an argument that overrides a planted property: ``kin`` is a style, every other a number."""
-    if key not in knobs:
-        return f"argument {key} is unknown (allowed: {', '.join(knobs)})"
-    if key == "kin":
-        known = isinstance(value, str) and value in SIGNATURES
-        return None if known else f"argument kin must be one of {', '.join(SIGNATURES)} (got {value_words(value)})"
-    if not is_number(value, -most, most):
-        return f"argument {key} must be a finite number of at most {most:g} in size (got {value_words(value)})"
-    if key in never_negative and not is_number(value, 0.0, most):
-        return f"argument {key} must be at least 0 (got {value!r})"
-    return None
-
-
-def without_kin(knob: str, args: Mapping[str, Any]) -> list[str]:
-    """The problem of a liking for a style that is not named."""
-    if not args.get(knob) or "kin" in args:
-        return []
-    return [f"argument {knob} needs kin, the style that it favours (one of {', '.join(SIGNATURES)})"]
-
-
 def is_number(value: object, low: float, high: float) -> bool:
     """Whether a value is a number in a range; true and false are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
@@ -138,23 +100,22 @@ def value_words(value: object) -> str:
     return "a huge number" if isinstance(value, int) and abs(value) > _PRINTED else f"{value!r:.80}"
 
 
-def interpolate(value: float, knots: Knots) -> float:
-    """Piecewise linear through the knots, flat beyond them."""
-    if value <= knots[0][0]:
-        return knots[0][1]
-    for (x0, y0), (x1, y1) in pairwise(knots):
-        if value <= x1:
-            return y0 + (y1 - y0) * (value - x0) / (x1 - x0)
-    return knots[-1][1]
-
-
-def weighed(seen: object, reasons: Iterable[tuple[str, Knots, float]], middle: float) -> float:
+def weighed(seen: Features, reasons: Iterable[Term], middle: float) -> float:
     """The weighted mean of what the features in ``seen`` are worth, of those that could be noticed; else ``middle``."""
-    found = [
-        (weight, interpolate(float(value), worth))
-        for feature, worth, weight in reasons
-        if (value := getattr(seen, feature)) is not None
-    ]
+    found = []
+    for feature, knots, weight in reasons:
+        if (noticed := seen[feature]) is None:
+            continue
+        # Piecewise linear through the knots, flat beyond them.
+        value, score = float(noticed), knots[-1][1]
+        if value <= knots[0][0]:
+            score = knots[0][1]
+        else:
+            for (x0, y0), (x1, y1) in pairwise(knots):
+                if value <= x1:
+                    score = y0 + (y1 - y0) * (value - x0) / (x1 - x0)
+                    break
+        found.append((weight, score))
     total = sum(weight for weight, _ in found)
     return sum(weight * score for weight, score in found) / total if total else middle
 
@@ -164,31 +125,52 @@ def half_up(value: float, low: int, high: int) -> int:
     return min(max(math.floor(value + 0.5), low), high)
 
 
+def _argument_problems(
+    planted: type[DataclassInstance], args: Mapping[str, Any], most: float, liking: str, never_negative: Collection[str]
+) -> Iterable[str]:
+    """What is wrong with arguments that override planted properties; ``liking`` needs ``kin``, a style."""
+    knobs, styles = knobs_of(planted), ", ".join(SIGNATURES)
+    for key, value in args.items():
+        got = f"(got {value_words(value)})"
+        if key not in knobs:
+            yield f"argument {key} is unknown (allowed: {', '.join(knobs)})"
+        elif key == "knows":
+            pairs = _pairs(value) if isinstance(value, str) else {}
+            if not pairs or any(style not in SIGNATURES for style in pairs):
+                yield f"argument knows must be style=agent pairs with commas between {got}"
+        elif key == "kin":
+            if not isinstance(value, str) or value not in SIGNATURES:
+                yield f"argument kin must be one of {styles} {got}"
+        elif not is_number(value, -most, most):
+            yield f"argument {key} must be a finite number of at most {most:g} in size {got}"
+        elif key in never_negative and not is_number(value, 0.0, most):
+            yield f"argument {key} must be at least 0 (got {value!r})"
+    if args.get(liking) and "kin" not in args:
+        yield f"argument {liking} needs kin, the style that it favours (one of {styles})"
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """``style=agent`` pairs."""
+    found = (pair.partition("=") for pair in text.split(",") if "=" in pair)
+    return {style.strip(): agent.strip() for style, _, agent in found}
+
+
 # The viewpoints: for each judge and dimension, which features count, how much, and what a value is worth.
 
 MIDDLE = 3.0
 """The score where a prompt gives nothing to go by."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One reason for a score: a feature, what its values are worth, and how much it counts."""
-
-    feature: str
-    worth: Knots
-    weight: float = 1.0
-
-
 def opinion(terms: tuple[Term, ...], features: Features) -> float:
     """The weighted mean of the terms that could be noticed, 1..5; `MIDDLE` if none could."""
-    return weighed(features, ((term.feature, term.worth, term.weight) for term in terms), MIDDLE)
+    return weighed(features, terms, MIDDLE)
 
 
 def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
     """Terms from (feature, weight) or, where the feature is worth something else, (feature, weight, knots)."""
     worth = planted_tables()["worth"]
     return tuple(
-        Term(name, tuple((value, score) for value, score in (other[0] if other else worth[name])), weight)
+        (name, tuple((value, score) for value, score in (other[0] if other else worth[name])), weight)
         for name, weight, *other in rows
     )
 
@@ -240,20 +222,22 @@ class ReferenceJudge(PromptJudge):
     def answer(self, call: CallSpec) -> str:
         """The reply as JSON text. No tense is understood here, so look-ahead stays open."""
         planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
-        seen = notice(parts_shown(call))
+        seen, views = notice(parts_shown(call)), VIEWS[self.name]
         dimensions, (low, high) = asked_of(call.schema)
-        views = _views(self.name, "\n".join(part.text for m in call.messages if m.role == "system" for part in m.parts))
-        error = planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0
-        halo = planted.halo if planted.kin and seen.style == planted.kin else 0.0
-        terse = planted.terse if seen.tokens <= planted.terse_tokens else 0.0
-        digest = prompt_digest(call)
+        # Anchors that ask for arithmetic are read as asking for it.
+        if "arithmetic" in "\n".join(parts_shown(call, "system")).partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]:
+            views = {**views, DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
+        error = planted.offset + planted.slope * (seen["tokens"] - planted.pivot) / 100.0
+        halo = planted.halo if planted.kin and seen["style"] == planted.kin else 0.0
+        terse = planted.terse if seen["tokens"] <= planted.terse_tokens else 0.0
         scores = {}
         for name in dimensions:
-            z = standard_normal(f"{self.name}|{name}|{digest}|{call.seed}|{call.trial}") if planted.noise else 0.0
+            z = _normal(call, self.name, name)[1] if planted.noise else 0.0
             value = opinion(views.get(name, ()), seen) + (error + planted.noise * z) + halo - terse
             scores[name] = half_up(value if low == 1 and high == 5 else low + (value - 1) * (high - low) / 4, low, high)
-        comment = f"{seen.tokens} tokens, {len(seen.doubtful)} of the quoted numbers not found in the material"
-        return _reply(scores, list(seen.doubtful), comment)
+        doubtful = list(seen["doubtful"])
+        comment = f"{seen['tokens']} tokens, {len(doubtful)} of the quoted numbers not found in the material"
+        return _reply(scores, doubtful, comment)
 
 
 def _reply(scores: Mapping[str, int], evidence: list[str], comment: str) -> str:
@@ -272,9 +256,7 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
         return [f"argument {key} is unknown ({ORACLE} takes none)" for key in args]
     if model not in PLANTED:
         return []
-    knobs, never_negative = knobs_of(Planted), ("noise", "terse", "terse_tokens")
-    looked = (knob_problem(*item, knobs, most=1e9, never_negative=never_negative) for item in args.items())
-    return [*filter(None, looked), *without_kin("halo", args)]
+    return [*_argument_problems(Planted, args, 1e9, "halo", ("noise", "terse", "terse_tokens"))]
 
 
 def dimension_problem(model: str, names: Collection[str]) -> str | None:
@@ -300,15 +282,6 @@ def asked_of(schema: Text | None) -> tuple[tuple[str, ...], tuple[int, int]]:
         raise ModelError(f"the reply schema asks for no scores: {exc!r}", retryable=False) from None
 
 
-@lru_cache(maxsize=64)
-def _views(judge: str, system: str) -> Mapping[str, tuple[Term, ...]]:
-    """A judge's viewpoint under the rubric it was given: anchors that ask for arithmetic are read as asking for it."""
-    block = system.partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]
-    if "arithmetic" not in block:
-        return VIEWS[judge]
-    return {**VIEWS[judge], DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
-
-
 _MOST_QUOTES = 12
 _MOST_QUOTED = 200
 
@@ -316,12 +289,9 @@ _MOST_QUOTED = 200
 class ConstraintOracle(PromptJudge):
     """A judge of constraint awareness by rule: it reads one rendered prompt, like any judge, and works the book out.
 
-    It has no noise, no taste and no arguments. It answers under rubrics that ask for ``constraint_awareness`` alone
-    (`RUBRIC`) and refuses every other one, and decisions that are not made of orders on a portfolio with prices: a
-    score that it has no ground for would be a guess.
+    It has no noise, no taste and no arguments, answers under rubrics that ask for ``constraint_awareness`` alone
+    (`RUBRIC`), and refuses decisions that are not made of orders: a score that it has no ground for would be a guess.
     """
-
-    version = "1"
 
     def __init__(self) -> None:
         super().__init__(ORACLE)
@@ -350,10 +320,7 @@ class ConstraintOracle(PromptJudge):
 
 
 def asked_alike(rubric: Rubric) -> bool:
-    """Whether a rubric asks for constraint awareness in the words that the oracle scores by.
-
-    Only then is the oracle's score known quality under that rubric.
-    """
+    """Whether a rubric asks for constraint awareness in the oracle's words: then its score is known quality there."""
     wording = {dimension.name: dimension for dimension in rubric.dimensions}
     return wording.get(DIMENSION) == load_rubric(RUBRIC).dimensions[0]
 
@@ -361,11 +328,7 @@ def asked_alike(rubric: Rubric) -> bool:
 def oracle_scores(
     decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study
 ) -> dict[str, int]:
-    """The oracle's score of constraint awareness of every decision of a study that is made of orders, by record id.
-
-    Each is read from the same rendered and blinded prompt that the judges are shown (`user_messages`). Decisions that
-    are not made of orders, or whose material has no portfolio or lacks the price of a holding, have no score.
-    """
+    """The oracle's score of every decision that is made of orders, read from the prompt that judges are shown."""
     scores = {}
     for name, message in user_messages(decisions, contexts, study).items():
         if (graded := _graded([part.text for part in message.parts])) is not None:
@@ -377,18 +340,120 @@ def _graded(parts: Sequence[str]) -> tuple[Book, Reconciliation] | None:
     """The book of a prompt's decision and what its text states about it; None where there is no book to be made."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
-    context = _context(parts[0])
-    shown = read_decision(sections(parts[1]))
+    context, shown = _context(parts[0]), read_decision(sections(parts[1]))
     book = book_of(context, shown.actions)
-    if book is None:
-        return None
-    if book.after is None:
-        return book, Reconciliation(())
+    if book is None or book.after is None:
+        return None if book is None else (book, Reconciliation(()))
     text = "\n\n".join(one.text for one in shown.texts)
-    return book, reconcile(text, book.after, context.constraints, names=[item.id for item in context.instruments])
+    return book, reconcile(text, book.after, context.constraints, [item.id for item in context.instruments])
 
 
 @lru_cache(maxsize=16)
 def _context(text: str) -> Context:
     """One reading serves every decision of a context."""
     return read_material(sections(text))
+
+
+# Judges of whole horizons
+
+HALFWAY: Final = 50.0
+"""The grade where a prompt gives nothing to go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonPlanted:
+    """The known properties of a built-in judge of a season.
+
+    Every grade before rounding is ``opinion + offset + slope * (words per step - pivot) / 100 + preference [style is
+    kin] + noise * z``, with one standard normal z for a call, fixed by judge, prompt, seed and trial: what repeated
+    judging shows of a composite is ``noise``, but for rounding. It is then rounded half up and clipped to 0..100.
+    """
+
+    offset: float
+    noise: float
+    slope: float
+    pivot: float
+    words: str
+    preference: float = 0.0
+    kin: str = ""
+    knows: str = ""
+
+
+SEASON_PLANTED: Mapping[str, SeasonPlanted] = MappingProxyType(
+    {model: SeasonPlanted(**row) for model, row in planted_tables()["season"].items()}
+)
+"""The planted properties by model name; a call's arguments of the same names override them."""
+WORTH: Mapping[str, Knots] = {
+    feature: tuple((value, points) for value, points in rows)
+    for feature, rows in planted_tables()["season_worth"].items()
+}
+"""The worth of a value of a feature in points: straight lines between these, flat beyond."""
+TOPICS: Mapping[str, Sequence[str]] = planted_tables()["season_topics"]
+"""The features that speak to each part of the shipped plans. A part that is not among them is graded `HALFWAY`."""
+LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
+"""How much a feature counts for each judge; 1 where nothing is said. This is where their viewpoints differ."""
+
+
+class SeasonJudge(PromptJudge):
+    """A judge of whole horizons; it answers horizon calls, outcome calls and author probes, by the schema asked for."""
+
+    unreadable = (InputError, KeyError, ValueError)
+
+    def answer(self, call: CallSpec) -> str:
+        """The text of the reply. No tense is understood here, so the check for look-ahead always passes."""
+        planted = planted_with(SEASON_PLANTED, self.name, call.args, season_argument_problems(self.name, call.args))
+        if call.schema is None:
+            raise ModelError("a judge call needs a reply schema", retryable=False)
+        try:
+            form: Mapping[str, Any] = json.loads(call.schema.text)["properties"]
+        except (ValueError, KeyError, TypeError) as exc:
+            raise ModelError(f"the reply schema asks for nothing: {exc!r}", retryable=False) from None
+        shown = "\n\n".join(message.text for message in call.messages if message.role == "user")
+        asked, z = _normal(call, self.name)
+        noise = planted.noise * (z if planted.noise else 0.0)
+        if "outcome" in form:
+            rows = [one for step in read_steps(shown) for one in step.outcomes]
+            won = [float(row["value"]) > float(row["benchmark"] or 0.0) for row in rows]
+            points = 100.0 * sum(won) / len(won) if won else HALFWAY
+            reason = f"{sum(won)} of {len(won)} outcomes above the benchmark"
+            return json.dumps({"outcome": half_up(points + planted.offset + noise, 0, 100), "reason": reason})
+        if "author" in form:
+            options = form["author"]["enum"]
+            style = style_of("\n\n".join(step.text for step in read_steps(shown)))
+            known = _pairs(planted.knows).get(style or "")
+            if known in options:
+                return json.dumps({"author": known, "reason": "its phrases"})
+            drawn = int.from_bytes(hashlib.sha256(asked.encode()).digest()[:8], "big")
+            return json.dumps({"author": options[drawn % len(options)], "reason": "a draw"})
+        if "reasoning" not in form:
+            raise ModelError(f"{self.name} is asked for nothing that it knows", retryable=False)
+        seen, leaning = notice_horizon(shown), LEANING[self.name]
+        error = planted.offset + planted.slope * (seen["tokens"] - planted.pivot) / 100.0 + noise
+        if planted.kin and seen["style"] == planted.kin:
+            error += planted.preference
+        axes: dict[str, dict[str, int]] = {"reasoning": {}, "evidence": {}}
+        for axis, grades in axes.items():
+            for part in form[axis]["required"]:
+                # The opinion before any planted error: the weighted mean of what the features are worth.
+                reasons = ((name, WORTH[name], leaning.get(name, 1.0)) for name in TOPICS.get(part, ()))
+                grades[part] = half_up(weighed(seen, reasons, HALFWAY) + error, 0, 100)
+        mean = sum(axes["reasoning"].values()) / max(len(axes["reasoning"]), 1)
+        reconciled = HALFWAY if seen["reconciled"] is None else 100.0 * seen["reconciled"]
+        reply: dict[str, JSON] = {
+            **axes, "data_reliability": half_up(reconciled, 0, 100), "claims": list(seen["claims"]),
+            "lookahead_check": "pass", "lookahead_reason": "reference judges do not read tenses",
+            "verdict": f"{mean:.0f} by the {self.name.partition('/')[2]}",
+            "summary": f"{seen['steps']} steps with {seen['tokens']:.0f} tokens of reasons each.",
+        }  # fmt: skip
+        return json.dumps({**reply, "notes": f"{seen['steps']} steps read."} if "notes" in form else reply)
+
+
+def reference_season_judges() -> dict[str, SeasonJudge]:
+    """The built-in judges of a season by model name, for registration."""
+    return {name: SeasonJudge(name) for name in SEASON_PLANTED}
+
+
+def season_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
+    """The problems of the arguments of a built-in judge of a season, in words; nothing for models that are none."""
+    known = model in SEASON_PLANTED
+    return [*_argument_problems(SeasonPlanted, args, 1e6, "preference", ("noise",))] if known else []

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from assaymark.judging.season.record import (
         LEAST_BUDGET, NO_MARKET, AuditLine, HorizonStep, cut, market_lines, split_horizon,
     )  # fmt: skip
-    from assaymark.judging.season.reference import (
-        LEANING, SEASON_PLANTED, TOPICS, WORTH, notice_horizon, read_steps, season_argument_problems,
-    )  # fmt: skip
+    from assaymark.judging.reference.features import notice_horizon, read_steps
+    from assaymark.judging.reference.judges import LEANING, SEASON_PLANTED, TOPICS, WORTH, season_argument_problems
 
 __getattr__ = exported(__name__)

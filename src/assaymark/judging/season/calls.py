@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.evidence import Material, numeric_ledger
+from assaymark.judging.evidence import BORNE_OUT, Material, numeric_ledger
 from assaymark.judging.prompts import Invalid, Read, judge_call, parsed_by, text_of, word_of
 from assaymark.judging.season.plans import (
     MOST_CHARACTERS,
@@ -44,12 +44,11 @@ from assaymark.judging.season.record import (
     book_text,
     deed_text,
     parts_of,
-    rules_text,
+    rules_lines,
     split_horizon,
 )
 from assaymark.prompting import PromptTemplate, fence, object_schema, prompt_template
 from assaymark.protocol import JudgeSpec
-from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record
 
 if TYPE_CHECKING:
@@ -68,10 +67,7 @@ def season_template(name: str) -> PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class HorizonTask:
-    """One judge, one trial, one agent's horizon: as many calls as the horizon has parts, one after the other.
-
-    ``agent`` is who made the record. It is for the score; no prompt has it.
-    """
+    """One judge, one trial, one agent's horizon: as many calls as the horizon has parts, one after the other."""
 
     agent: str
     horizon: str
@@ -133,10 +129,7 @@ def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
 def horizon_tasks(
     horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, budget: int = BUDGET
 ) -> list[HorizonTask]:
-    """Every judge (that is a model) and trial for every agent's horizon, by agent, then judge, then trial.
-
-    ``horizons`` are the whole records, or those of a period (`Horizon.between`); ``budget`` is that of `split_horizon`.
-    """
+    """Every judge (that is a model) and trial for every agent's horizon, by agent, then judge, then trial."""
     return [
         HorizonTask(agent, horizon.id, horizon.mandate, parts, plan, judge, trial)
         for agent, horizon in horizons.items()
@@ -147,11 +140,7 @@ def horizon_tasks(
 
 
 def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -> PlannedHorizonCall | None:
-    """The call for the next part, given what became of those before; None where there is nothing left to ask.
-
-    A part whose reply is no answer ends the task: without its notes and grades the rest would be graded by another
-    rule. So does the last part.
-    """
+    """The call for the next part, given what became of those before; None where there is nothing left to ask."""
     if len(answered) >= len(task.parts) or any(one.answer is None for one in answered):
         return None
     part = task.parts[len(answered)]
@@ -174,7 +163,8 @@ def record_head(mandate: str, part: HorizonPart, notes: str | None = None, *, te
     carried = ""
     if part.at > 1 and "carried" in found.parts:
         kept = [fence("notes", notes)] if notes is not None else []
-        kept += [text for text in (rules_text(part.rules), book_text(part.before)) if text]
+        rules = rules_lines(part.rules)
+        kept += [*([fence("rules", "\n".join(rules))] if rules else []), book_text(part.before)]
         carried = found.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(kept)) + "\n\n"
     elif part.at == 1 and part.before is not None:
         blocks.append(book_text(part.before))
@@ -206,19 +196,14 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
     parts = "; ".join(part.title for part in plan.not_applicable)
     return Text.of(
         template.filled(
-            "system",
-            **band_words(plan),
-            reasoning=rubric_text(plan.reasoning, "reasoning"),
+            "system", **band_words(plan), reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
-            left_out=template.filled("left_out", parts=parts) if parts else "",
-            most_claims=MOST_CLAIMS,
-            most_fields=MOST_FIELDS,
-            most_quoted=MOST_QUOTED,
-            more=template.filled("more") if more else "",
+            left_out=template.filled("left_out", parts=parts) if parts else "", most_claims=MOST_CLAIMS,
+            most_fields=MOST_FIELDS, most_quoted=MOST_QUOTED, more=template.filled("more") if more else "",
             notes_key=template.filled("notes_key", most_notes=MOST_NOTE_TOKENS) if notes else "",
             schema=_schema(plan, notes).text,
-        )
-    )
+        ),
+    )  # fmt: skip
 
 
 def band_words(plan: ScoringPlan) -> dict[str, int]:
@@ -228,10 +213,7 @@ def band_words(plan: ScoringPlan) -> dict[str, int]:
 
 
 def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
-    """The parts of an axis as judges read them: name, title, weight and question.
-
-    A part of a custom plan that the template has no words for is listed by its title.
-    """
+    """The parts of an axis as judges read them: name, title, weight and question."""
     words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
         f"- {part.name} ({part.title}, {part.weight:.4g} % of {axis})"
@@ -256,11 +238,7 @@ def outcome_calls(
     plan: ScoringPlan,
     budget: int = BUDGET,
 ) -> list[SeasonCall]:
-    """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it.
-
-    The judge is shown what was done and what came of it, and no reasons. Outcomes that are not resolved yet and those
-    of other records are left out; a part without any is not asked about.
-    """
+    """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it."""
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
     if grades.state != "ok":
@@ -291,48 +269,13 @@ def outcome_calls(
     return planned
 
 
-ProbeState = Literal["above chance", "not above chance", "no guess"]
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorProbe:
-    """How often a judge guessed the author.
-
-    ``hits`` are right guesses, ``guesses`` replies that are a guess, ``asked`` all replies; ``chance`` is one over the
-    number of agents, ``accuracy`` hits over guesses with Wilson's score interval (None without a guess), and
-    ``hits_of`` holds (hits, guesses) by author.
-    """
-
-    judge: str
-    hits: int
-    guesses: int
-    asked: int
-    chance: float
-    accuracy: float | None
-    low: float | None
-    high: float | None
-    level: float
-    state: ProbeState
-    hits_of: Mapping[str, tuple[int, int]]
-
-    def __str__(self) -> str:
-        if self.accuracy is None or self.low is None or self.high is None:
-            return f"{self.judge}: {self.state} in {self.asked} replies"
-        said = f"{self.judge}: {self.hits} of {self.guesses} right [{self.low:.0%}, {self.high:.0%}]"
-        return f"{said} against {self.chance:.0%} by chance, {self.state}"
-
-
 def author_texts() -> dict[str, str]:
     """The text that probes are made from, by name, for a plan hash. The schema of a guess follows from the agents."""
     return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text}
 
 
 def probe_calls(horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], budget: int = BUDGET) -> list[SeasonCall]:
-    """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown.
-
-    ``horizons`` are those of all agents of the season: they are the options, in alphabetical order. Raises InputError
-    for fewer than two agents.
-    """
+    """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown."""
     options = tuple(sorted(horizons))
     if len(options) < 2:
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
@@ -369,53 +312,12 @@ def read_guess(reply: Reply, probe: SeasonCall) -> Read[Reasoned[str]]:
     return read_reply(reply, parse_guess(reply.text, probe.options))
 
 
-def author_probe(
-    answered: Iterable[tuple[SeasonCall, Read[Reasoned[str]]]], *, level: float = 0.95
-) -> list[AuthorProbe]:
-    """How often each judge guessed the author, against chance, by judge in alphabetical order.
-
-    Replies that are no guess are left out of the accuracy and counted in ``asked``. The interval takes guesses to be
-    independent; repeated trials on one record are not quite, so probe several periods rather than many trials. Raises
-    InputError for a call that comes twice, probes of one judge with other options, or a level outside 0..1.
-
-    References
-    ----------
-    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
-    """
-    by_judge: dict[str, list[tuple[SeasonCall, Read[Reasoned[str]]]]] = {}
-    every = sorted(answered, key=lambda one: one[0].judge.name)
-    for one in every:
-        by_judge.setdefault(one[0].judge.name, []).append(one)
-    problems = [] if 0 < level < 1 else [Problem("level", f"must lie strictly between 0 and 1 (got {level})")]
-    for (author, key), count in Counter((probe.agent, probe.call.key) for probe, _ in every).items():
-        if count > 1:
-            problems.append(Problem(f"{author}, call {key[:12]}", f"was answered {count} times"))
-    for judge, found in by_judge.items():
-        if len({probe.options for probe, _ in found}) > 1:
-            problems.append(Problem(judge, "guessed among different agents; report each season on its own"))
-    if problems:
-        raise InputError("author probe", problems)
-    probes = []
-    for judge, found in by_judge.items():
-        right = [(probe.agent, read.answer.value == probe.agent) for probe, read in found if read.answer is not None]
-        hits, n, chance = sum(hit for _, hit in right), len(right), 1 / len(found[0][0].options)
-        low, high = wilson_ends(hits / n, n, level) if n else (None, None)
-        state: ProbeState = "no guess" if low is None else "above chance" if low > chance else "not above chance"
-        guesses, hits_of = Counter(author for author, _ in right), Counter(author for author, hit in right if hit)
-        shares = {author: (hits_of[author], guesses[author]) for author in sorted(guesses)}
-        accuracy = hits / n if n else None
-        probes.append(AuthorProbe(judge, hits, n, len(found), chance, accuracy, low, high, level, state, shares))
-    return probes
-
-
 # The two ledgers of a horizon: numbers against the agent's own material, and the claims that a judge looked at
 
 NumericState = Literal["supported", "contradicted", "not_verifiable", "no number"]
 
 CAPPED: Final = ("claim_support", "no_contradiction")
 """The parts of the evidence axis that the numeric ledger caps."""
-
-BORNE_OUT: Final[tuple[EvidenceState, ...]] = ("supported", "derivable", "rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,10 +333,7 @@ class HorizonLedger:
 
     @property
     def cap(self) -> float | None:
-        """Of the numbers that the material decides, the percentage that it bears out; None if it decides none.
-
-        A number that cannot be verified is no reproach, and lowers no cap.
-        """
+        """Of the numbers that the material decides, the percentage that it bears out; None if it decides none."""
         counts = self.counts
         supported = sum(counts[state] for state in BORNE_OUT)
         decided = supported + counts["contradicted"]
@@ -457,12 +356,7 @@ class CappedPart:
 
 @record
 class LedgerDisagreement:
-    """How far a judge's ledger and the numeric one are apart, in counts.
-
-    ``table`` counts the claims whose quotation was found, by the judge's state and then the numeric one. ``misquoted``
-    are claims whose quotation does not stand in the reasons of their step, ``unnoticed`` contradicted numbers that
-    stand in no quotation. ``claims`` are all of the judge's.
-    """
+    """How far a judge's ledger and the numeric one are apart, in counts."""
 
     table: Mapping[ClaimState, Mapping[NumericState, int]]
     misquoted: int
@@ -480,31 +374,19 @@ class LedgerDisagreement:
         return self.table.get("contradicted", {}).get("supported", 0)
 
 
-def horizon_ledger(horizon: Horizon, decisions: Iterable[Decision], contexts: Mapping[str, Context]) -> HorizonLedger:
-    """The numeric ledger (`judging.evidence.numeric_ledger`) of a horizon, over the blinded texts that judges see.
-
-    The contexts have to be whole: the ledger looks at all that the agent could see, which is more than the market lines
-    of a prompt. Raises InputError with all decisions and contexts that are missing.
-    """
-    return horizon_ledgers([horizon], decisions, contexts)[0]
-
-
 def horizon_ledgers(
     horizons: Sequence[Horizon], decisions: Iterable[Decision], contexts: Mapping[str, Context]
 ) -> list[HorizonLedger]:
-    """The numeric ledgers of several horizons, as `horizon_ledger`. A context that they share is looked at once."""
+    """The numeric ledgers of horizons, over the blinded texts that judges see; a shared context is looked at once.
+
+    The contexts have to be whole: the ledger looks at all that the agent could see, more than a prompt's market lines.
+    """
     known = {one.record_id: one for one in decisions}
     steps = [step for horizon in horizons for step in horizon.steps]
-    problems = [
-        Problem(f"record {s.record_id}", "is not among the decisions") for s in steps if s.record_id not in known
-    ]
-    problems += [
-        Problem(f"record {s.record_id}", f"its context {s.context_id[:12]} is not among them")
-        for s in steps
-        if s.context_id not in contexts
-    ]
-    if problems:
-        raise InputError("horizon ledger", problems)
+    lost = [(s, "is not among the decisions") for s in steps if s.record_id not in known]
+    lost += [(s, f"its context {s.context_id[:12]} is not among them") for s in steps if s.context_id not in contexts]
+    if lost:
+        raise InputError("horizon ledger", [Problem(f"record {step.record_id}", what) for step, what in lost])
     shown: dict[str, list[HorizonStep]] = {}
     for step in steps:
         shown.setdefault(step.context_id, []).append(step)
@@ -518,25 +400,17 @@ def horizon_ledgers(
 
 
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:
-    """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts.
-
-    Without a ledger, and where it decides no number, nothing is capped.
-    """
+    """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts."""
     cap = None if ledger is None else ledger.cap
-    found = []
-    for name in CAPPED:
-        if name in evidence:
-            given = evidence[name]
-            counted = given if cap is None else min(given, cap)
-            found.append(CappedPart(part=name, given=given, cap=cap, counted=counted))
-    return tuple(found)
+    given = {name: evidence[name] for name in CAPPED if name in evidence}
+    return tuple(
+        CappedPart(part=name, given=one, cap=cap, counted=one if cap is None else min(one, cap))
+        for name, one in given.items()
+    )
 
 
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
-    """How far a judge's ledger and the numeric one are apart.
-
-    Of the numbers in a quotation the ledger says contradicted if any of them is, supported if all are borne out.
-    """
+    """How far a judge's ledger and the numeric one are apart."""
     steps = {step.number: step for step in horizon.steps}
     table: dict[ClaimState, Counter[NumericState]] = {}
     misquoted = 0

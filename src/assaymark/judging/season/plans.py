@@ -86,10 +86,8 @@ class CompositeWeights(Frozen):
     def shares(self, *, outcome: bool) -> dict[Component, float]:
         """Percent of each component that is there; without an outcome its share goes where the plan says."""
         found: dict[Component, float] = {
-            "reasoning": self.reasoning,
-            "evidence": self.evidence,
-            "process": self.process,
-        }
+            "reasoning": self.reasoning, "evidence": self.evidence, "process": self.process,
+        }  # fmt: skip
         if outcome:
             return {**found, "outcome": self.outcome}
         receiving = sum(found[name] for name in self.without_outcome)
@@ -171,10 +169,7 @@ class ScoringPlan(Frozen):
         return self
 
     def without(self, names: Collection[str]) -> ScoringPlan:
-        """The plan without some parts of evidence, whose weight goes to the others in proportion to theirs.
-
-        It is the methodology's own rule for an outcome that cannot be resolved: redistributed rather than assumed.
-        """
+        """The plan without some parts of evidence, whose weight goes to the others in proportion to theirs."""
         kept = [part for part in self.evidence if part.name not in names]
         left = tuple(part for part in self.evidence if part.name in names)
         if not left or not kept:
@@ -201,13 +196,7 @@ def _hundred(what: str, *weights: float) -> None:
 
 
 def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
-    """A scoring plan from the text of its TOML file.
-
-    Raises
-    ------
-    InputError
-        Not TOML, fields that are wrong, missing or unknown, or weights that do not sum to 100.
-    """
+    """A scoring plan from the text of its TOML file."""
     return read_model(ScoringPlan, text, source)
 
 
@@ -218,13 +207,7 @@ def scoring_names() -> tuple[str, ...]:
 
 @cache
 def load_scoring(name: str = DEFAULT_SCORING) -> ScoringPlan:
-    """The scoring plan ``name`` that comes with the package.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such plan; the message offers the closest name.
-    """
+    """The scoring plan ``name`` that comes with the package."""
     return parse_scoring(shipped_text("scoring plan", _FOLDER, name), source=f"scoring plan {name}")
 
 
@@ -248,10 +231,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
-    """The plan for a season with these contexts, without the parts for which no context has a field.
-
-    What a judge is shown of a symbol are facts about it and its bars.
-    """
+    """The plan for a season with these contexts, without the parts for which no context has a field."""
     fields: set[str] = set()
     bars = shown = False
     for context in contexts:
@@ -300,10 +280,7 @@ class HorizonClaim:
 
 @dataclass(frozen=True, slots=True)
 class HorizonAnswer:
-    """A valid reply on a horizon (or a part of one): a grade from 0 to 100 for every part of both axes.
-
-    ``notes`` is None where none were asked for.
-    """
+    """A valid reply on a horizon (or a part of one): a grade from 0 to 100 for every part of both axes."""
 
     reasoning: Mapping[str, int]
     evidence: Mapping[str, int]
@@ -335,16 +312,11 @@ class Asked:
 
 
 def horizon_schema(plan: ScoringPlan, notes: bool = False) -> dict[str, JSON]:
-    """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow.
-
-    Ranges stand in words: not every provider's structured output knows ``minimum``. The parser holds them.
-    """
+    """The JSON schema of a reply on a horizon; with ``notes`` that on a part that others follow."""
     claim: dict[str, JSON] = {
-        "quote": _TEXT,
-        "step": {"type": "integer"},
-        "state": {"type": "string", "enum": list(_STATES)},
+        "quote": _TEXT, "step": {"type": "integer"}, "state": {"type": "string", "enum": list(_STATES)},
         "fields": {"type": "array", "items": _TEXT},
-    }
+    }  # fmt: skip
     properties: dict[str, JSON] = {
         "reasoning": object_schema({part.name: _POINTS for part in plan.reasoning}),
         "evidence": object_schema({part.name: _POINTS for part in plan.evidence}),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal
 
 from assaymark.engine.calls import Text
 from assaymark.errors import InputError, Problem
@@ -37,53 +37,10 @@ BUDGET: Final = 120_000
 LEAST_BUDGET: Final = 2 * MOST_NOTE_TOKENS
 
 
-class Traded(Protocol):
-    """A fill: signed units of a name, below 0 sold."""
-
-    @property
-    def symbol(self) -> str:
-        """The name that was traded, or should have been."""
-
-    @property
-    def quantity(self) -> float:
-        """Units."""
-
-
-class Filled(Traded, Protocol):
-    """A fill of a broker with its price, where it is known, and the cost in cash."""
-
-    @property
-    def price(self) -> float | None:
-        """Per unit."""
-
-    @property
-    def cost(self) -> float:
-        """In cash."""
-
-
-class Refused(Protocol):
-    """An order that was not carried out, and the word for why."""
-
-    @property
-    def symbol(self) -> str:
-        """The name that should have been traded."""
-
-    @property
-    def reason(self) -> str:
-        """A word."""
-
-
-class Held(Protocol):
-    """A book: cash, and units of each symbol, below 0 short."""
-
-    @property
-    def cash(self) -> float:
-        """In the currency of the book."""
-
-    @property
-    def positions(self) -> Mapping[str, float]:
-        """Units by symbol."""
-
+Fill = tuple[str, float, float | None, float, str]
+"""A trade: symbol, signed units, price where it is known, cost, and `ORDER`, or a split, a dividend, an end."""
+Book = tuple[float, tuple[tuple[str, float], ...]]
+"""Cash, and the units of each symbol in alphabetical order."""
 
 _LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}
 """The fields of a last bar that are listed beside the facts, with their units."""
@@ -91,10 +48,7 @@ _LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "vo
 
 @dataclass(frozen=True, slots=True)
 class MarketLines:
-    """A table as text: columns are fields with their unit, each row is a symbol and its cells.
-
-    ``words`` are the cells and columns that are not numbers: what blinding has to look at.
-    """
+    """A table as text: columns are fields with their unit, rows a symbol and its cells; ``words`` are no numbers."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -105,17 +59,6 @@ class MarketLines:
     def __post_init__(self) -> None:
         shown = "\n".join(table_lines("market", ("symbol", *self.columns), self.rows))
         object.__setattr__(self, "text", shown)
-
-    def worded(self, said: Mapping[str, str]) -> MarketLines:
-        """The same table with its words replaced."""
-        changed = {word: said[word] for word in self.words if said.get(word, word) != word}
-        if not changed:
-            return self
-        return MarketLines(
-            tuple(changed.get(column, column) for column in self.columns),
-            tuple((line[0], *(changed.get(cell, cell) for cell in line[1:])) for line in self.rows),
-            tuple(changed.get(word, word) for word in self.words),
-        )
 
 
 def table_lines(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -128,11 +71,7 @@ NO_MARKET = MarketLines((), ())
 
 
 def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
-    """The facts of a context about some symbols, as a table with a row for each symbol that has any.
-
-    ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one of the latest period is
-    shown, or the one that became available last; a split or dividend is shown on its ex-date alone.
-    """
+    """The facts of a context about some symbols, as a table with a row for each symbol that has any."""
     wanted = set(symbols)
     wanted |= {item.id for item in context.instruments if item.symbol in wanted}
     grid: dict[str, dict[str, Fact]] = {}
@@ -171,55 +110,21 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """One step as it was recorded: what was decided, and what the broker made of it. ``book`` is the one after."""
+    """One step as it was recorded: what was decided, and what the broker made of it. ``book`` is the one after.
+
+    ``fills`` have a symbol, a quantity, a price and a cost, ``rejections`` a symbol and a reason.
+    """
 
     day: str
     decision: Decision
-    fills: Sequence[Filled] = ()
-    rejections: Sequence[Refused] = ()
-    book: Held | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HorizonFill:
-    """What was traded: signed units, their price where the record has one, and the cost in cash.
-
-    A ``kind`` other than ``order`` is no deed of the agent: a split, a dividend, an instrument that ended.
-    """
-
-    symbol: str
-    quantity: float
-    price: float | None
-    cost: float
-    kind: str = ORDER
-
-
-@dataclass(frozen=True, slots=True)
-class HorizonRejection:
-    """What was not traded, and the word for why."""
-
-    symbol: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class HorizonBook:
-    """Cash, and units of each symbol in alphabetical order.
-
-    Its value is left out: over a horizon that is the result, and results are for the outcome call alone.
-    """
-
-    cash: float
-    positions: tuple[tuple[str, float], ...] = ()
+    fills: Sequence[Any] = ()
+    rejections: Sequence[Any] = ()
+    book: Any | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HorizonStep:
-    """One step, blinded. ``number`` counts from 1.
-
-    ``record_id``, ``context_id`` and ``decided_at`` tie it to the records and are never rendered. ``stated`` holds the
-    numbers of the decision's structured parts, ``constraints`` the rules it was under.
-    """
+    """One step, blinded and counted from 1; what ties it to the records is never rendered."""
 
     number: int
     day: str
@@ -228,10 +133,13 @@ class HorizonStep:
     decided_at: datetime
     actions: tuple[Action, ...]
     stated: str
+    """The numbers of the decision's structured parts."""
     texts: tuple[Rationale, ...]
-    fills: tuple[HorizonFill, ...]
-    rejections: tuple[HorizonRejection, ...]
-    book: HorizonBook | None
+    fills: tuple[Fill, ...]
+    rejections: tuple[tuple[str, str], ...]
+    """Symbols and words for why."""
+    book: Book | None
+    """Its value is left out: over a horizon that is the result, and results are for the outcome call alone."""
     market: MarketLines
     constraints: tuple[Constraint, ...]
 
@@ -248,15 +156,11 @@ class AuditLine:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """One agent's record in order. It does not say whose; `PlannedHorizonCall` does.
-
-    ``mandate`` is the prompt that all agents of the season were given, ``before`` the book before the first step where
-    the record shows one. ``audit`` lists what blinding replaced and kept.
-    """
+    """One agent's record in order. It does not say whose; `PlannedHorizonCall` does."""
 
     steps: tuple[HorizonStep, ...]
     mandate: str = ""
-    before: HorizonBook | None = None
+    before: Book | None = None
     audit: tuple[AuditLine, ...] = field(default=(), compare=False)
 
     @property
@@ -295,15 +199,15 @@ def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
     return "\n".join(fence(label, content) for label, content in blocks)
 
 
-def book_text(book: HorizonBook | None) -> str:
+def book_text(book: Book | None) -> str:
     """A book on its own: at the boundary of two parts."""
     return fence("book", "\n".join(_book_lines(book)) if book is not None else "not recorded")
 
 
-def rules_text(rules: Sequence[Constraint]) -> str:
-    """The rules on their own; nothing where there are none."""
-    lines = _rules(rules)
-    return fence("rules", "\n".join(lines)) if lines else ""
+def rules_lines(rules: Sequence[Constraint]) -> list[str]:
+    """The rules as a table; nothing where there are none."""
+    lines = ((rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in rules)
+    return table_lines("rules", ("kind", "limit", "unit", "scope"), lines)
 
 
 def _deeds(step: HorizonStep) -> list[str]:
@@ -312,17 +216,8 @@ def _deeds(step: HorizonStep) -> list[str]:
     actions = [
         (one.instrument, one.kind, *(number_text(getattr(one, name)) for name in filled)) for one in step.actions
     ]
-    kinds = any(fill.kind != ORDER for fill in step.fills)
-    fills = [
-        (
-            fill.symbol,
-            number_text(fill.quantity),
-            number_text(fill.price),
-            number_text(fill.cost),
-            *([fill.kind] * kinds),
-        )
-        for fill in step.fills
-    ]
+    kinds = any(kind != ORDER for *_, kind in step.fills)
+    fills = [(symbol, *map(number_text, numbers), *([kind] * kinds)) for symbol, *numbers, kind in step.fills]
     return [
         row(("step", str(step.number), step.day)),
         # The table of actions is shown without rows too.
@@ -330,32 +225,21 @@ def _deeds(step: HorizonStep) -> list[str]:
         row(("instrument", "action", *filled)),
         *map(row, actions),
         *table_lines("fills", ("symbol", "units", "price", "cost", *(["kind"] * kinds)), fills),
-        *table_lines("refused", ("symbol", "reason"), ((order.symbol, order.reason) for order in step.rejections)),
+        *table_lines("refused", ("symbol", "reason"), step.rejections),
         *_book_lines(step.book),
     ]
 
 
-def _book_lines(book: HorizonBook | None) -> list[str]:
-    """Cash and positions."""
+def _book_lines(book: Book | None) -> list[str]:
     if book is None:
         return []
-    held = ((symbol, number_text(units)) for symbol, units in book.positions)
-    return [row(("cash", number_text(book.cash))), *table_lines("book", ("symbol", "units"), held)]
-
-
-def _rules(rules: Sequence[Constraint]) -> list[str]:
-    lines = ((rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in rules)
-    return table_lines("rules", ("kind", "limit", "unit", "scope"), lines)
+    held = ((symbol, number_text(units)) for symbol, units in book[1])
+    return [row(("cash", number_text(book[0]))), *table_lines("book", ("symbol", "units"), held)]
 
 
 @dataclass(frozen=True, slots=True)
 class HorizonPart:
-    """Consecutive steps of a horizon that are shown in one call.
-
-    ``at`` counts from 1 to ``of``; ``whole`` are the numbers of the first and the last step of the whole horizon.
-    ``body`` is the steps as text, of ``tokens`` whitespace tokens; ``before`` is the book before the first step and
-    ``rules`` those in force at it. ``over`` says that its one step alone is longer than the budget.
-    """
+    """Consecutive steps of a horizon that are shown in one call."""
 
     at: int
     of: int
@@ -364,7 +248,7 @@ class HorizonPart:
     whole: tuple[int, int]
     tokens: int
     over: bool
-    before: HorizonBook | None
+    before: Book | None
     rules: tuple[Constraint, ...]
     body: Text
 
@@ -375,11 +259,7 @@ class HorizonPart:
 
 
 def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
-    """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits.
-
-    Parts are filled from the first step on, each as full as the budget allows. A step that alone is longer than the
-    budget is a part of its own and marked `over`.
-    """
+    """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits."""
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
     # Each step as text, fenced one by one: its tables, the numbers that it states, and each text.
@@ -388,7 +268,7 @@ def split_horizon(horizon: Horizon, budget: int = BUDGET) -> tuple[HorizonPart, 
     for step in horizon.steps:
         tables = [*_deeds(step), *filter(None, [step.market.text])]
         if step.constraints != rules:
-            tables += _rules(step.constraints)
+            tables += rules_lines(step.constraints)
         rules = step.constraints
         blocks = [("step", "\n".join(tables)), *([("stated", step.stated)] if step.stated else [])]
         blocks += [(text.kind, text.text) for text in step.texts]
@@ -426,26 +306,71 @@ def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
     return [*cuts, range(start, len(sizes))]
 
 
+def horizon_of(
+    records: Sequence[StepRecord],
+    contexts: Mapping[str, Context],
+    agents: Iterable[Agent],
+    keep: Iterable[str] = (),
+    mandate: str = "",
+    *,
+    recent: int = RECENT_STEPS,
+) -> Horizon:
+    """The horizon of one agent (one replicate), from its steps in order."""
+    _refuse(records, contexts, recent)
+    shown = [(record, contexts[record.decision.context_id]) for record in records]
+    kept = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
+    kept |= frozenset(company_names(kept))
+    names = blinding_names([*agents, records[0].decision.agent])
+    identifiers = hidden([record.decision for record in records], shown[0][1], names, ()).identifiers
+    first = shown[0][1].portfolio
+    before = None if first is None else (first.cash, tuple(sorted(first.positions.items())))
+    held = {symbol for symbol, units in before[1] if units} if before else set()
+    traded: dict[str, int] = {}
+    steps = []
+    for number, (one, context) in enumerate(shown, start=1):
+        decision, book = one.decision, None
+        # Symbols held before or after the step, acted on in it, or traded a few steps ago.
+        stated = context.portfolio.positions if context.portfolio else {}
+        symbols = held | {symbol for symbol, units in stated.items() if units}
+        if one.book is not None:
+            book = (one.book.cash, tuple(sorted(one.book.positions.items())))
+            held = {symbol for symbol, units in book[1] if units}
+            # The book that a decision states is left out where the step shows that book anyway.
+            stages = {name: part for name, part in decision.stages.items() if name not in BOOK_STAGES}
+            decision = replace(decision, stages=stages)
+        traded |= {fill.symbol: number for fill in one.fills}
+        symbols |= held | {symbol for symbol, at in traded.items() if number - at <= recent}
+        symbols |= {action.instrument for action in decision.actions if action.instrument}
+        steps.append(
+            HorizonStep(
+                number, one.day, decision.record_id, decision.context_id, decision.decided_at,
+                tuple(replace(action, rationale=None) for action in decision.actions),
+                dict(decision_blocks(decision, kept))["stated"], judged_rationales(decision),
+                tuple((f.symbol, f.quantity, f.price, f.cost, getattr(f, "kind", ORDER)) for f in one.fills),
+                tuple((order.symbol, order.reason) for order in one.rejections), book,
+                market_lines(context, symbols) if symbols else NO_MARKET, context.constraints,
+            ),
+        )  # fmt: skip
+    return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, kept), kept, identifiers)
+
+
 def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifiers: Sequence[str]) -> Horizon:
     """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record."""
 
     def texts() -> Iterator[str]:
         yield found.mandate
-        yield from symbols(found.before)
+        yield from (symbol for symbol, _ in (found.before[1] if found.before else ()) if symbol not in kept)
         for step in found.steps:
             yield step.day
             yield from (one.instrument for one in step.actions if one.instrument not in kept)
             yield step.stated
             yield from (text.text for text in step.texts)
-            yield from (fill.symbol for fill in step.fills if fill.symbol not in kept)
-            for order in step.rejections:
-                yield from (() if order.symbol in kept else (order.symbol,))
-                yield order.reason
-            yield from symbols(step.book)
+            yield from (symbol for symbol, *_ in step.fills if symbol not in kept)
+            for symbol, reason in step.rejections:
+                yield from (() if symbol in kept else (symbol,))
+                yield reason
+            yield from (symbol for symbol, _ in (step.book[1] if step.book else ()) if symbol not in kept)
             yield from step.market.words
-
-    def symbols(book: HorizonBook | None) -> Iterator[str]:
-        yield from (symbol for symbol, _ in (book.positions if book else ()) if symbol not in kept)
 
     uses = Counter(texts())
     plain = {}
@@ -458,15 +383,12 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
                 without = without.replace(identifier, "[id]")
         plain[text] = without
     blinded = dict(zip(plain, blinding.apply_all(list(plain.values())), strict=True))
-    counts: dict[AuditState, Counter[str]] = {"replaced": Counter(), "kept": Counter()}
-    for text, one in blinded.items():
-        counts["replaced"].update({name: count * uses[text] for name, count in one.replaced.items()})
-        counts["kept"].update({name: count * uses[text] for name, count in one.kept.items()})
-    why: dict[AuditState, str] = {
-        "kept": "a listed name stands in it, and it is in the universe",
-        "replaced": "names an agent, a model or its maker",
-    }
-    audit = [AuditLine(name, state, counts[state][name], why[state]) for state in why for name in sorted(counts[state])]
+    audit = []
+    for state, why in _WHY.items():
+        counts: Counter[str] = Counter()
+        for text, one in blinded.items():
+            counts.update({name: count * uses[text] for name, count in getattr(one, state).items()})
+        audit += [AuditLine(name, state, counts[name], why) for name in sorted(counts)]
     if ids:
         audit.append(AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
     said = {text: one.text for text, one in blinded.items()}
@@ -474,8 +396,18 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
     def of(text: str) -> str:
         return said.get(text, text)
 
-    def book_of(book: HorizonBook | None) -> HorizonBook | None:
-        return book and HorizonBook(book.cash, tuple((of(symbol), units) for symbol, units in book.positions))
+    def book_of(book: Book | None) -> Book | None:
+        return book and (book[0], tuple((of(symbol), units) for symbol, units in book[1]))
+
+    def market_of(market: MarketLines) -> MarketLines:
+        changed = {word: said[word] for word in market.words if of(word) != word}
+        if not changed:
+            return market
+        columns, *rows, words = (
+            tuple(changed.get(one, one) for one in line) for line in (market.columns, *market.rows, market.words)
+        )
+        symbols = (symbol for symbol, *_ in market.rows)
+        return MarketLines(columns, tuple((name, *line[1:]) for name, line in zip(symbols, rows, strict=True)), words)
 
     steps = tuple(
         replace(
@@ -484,87 +416,20 @@ def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifie
             actions=tuple(replace(action, instrument=of(action.instrument)) for action in step.actions),
             stated=of(step.stated),
             texts=tuple(Rationale(text=of(text.text), kind=text.kind) for text in step.texts),
-            fills=tuple(replace(fill, symbol=of(fill.symbol)) for fill in step.fills),
-            rejections=tuple(HorizonRejection(of(order.symbol), of(order.reason)) for order in step.rejections),
+            fills=tuple((of(fill[0]), *fill[1:]) for fill in step.fills),
+            rejections=tuple((of(symbol), of(reason)) for symbol, reason in step.rejections),
             book=book_of(step.book),
-            market=step.market.worded(said),
+            market=market_of(step.market),
         )
         for step in found.steps
     )
     return Horizon(steps, of(found.mandate), book_of(found.before), tuple(audit))
 
 
-def horizon_of(
-    records: Sequence[StepRecord],
-    contexts: Mapping[str, Context],
-    agents: Iterable[Agent],
-    keep: Iterable[str] = (),
-    mandate: str = "",
-    *,
-    recent: int = RECENT_STEPS,
-) -> Horizon:
-    """The horizon of one agent (one replicate), from its steps in order.
-
-    Market and fundamental lines of a step are the facts of that step's own context, about symbols that are held or
-    acted on in it or were traded up to ``recent`` steps before; see `market_lines`. Of the texts, those that judges see
-    (`prompting.texts.JUDGED_KINDS`). ``agents`` are all of the season: each may be named by any other. ``keep`` is what
-    blinding must leave alone beside the tickers and company names in the contexts; a maker whose share is among these
-    is a holding, and its name stays as well (`blinding.company_names`). ``mandate`` is the prompt that the season gives
-    to all agents; it is blinded like the rest.
-
-    Raises
-    ------
-    InputError
-        No step, steps of several agents, out of order or recorded twice, a context that is missing or that holds
-        anything from after its decision, numbers that are not finite: all at once.
-    """
-    _refuse(records, contexts, recent)
-    shown = [(record, contexts[record.decision.context_id]) for record in records]
-    kept = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
-    kept |= frozenset(company_names(kept))
-    names = blinding_names([*agents, records[0].decision.agent])
-    identifiers = hidden([record.decision for record in records], shown[0][1], names, ()).identifiers
-    first = shown[0][1].portfolio
-    before = None if first is None else HorizonBook(first.cash, tuple(sorted(first.positions.items())))
-    held = {symbol for symbol, units in before.positions if units} if before else set()
-    traded: dict[str, int] = {}
-    steps = []
-    for number, (one, context) in enumerate(shown, start=1):
-        decision, book = one.decision, None
-        # Symbols held before or after the step, acted on in it, or traded a few steps ago.
-        stated = context.portfolio.positions if context.portfolio else {}
-        symbols = held | {symbol for symbol, units in stated.items() if units}
-        if one.book is not None:
-            book = HorizonBook(one.book.cash, tuple(sorted(one.book.positions.items())))
-            held = {symbol for symbol, units in book.positions if units}
-            # The book that a decision states is left out where the step shows that book anyway.
-            stages = {name: part for name, part in decision.stages.items() if name not in BOOK_STAGES}
-            decision = replace(decision, stages=stages)
-        traded |= {fill.symbol: number for fill in one.fills}
-        symbols |= held | {symbol for symbol, at in traded.items() if number - at <= recent}
-        symbols |= {action.instrument for action in decision.actions if action.instrument}
-        fills = tuple(
-            HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", ORDER))
-            for fill in one.fills
-        )
-        steps.append(
-            HorizonStep(
-                number,
-                one.day,
-                decision.record_id,
-                decision.context_id,
-                decision.decided_at,
-                tuple(replace(action, rationale=None) for action in decision.actions),
-                dict(decision_blocks(decision, kept))["stated"],
-                judged_rationales(decision),
-                fills,
-                tuple(HorizonRejection(order.symbol, order.reason) for order in one.rejections),
-                book,
-                market_lines(context, symbols) if symbols else NO_MARKET,
-                context.constraints,
-            )
-        )
-    return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, kept), kept, identifiers)
+_WHY: Final[Mapping[AuditState, str]] = {
+    "kept": "a listed name stands in it, and it is in the universe",
+    "replaced": "names an agent, a model or its maker",
+}
 
 
 def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], recent: int) -> None:

@@ -48,10 +48,7 @@ TimeState = Literal["ok", "no measured time"]
 
 @dataclass(frozen=True, slots=True)
 class DecisionTime:
-    """The median seconds of an agent's decisions, with how many were measured and how many were left out.
-
-    ``seconds`` is None, and ``state`` says so, where none was measured.
-    """
+    """The median seconds of an agent's decisions, with how many were measured and how many were left out."""
 
     seconds: float | None
     measured: int
@@ -60,11 +57,7 @@ class DecisionTime:
 
 
 def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
-    """The median over the measured times of an agent's usable decisions, one attempt each.
-
-    A median, so that a slow call now and then moves it little. Times that were derived (from time stamps of a log, for
-    instance) include what nobody knows and are left out even beside measured ones.
-    """
+    """The median over the measured times of an agent's usable decisions, one attempt each."""
     every = list(calls)
     seconds = [call.seconds for call in every if call.timing_source == "measured" and call.seconds is not None]
     if not seconds:
@@ -97,10 +90,7 @@ class BandStanding:
 
 @dataclass(frozen=True, slots=True)
 class JudgeScore:
-    """What one judge gave one agent for a whole horizon. ``outcome`` is None where none could be resolved.
-
-    ``grader`` and ``plan`` (a digest) say by which rules; scores under other rules are other quantities.
-    """
+    """What one judge gave one agent for a whole horizon. ``outcome`` is None where none could be resolved."""
 
     judge: str
     reasoning: float
@@ -159,10 +149,7 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]
 
 
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
-    """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100.
-
-    The methodology names no parts of process; these are the two whose names its component carries.
-    """
+    """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100."""
     scores = points_of("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
     return _mean([(scores[name], weights[name]) for name in PROCESS])
@@ -356,11 +343,7 @@ def _is_number(value: Any) -> bool:
 
 @record
 class GradedPart:
-    """One part of a split horizon as it was asked and answered.
-
-    ``first_key`` is the call whose reply was no JSON, where the judge was asked once more: ``call_key`` is then the
-    second call.
-    """
+    """One part of a split horizon as it was asked and answered."""
 
     first: int
     last: int
@@ -378,12 +361,7 @@ class GradedPart:
 
 @record
 class HorizonGrades:
-    """One judge's grades of one agent's horizon in one trial, before any outcome was shown.
-
-    ``state`` is that of the first reply that is no answer, else ok; ``reason`` says which and why. There are grades
-    only where it is ok. Those of several parts are means weighted by their steps; ``parts`` says how it was split.
-    Look-ahead fails if it fails in any part; verdict and summary are those of the last, which knows of the others.
-    """
+    """One judge's grades of one agent's horizon in one trial, before any outcome was shown."""
 
     agent: str
     judge: str
@@ -420,10 +398,7 @@ class OutcomeGrade:
 
 @record
 class HorizonScore:
-    """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite.
-
-    ``score`` is None exactly where the grades are no answer. ``capped`` keeps the judge's own figures.
-    """
+    """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
 
     grades: HorizonGrades
     capped: tuple[CappedPart, ...]
@@ -436,11 +411,7 @@ class HorizonScore:
 def horizon_round(
     tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]
 ) -> tuple[list[PlannedHorizonCall], list[HorizonGrades]]:
-    """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task.
-
-    ``reply_to`` looks up stored replies by call key. The calls on a split horizon come one after the other, each with
-    the notes of the one before. So a season is judged in rounds: plan, ask, plan again, until nothing is due.
-    """
+    """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task."""
     due: list[PlannedHorizonCall] = []
     grades: list[HorizonGrades] = []
     for task in tasks:
@@ -457,10 +428,7 @@ def horizon_round(
 
 
 def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> HorizonGrades:
-    """The replies to the calls of a task, in the order of the parts, put together.
-
-    Raises InputError where calls are missing (`next_call` has another one), out of order, or of another task.
-    """
+    """The replies to the calls of a task, in the order of the parts, put together."""
     who = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [
         Problem(who, f"call {at} is not that for part {at}")

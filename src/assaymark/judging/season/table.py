@@ -12,7 +12,6 @@ from typing import Literal
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
-from assaymark.judging.season.record import Traded
 from assaymark.judging.season.scoring import HIGHEST, BandStanding, contested_band, efficiency, points_of, total_score
 from assaymark.quantiles import t_quantile
 from assaymark.records import IDENTICAL
@@ -29,18 +28,7 @@ _ZERO = 1e-9  # points; totals are sums of floats, and their last digits are no 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """The standard deviation of totals between repetitions, in points.
-
-    ``value`` is None where nothing was repeated (``state`` "no replicates"), and where every repetition came out the
-    same ("identical repetitions"): what always answers alike shows no noise to take a floor from, and a copy of an
-    earlier answer looks the same. ``freedom`` is how many independent differences it rests on: k repetitions of one
-    thing give k - 1.
-
-    Raises
-    ------
-    InputError
-        A value without freedom, or not in 0..100.
-    """
+    """The standard deviation of totals between repetitions, in points."""
 
     value: float | None
     freedom: int
@@ -60,11 +48,7 @@ UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
 
 @dataclass(frozen=True, slots=True)
 class RankGap:
-    """Two totals that follow each other.
-
-    ``floor`` is what the gap had to exceed, None where a floor is unknown. "tie through others": the two are apart, but
-    the boundary between them is not one, since a total above it cannot be told from a total below it.
-    """
+    """Two totals that follow each other."""
 
     gap: float
     floor: float | None
@@ -72,11 +56,7 @@ class RankGap:
 
 
 def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
-    """Pooled standard deviation of totals (0..100 points) within groups of repetitions.
-
-    There is one group for each thing that was repeated: replicate decisions on one input, or gradings of one record. A
-    group of one says nothing and is left out. Raises InputError with all totals that are not numbers in 0..100.
-    """
+    """Pooled standard deviation of totals (0..100 points) within groups of repetitions."""
     points_of("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
     repeated = [[float(value) for value in group] for group in groups if len(group) > 1]
     if not repeated:
@@ -90,11 +70,7 @@ def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
 
 
 def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: float = 0.95) -> float | None:
-    """The gap that the noise alone of two totals stays below with probability ``level``; None where a floor is unknown.
-
-    The variances of both agents and, for each total, of the judges add up. Few repetitions make the floor higher: it is
-    read on Student's t with Satterthwaite degrees of freedom.
-    """
+    """The gap that the noise alone of two totals stays below with probability ``level``."""
     parts = []
     for floor, times in ((first, 1), (second, 1), (judges, 2)):
         if floor.state == IDENTICAL:
@@ -114,12 +90,7 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, level: 
 def tie_classes(
     totals: Sequence[float], floors: Sequence[NoiseFloor], judges: NoiseFloor, level: float = 0.95
 ) -> tuple[list[tuple[int, int]], tuple[RankGap, ...]]:
-    """The first and last place of each total, in falling order, and the gap to the next: the noise allows no more.
-
-    A boundary between two ranks is one where every total above it clears every total below it. So a noisy agent joins
-    the classes on both of its sides, and a gap that only its neighbours clear is none. Raises InputError for totals
-    that are not in falling order, or lengths that differ.
-    """
+    """The first and last place of each total, in falling order, and the gap to the next: the noise allows no more."""
     if len(floors) != len(totals):
         raise InputError("tie_classes", [Problem("floors", f"one for each of {len(totals)} (got {len(floors)})")])
     if any(b > a for a, b in pairwise(totals)):
@@ -153,12 +124,7 @@ RowState = Literal["graded", "graded by part of the panel", "not graded", "no us
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """What is known of one agent before it is ranked.
-
-    ``composites`` are points by judge; a judge without a usable grade is left out. ``seconds`` is the median measured
-    time of a decision, None without one. ``floor`` is the agent's own noise. ``answered`` is whether it gave any usable
-    answer: what judges grade of an agent without one is an empty record, and it has no total.
-    """
+    """What is known of one agent before it is ranked."""
 
     name: str
     composites: Mapping[str, float]
@@ -216,13 +182,7 @@ class SeasonTable:
 
 
 def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> AgreementRow:
-    """How far the judges of one contestant agree.
-
-    Raises
-    ------
-    InputError
-        No judge, or a composite that is not a number in 0..100.
-    """
+    """How far the judges of one contestant agree."""
     named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
     scores = sorted(named.values())
     standing = contested_band(scores, plan)
@@ -232,16 +192,7 @@ def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: Sco
 def season_table(
     contestants: Sequence[Contestant], judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> SeasonTable:
-    """The table of a season under a scoring plan.
-
-    Totals are in order, and places say which of that order may be read: contestants whose totals the noise cannot tell
-    apart share theirs. Where nothing was repeated the noise is unknown, and everybody shares one place.
-
-    Raises
-    ------
-    InputError
-        Two contestants of one name, composites off the scale, several judges under a plan for one.
-    """
+    """The table of a season under a scoring plan."""
     rules = load_scoring() if plan is None else plan
     names = [contestant.name for contestant in contestants]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -290,11 +241,7 @@ _NOTHING = 1e-9  # units, relative to the trade: what is left of 0.3 after 0.1 a
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """A trade that takes back earlier ones of the same name.
-
-    ``first`` says which way it began. ``opened`` and ``closed`` are days of the season, counted from 0; ``opened`` is
-    the earliest that was taken back. ``quantity`` are the units taken back, above 0.
-    """
+    """A trade that takes back earlier ones of the same name."""
 
     symbol: str
     first: Literal["buy", "sell"]
@@ -327,24 +274,20 @@ class Thrashing:
         return f"{trips}, of {self.trades} trades on {self.days} days"
 
 
-def thrashing(fills: Sequence[Iterable[Traded]], *, within: int = 5) -> Thrashing:
-    """Count the round trips of one agent that took at most ``within`` days of the season (0: within a day).
-
-    ``fills`` holds every day of the season in order, also those without fills. A trade takes back the latest opposite
-    trades of its name first; what they leave of it can be taken back in turn.
-    """
+def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> Thrashing:
+    """Count the round trips of one agent that took at most ``within`` days of the season (0: within a day)."""
     traded: list[list[tuple[str, float]]] = []
     for day in fills:
         # Neighbouring fills of one name in one direction are one trade.
         trades: list[tuple[str, float]] = []
         last: dict[str, int] = {}
-        for fill in day:
-            place = last.get(fill.symbol)
-            if place is not None and trades[place][1] * fill.quantity > 0:
-                trades[place] = (fill.symbol, trades[place][1] + fill.quantity)
+        for symbol, units in day:
+            place = last.get(symbol)
+            if place is not None and trades[place][1] * units > 0:
+                trades[place] = (symbol, trades[place][1] + units)
             else:
-                last[fill.symbol] = len(trades)
-                trades.append((fill.symbol, fill.quantity))
+                last[symbol] = len(trades)
+                trades.append((symbol, units))
         traded.append(trades)
     problems = [
         Problem(f"day {at}, {symbol}", f"a fill trades a finite number of units, not 0 (got {quantity!r:.80})")

@@ -17,11 +17,9 @@ import numpy as np
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.errors import InputError, LedgerError, NotMeasurableError
-from assaymark.judging.evidence import Material, chance_corrected
+from assaymark.judging.evidence import BORNE_OUT, Material, chance_corrected
 from assaymark.judging.prompts import ReplyState
-from assaymark.judging.season.calls import BORNE_OUT
 from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.record import Filled
 from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band
 from assaymark.judging.season.table import (
     Contestant,
@@ -175,10 +173,11 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
         )  # fmt: skip
         trips, across, detail = None, 0, {}
         if material.season.has_books:  # on some days of the season a log may have several decisions, or none
-            fills: dict[str, list[Filled]] = {day: [] for day in days}
+            fills: dict[str, list[tuple[str, float]]] = {day: [] for day in days}
             for step in steps:
-                fills[step.day] += [fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT]
-            thrash = thrashing(list(fills.values()), within=WITHIN)
+                moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT)
+                fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
+            thrash = thrashing(list(fills.values()), WITHIN)
             trips, across = len(thrash.trips), len(days)
             detail = {"within": WITHIN, "trades": thrash.trades, "by_symbol": thrash.by_symbol}
         yield measured(
