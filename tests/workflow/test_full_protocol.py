@@ -10,23 +10,12 @@ from full_records import DIMENSIONS, grades, make, study
 from made_records import STUDY, refused
 from repetitions import untraced
 
+from assaymark import workflow
 from assaymark.cli import main
-from assaymark.workflow import (
-    ANCHOR,
-    DECISIONS,
-    EVIDENCE,
-    HUMAN,
-    JUDGMENTS,
-    MEASUREMENTS,
-    PROBE,
-    VERDICTS,
-    RunFolder,
-    Store,
-)
 
 
 @pytest.fixture(scope="module")
-def full(own_copy) -> Store:
+def full(own_copy) -> workflow.Store:
     """A finished run of the whole protocol, people among the judges. Not to be changed."""
 
     def build(folder: Path) -> None:
@@ -34,32 +23,32 @@ def full(own_copy) -> Store:
         assert main(["import", "human", str(grades(folder / "grades.csv")), "--out", str(run.path)]) == 0
         assert main(["run", str(study(folder / "s.toml", people=True)), "--out", str(run.path)]) == 0
 
-    return Store(RunFolder(own_copy("full-protocol", build) / "run"))
+    return workflow.Store(workflow.RunFolder(own_copy("full-protocol", build) / "run"))
 
 
-def measured(store: Store, name: str):
-    return [item for item in store.read(MEASUREMENTS) if item.name == name]
+def measured(store: workflow.Store, name: str):
+    return [item for item in store.read(workflow.MEASUREMENTS) if item.name == name]
 
 
 def test_control_cells_are_judged_but_not_ranked(full):
-    judged = {one.trajectory for one in full.read(JUDGMENTS)}
+    judged = {one.trajectory for one in full.read(workflow.JUDGMENTS)}
     assert sum("~" in name for name in judged) == 54
     agents = {item.labels["agent"] for item in measured(full, "score.effect")}
     assert agents == {"equal-weight", "minimum-variance", "momentum"}
-    assert not any("~" in item.decision for item in full.read(EVIDENCE))
+    assert not any("~" in item.decision for item in full.read(workflow.EVIDENCE))
 
 
 def test_every_judged_cell_has_a_gate_and_a_verdict(full):
     gates = {item.labels["cell"]: item.detail["outcome"] for item in measured(full, "cell.gate")}
     assert gates.keys() == {"cell_a", "cell_b", "fact_flip"}
-    claims = {one.claim.id for one in full.read(VERDICTS) if one.claim.scope == "adversarial-cell"}
+    claims = {one.claim.id for one in full.read(workflow.VERDICTS) if one.claim.scope == "adversarial-cell"}
     assert claims == {"cell[cell=cell_a]", "cell[cell=cell_b]", "cell[cell=fact_flip]"}
-    tested = {one.adversarial_status for one in full.read(VERDICTS) if one.claim.scope == "aggregate-ranking"}
+    tested = {one.adversarial_status for one in full.read(workflow.VERDICTS) if one.claim.scope == "aggregate-ranking"}
     assert tested <= {"passed", "construct-sensitive", "contaminated", "not tested"}
 
 
 def test_people_are_one_more_family_under_the_same_gates(full):
-    judgments = full.read(JUDGMENTS)
+    judgments = full.read(workflow.JUDGMENTS)
     people = [one for one in judgments if one.family == "human"]
     assert {one.judge for one in people} == {"committee-1", "committee-2"}
     assert {item.labels["dropped"] for item in measured(full, "lofo.rho")} == {
@@ -78,7 +67,7 @@ def test_people_are_one_more_family_under_the_same_gates(full):
 
 
 def test_the_anchor_probe_is_one_judge_on_its_own_sample(full):
-    again = full.read(ANCHOR)
+    again = full.read(workflow.ANCHOR)
     assert {(one.judge, one.rubric) for one in again} == {("auditor", "v1.1")}
     assert len({one.trajectory for one in again}) == 24
     shifts = {item.labels["dimension"]: item for item in measured(full, "anchor.shift")}
@@ -94,8 +83,10 @@ def test_the_outside_judge_was_asked_about_contested_pairs_only(full):
     pairs = {(a, frozenset((b, c))) for a, b, c in state.detail["pairs"]}
     contrasts = measured(full, "probe.contrast")
     assert {(i.labels["dimension"], frozenset((i.labels["high"], i.labels["low"]))) for i in contrasts} == pairs
-    assert {one.judge for one in full.read(PROBE)} == {"outsider"}
-    assert not any("no outside judge was asked" in reason for one in full.read(VERDICTS) for reason in one.reasons)
+    assert {one.judge for one in full.read(workflow.PROBE)} == {"outsider"}
+    assert not any(
+        "no outside judge was asked" in reason for one in full.read(workflow.VERDICTS) for reason in one.reasons
+    )
 
 
 def test_known_scores_give_an_effective_number_of_judges_where_errors_vary(full):
@@ -168,7 +159,7 @@ HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
     ],
 )
 def test_a_wrong_table_of_grades(imported, tmp_path, capsys, lines, says):
-    record = Store(RunFolder(imported)).columns(DECISIONS, "record_id")[0]["record_id"]
+    record = workflow.Store(workflow.RunFolder(imported)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"
     path.write_text("\n".join(lines).replace("{id}", record) + "\n")
     assert says.replace("{id}", record) in refused(["import", "human", path, "--out", imported], capsys)
@@ -176,11 +167,11 @@ def test_a_wrong_table_of_grades(imported, tmp_path, capsys, lines, says):
 
 
 def test_half_a_grade_is_recorded_and_used_by_nobody(imported, tmp_path):
-    record = Store(RunFolder(imported)).columns(DECISIONS, "record_id")[0]["record_id"]
+    record = workflow.Store(workflow.RunFolder(imported)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"
     path.write_text(f"{HEAD}\n{record},ann,3,,3,3,3,3\n")
     assert main(["import", "human", str(path), "--out", str(imported)]) == 0
-    (one,) = Store(RunFolder(imported)).read(HUMAN)
+    (one,) = workflow.Store(workflow.RunFolder(imported)).read(workflow.HUMAN)
     assert (one.status, one.scores, one.reason) == ("invalid", {}, "graded 5 of 6 dimensions")
 
 
@@ -210,7 +201,7 @@ def test_grades_of_a_grader_who_is_not_in_the_plan_are_refused(tmp_path, importe
 
 
 def test_a_plan_without_people_takes_no_grades(run, tmp_path, capsys):
-    record = Store(RunFolder(run)).columns(DECISIONS, "record_id")[0]["record_id"]
+    record = workflow.Store(workflow.RunFolder(run)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"
     path.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
     says = "unknown human grader of the plan 'ann'. Known: none"

@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import validation_sentences
 
 from assaymark.cli import COMMANDS, main
-from assaymark.workflow.proofread import Document, form_of, proofread, read_decided
+from assaymark.workflow import Document, form_of, read_decided
+from assaymark.workflow import proofread_text as proofread
 
 ROOT = Path(__file__).resolve().parents[2]
 

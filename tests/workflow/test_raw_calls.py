@@ -13,8 +13,7 @@ from raw_pages import raw_texts
 from assaymark.cli import main
 from assaymark.engine import Ledger, Text
 from assaymark.errors import LedgerError
-from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, report
-from assaymark.workflow.ask import raw_calls
+from assaymark.workflow import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, RunFolder, Store, raw_calls, report
 
 CALLS = "calls/page-*.html"
 

@@ -20,8 +20,7 @@ from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply, load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import load_scoring, reference_season_judges
-from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, import_grades, paid_models
-from assaymark.workflow.labelling import frame_of
+from assaymark.workflow import EVIDENCE, JUDGMENTS, RunFolder, Store, frame_of, import_grades, paid_models
 from assaymark.workflow.tracks import (
     GRADES,
     GUESSES,

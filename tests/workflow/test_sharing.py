@@ -12,8 +12,7 @@ from made_records import OWN
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Failure, Ledger, Limits, RunSummary
 from assaymark.errors import LedgerError
-from assaymark.workflow import RunFolder, verify_run
-from assaymark.workflow.verbs import name_ledger, work, work_lines
+from assaymark.workflow import RunFolder, name_ledger, verify_run, work, work_lines
 
 STUDY = "x.toml"
 ENGINE = """

@@ -31,10 +31,9 @@ from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.protocol import parse_study
 from assaymark.records import content_id
-from assaymark.workflow import RunFolder, open_locked, store_records
+from assaymark.workflow import RunFolder, adopt_rules, open_locked, open_version_1, renewed_text, store_records
 from assaymark.workflow import import_files as import_records
 from assaymark.workflow.tracks import lock_season, open_bench, stored_season
-from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ import typer
 
 from assaymark import workflow
 from assaymark.cli import options as opts
-from assaymark.cli.options import AsJson, Services, examples, option
+from assaymark.cli.options import AsJson, examples, option
 from assaymark.errors import AssayError, InputError, Problem, StoppedError
 
 if TYPE_CHECKING:
@@ -65,17 +65,17 @@ def check(
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
     """
-    run_check(ctx, table, out, json, labels=out)
+    run_check(ctx, table, out, labels=out)
 
 
-def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **given: Any) -> None:
+def run_check(ctx: typer.Context, table: Path, out: Path | None, **given: Any) -> None:
     """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
     from assaymark.importers.scores import UnnamedError
 
-    tools, asked = opts.tools_of(ctx), ctx.params
+    asked = ctx.params
     given |= {"map": mapped(asked["role_map"] or (), "--map"), "family": mapped(asked["family"] or (), "--family")}
     given |= {name: asked[name] for name in _READ if name in asked} | {"without": asked["without"] or ()}
-    with tools.progress(opts.NOTHING) as progress:
+    with opts.working(ctx, opts.NOTHING) as progress:
         try:
             found = workflow.check_table(table, dimensions=asked["dimensions"], progress=progress, **given)
         except UnnamedError as exc:
@@ -84,16 +84,16 @@ def run_check(ctx: typer.Context, table: Path, out: Path | None, json: bool, **g
             given |= {"dimensions": asked["dimensions"], exc.wanted: named}
             found = workflow.check_table(table, progress=progress, **given)
         page = None if out is None else found.save(out)
-    show_checked(tools, json, found, page)
+    show_checked(ctx, found, page)
 
 
-def show_checked(tools: Services, json: bool, found: Checked, page: Path | None) -> None:
+def show_checked(ctx: typer.Context, found: Checked, page: Path | None) -> None:
     """The result for a program, or in words."""
-    if json:
+    if ctx.params["json"]:
         opts.say_json(found.document | ({} if page is None else {"page": str(page)}))
         return
-    tools.show(found.summary)
-    tools.print_lines([] if page is None else [f"page: {page}"])
+    opts.tools_of(ctx).show(found.summary)
+    opts.tools_of(ctx).print_lines([] if page is None else [f"page: {page}"])
 
 
 def chosen(error: UnnamedError) -> tuple[str, ...] | None:
@@ -171,7 +171,7 @@ def gate(
     with _errors():
         found = gate_claim(claim, workflow.read_decided(run, alias or ()), at_least)
         value = to_json(found) | {"claim": claim, "at_least": at_least}
-        opts.say(opts.tools_of(ctx), json, value, workflow.gate_lines(found, at_least))
+        opts.say(ctx, value, workflow.gate_lines(found, at_least))
     if not found.passed:
         raise typer.Exit(1)
 
@@ -251,16 +251,16 @@ def serve(
 
     Only requests to a host named here are answered, so that no other web page can read the run.
     """
-    tools, everywhere = opts.tools_of(ctx), host in workflow.EVERY
+    everywhere = host in workflow.EVERY
     with workflow.open_server(folder, host, port, allowed=allow or ()) as server:
         names = ["localhost" if everywhere else host, *(allow or ())]
         address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
         hint = "others on the network are refused: say with --allow-host NAME how they call this machine"
         said = [f"{folder} at {', '.join([address, *others])}", *([hint] if everywhere and not allow else [])]
-        tools.print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
+        opts.tools_of(ctx).print_lines([*said, "Ctrl-C ends this; a run that is under way goes on"])
         if open_:
             webbrowser.open(address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            tools.print_lines(["stopped"])
+            opts.tools_of(ctx).print_lines(["stopped"])

@@ -17,12 +17,12 @@ from assaymark.cli.options import (
     Budget,
     DryRun,
     PriceFile,
-    Services,
     StrictAgents,
     examples,
     option,
     say,
     tools_of,
+    working,
 )
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import RunFolder
@@ -82,7 +82,6 @@ def datasheet(
     dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
-    tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
         opts.refuse(ctx, "give --judge MODEL, --run RUN, or --from LOG")
     args = {name: value for name, value in (("base_url", base_url), ("api_key_env", key_env)) if value is not None}
@@ -95,11 +94,11 @@ def datasheet(
         if budget is not None or prices is not None or dry_run:
             opts.refuse(ctx, f"--budget, --prices and --dry-run are {asked}")
         mapping = workflow.log_map(log_map or (), only or ())
-        with tools.progress(opts.WHOLE):
+        with working(ctx, opts.WHOLE):
             made = workflow.measure_log(
                 RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going
             )
-        _show(tools, json, RunFolder(out), made)
+        _show(ctx, RunFolder(out), made)
         return
     if log_map or only or keep_going:
         opts.refuse(ctx, "--map, --only and --keep-going are for --from")
@@ -118,24 +117,24 @@ def datasheet(
         found = workflow.expect_datasheets(
             folder, judges, workflow.prices_of(who), tasks, seed, strict, pointwise, wanted
         )
-        opts.say_forecast(tools, json, found)
+        opts.say_forecast(ctx, found)
         return
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         made = workflow.measure_judges(
             folder, judges, who, **{name: ctx.params[name] for name in ("tasks", "seed", "strict")},
             pointwise=pointwise, rubric=wanted, study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
         )  # fmt: skip
-    _show(tools, json, folder, made, who)
+    _show(ctx, folder, made, who)
 
 
-def _show(tools: Services, json: bool, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
+def _show(ctx: typer.Context, folder: RunFolder, made: MadeSheets, who: Models | None = None) -> None:
     """The datasheets for a program, their summary for a person."""
     from assaymark.report.terminal import datasheet_summary
 
     value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
     shown = datasheet_summary(made.sheets, made.agreement)
-    opts.say_paid(tools, json, folder, who, value, [f"page: {made.page}"], summary=shown)
+    opts.say_paid(ctx, folder, who, value, [f"page: {made.page}"], summary=shown)
 
 
 # --- The benchmark ----------------------------------------------------------------------------------------------------
@@ -189,21 +188,21 @@ def _asking(name: str, verb: str, short: str, help: str) -> None:
         key_env: KeyEnv = None, ledger: opts.Ledger = None, budget: Budget = None, prices: PriceFile = None,
         strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
     ) -> None:  # fmt: skip
-        tools, given = tools_of(ctx), ctx.params
+        given = ctx.params
         wanted = workflow.Wanted(**{_WANTED.get(name, name): given[name] for name in _ASKED if given[name] is not None})
         who = opts.payer(ctx)
         folder = RunFolder(out or workflow.default_folder(wanted))
         text, source = workflow.plan_text(plan, wanted)
         if dry_run:
             found = workflow.expect_bench(folder, text, source, name == "qa", workflow.prices_of(who))
-            opts.say_forecast(tools, json, found)
+            opts.say_forecast(ctx, found)
             return
         if ledger is not None:
             workflow.name_ledger(folder, ledger)
-        with tools.progress() as progress:
+        with working(ctx) as progress:
             done = getattr(workflow, verb)(folder, text, source, who, now=datetime.now(UTC), progress=progress)
         value = {"page": str(done.page), "verdicts": workflow.verdicts_of(folder) if json else ()}
-        opts.say_paid(tools, json, folder, who, value, done.lines, [f"page: {done.page}"])
+        opts.say_paid(ctx, folder, who, value, done.lines, [f"page: {done.page}"])
 
 
 _asking("qa", "bench_qa", "ask models the static questions T1 to T7",
@@ -223,12 +222,11 @@ def questions(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
-    tools = tools_of(ctx)
-    with tools.progress(opts.WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         size, digest = workflow.write_set(out, market, seed, progress)
     card = str(out / "card.md")
     value = {"questions": size, "sha256": digest, "card": card}
-    say(tools, json, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
+    say(ctx, value, [f"{size:,} questions, sha256 {digest}", f"card: {card}"])
 
 
 # --- Seasons ----------------------------------------------------------------------------------------------------------
@@ -265,14 +263,19 @@ def season_init(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
-    tools = tools_of(ctx)
     folder = RunFolder(out)
     if ledger is not None:
         workflow.check_ledger_name(folder, ledger)
     text, absent = workflow.read_text(file, "season"), allow_absent or ()
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         locked = workflow.start_season(
-            folder, text, str(file), tools.models(), now=datetime.now(UTC), allow_absent=absent, progress=progress
+            folder,
+            text,
+            str(file),
+            tools_of(ctx).models(),
+            now=datetime.now(UTC),
+            allow_absent=absent,
+            progress=progress,
         )
     if ledger is not None:
         workflow.name_ledger(folder, ledger)
@@ -282,7 +285,7 @@ def season_init(
     head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
     then = f"assaymark season {verb} {out}"
     value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-    say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
+    say(ctx, value, [head, *locked.preflight, f"next: {then}"])
 
 
 @season.command(
@@ -297,8 +300,8 @@ def season_step(
         wanted = None if day is None else date.fromisoformat(day)
     except ValueError:
         raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
-    tools, who = tools_of(ctx), opts.payer(ctx)
-    _run(tools, json, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
+    who = opts.payer(ctx)
+    _run(ctx, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
 
 
 @season.command(
@@ -311,12 +314,12 @@ def season_run(
     strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Run every day that is due, a replay to its end; resumes after a kill."""
-    tools, who = tools_of(ctx), opts.payer(ctx)
+    who = opts.payer(ctx)
     if dry_run:
         found = workflow.expect_season_run(RunFolder(season), workflow.prices_of(who), now=datetime.now(UTC))
-        opts.say_forecast(tools, json, found)
+        opts.say_forecast(ctx, found)
         return
-    _run(tools, json, season, who, workflow.run_season)
+    _run(ctx, season, who, workflow.run_season)
 
 
 @season.command(
@@ -329,15 +332,15 @@ def season_judge(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Have the panel grade every record, whole and period by period; resumes after a kill."""
-    tools, folder, who = tools_of(ctx), RunFolder(season), opts.payer(ctx)
+    folder, who = RunFolder(season), opts.payer(ctx)
     if dry_run:
-        opts.say_forecast(tools, json, workflow.expect_season_judging(folder, workflow.prices_of(who)))
+        opts.say_forecast(ctx, workflow.expect_season_judging(folder, workflow.prices_of(who)))
         return
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         done = workflow.judge_season(folder, who, progress)
     then = f"assaymark season publish {season} --out SITE"
     value = {"made": done.made, "lines": done.lines, "next": then}
-    opts.say_paid(tools, json, folder, who, value, done.lines, [f"next: {then}"])
+    opts.say_paid(ctx, folder, who, value, done.lines, [f"next: {then}"])
 
 
 @season.command(
@@ -350,21 +353,20 @@ def season_publish(
     url: Address = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
-    tools = tools_of(ctx)
     chosen = workflow.chosen_languages(language or ())
-    with tools.progress(opts.WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         done = workflow.publish_season(RunFolder(season), out, chosen, calls, url or "", progress)
     value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
-    say(tools, json, value, done.lines)
+    say(ctx, value, done.lines)
 
 
-def _run(tools: Services, json: bool, season: Path, who: Models, verb: Callable[..., Any]) -> None:
+def _run(ctx: typer.Context, season: Path, who: Models, verb: Callable[..., Any]) -> None:
     folder = RunFolder(season)
-    with tools.progress() as progress:
+    with working(ctx) as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
     days = [str(day) for day in done.days]
     value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent}
-    opts.say_paid(tools, json, folder, who, value, done.lines)
+    opts.say_paid(ctx, folder, who, value, done.lines)
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:
@@ -389,10 +391,9 @@ def data_synth(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
-    tools = tools_of(ctx)
-    with tools.progress(opts.WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         line = workflow.synth_market(out, seed, progress)
-    say(tools, json, workflow.market_facts(out) if json else {}, [line])
+    say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
 @data.command(
@@ -416,11 +417,10 @@ def data_pull(
     json: AsJson = False,
 ) -> None:
     """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
-    tools = tools_of(ctx)
-    with tools.progress(opts.WHOLE) as progress:
+    with working(ctx, opts.WHOLE) as progress:
         line = workflow.pull_market(out, source, symbol or (), start, end, options=option or (),
                                 now=datetime.now(UTC), environment=os.environ, progress=progress)  # fmt: skip
-    say(tools, json, workflow.market_facts(out) if json else {}, [line])
+    say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
 @data.command(
@@ -435,11 +435,10 @@ def data_show(
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
-    tools = tools_of(ctx)
     if json:
         opts.say_json(workflow.market_facts(folder, at, instrument))
         return
-    tools.show(workflow.show_market(folder, at, instrument))
+    tools_of(ctx).show(workflow.show_market(folder, at, instrument))
 
 
 @data.command(
@@ -449,8 +448,7 @@ def data_show(
 )
 def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
-    tools = tools_of(ctx)
     checked = workflow.check_market(folder)
-    say(tools, json, checked.found, checked.lines)
+    say(ctx, checked.found, checked.lines)
     if count := len(checked.found.problems):
         raise AssayError(f"{folder}: {count} problems, named above")

@@ -182,7 +182,7 @@ class MadeControls(Result):
 
 def make_controls(
     folder: RunFolder, now: datetime, count: int = 30, kinds: Sequence[str] = KINDS, seed: int = 0,
-    *, family: str = CONTROL, style: str = "plain", progress: Progress = silent,
+    progress: Progress = silent,
 ) -> MadeControls:  # fmt: skip
     """Add control texts to the imported records of a run, of which no judge was asked yet."""
     folder.require()
@@ -207,7 +207,7 @@ def make_controls(
     for at, kind in enumerate(wanted):
         progress("making controls", at, len(wanted))
         why: dict[str, str] = {}
-        cells = cell_decisions(material, kind, count, seed, family, style, honest=honest, reasons=why)
+        cells = cell_decisions(material, kind, count, seed, CONTROL, "plain", honest=honest, reasons=why)
         found += cells
         made.made[kind], made.sources[kind] = len(cells), len(honest if kind == "fact_flip" else material)
         made.reasons[kind] = dict(Counter(filter(None, why.values())))

@@ -338,7 +338,7 @@ def _streamed(
 ) -> Checked:  # fmt: skip
     """A Parquet file of millions of rows in documented columns, of which only sums are kept."""
     plan, kept = _plan(study, str(path))
-    found = measure_table(path, plan, dimensions=_names(dimensions), progress=progress)
+    found = measure_table(path, plan, None, _names(dimensions), None, progress)
     size, study_ = found.size, found.study
     names = tuple(
         sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})

@@ -52,7 +52,7 @@ def import_records(
     return imported.report
 
 
-def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
+def import_grades(folder: RunFolder, path: Path, rubric: str = "v1.0") -> int:
     """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
     folder.require()
     read_lock(folder)

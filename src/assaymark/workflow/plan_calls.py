@@ -260,8 +260,8 @@ class CallPlan(Result):
 
 def plan_calls_report(
     table: ScoreTable, study: Study, verdicts: Sequence[Verdict], measurements: Sequence[Measurement],
-    budget_calls: int | None, seed: int, *, claim: str | None = None, studies: int = STUDIES,
-    effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    budget_calls: int | None, seed: int, effect: float | None = None, prices: Mapping[str, float] = PRICES,
+    claim: str | None = None, studies: int = STUDIES,
 ) -> CallPlan:  # fmt: skip
     """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
     below = {

@@ -121,8 +121,7 @@ class Reported(Result):
 def report(folder: RunFolder, calls: Calls = "all", language: str = "") -> Reported:
     """Write ``report/`` from the records of a finished run; a further language has its pages in a folder below."""
     shown = study_shown(folder)
-    pages = study_pages(shown, calls=calls)
-    replace_files(folder.report, in_language(pages, language))
+    replace_files(folder.report, in_language(study_pages(shown, ALONE, calls), language))
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
 
 

@@ -7,11 +7,13 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -358,3 +360,29 @@ def content_digest(arrow: pa.Table) -> str:
 def _basis_digest(basis: Mapping[str, str | None]) -> str:
     """One digest of everything a table was made from."""
     return rec.sha256_text(json.dumps(dict(sorted(basis.items()))))
+
+
+@contextmanager
+def in_place(path: Path) -> Iterator[Path]:
+    """A path to write at; what lies there at the end takes the place of ``path`` as a whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=".partial-") as folder:
+        part = Path(folder) / path.name
+        yield part
+        part.replace(path)
+
+
+def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
+    """Copies of all tables of a run as Arrow IPC files, those of a benchmark's panel in a folder of their own."""
+    store, made = Store(folder.require()), []
+    for name in filter(store.digest, store.contents):
+        made.append(out / f"{name}.arrow")
+        with (
+            pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
+            in_place(made[-1]) as part,
+            pa.ipc.new_file(part, source.schema_arrow) as sink,
+        ):
+            for batch in source.iter_batches():
+                sink.write_batch(batch)
+    panel = folder.rationales
+    return [*made, *export_arrow(panel, out / panel.path.name)] if (panel.tables / "manifest.json").is_file() else made

@@ -105,9 +105,7 @@ def plan_calls(
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements, scores = store.read(VERDICTS), store.read(MEASUREMENTS), Scores.of(store, locked).honest
     progress("simulating studies", 0, 1)
-    found = plan_calls_report(
-        scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect=effect, prices=prices
-    )
+    found = plan_calls_report(scores, locked.study, verdicts, measurements, budget, locked.study.seed, effect, prices)
     progress("simulating studies", 1, 1)
     return found
 
