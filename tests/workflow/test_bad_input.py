@@ -176,7 +176,8 @@ def test_a_failed_import_leaves_nothing(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("arguments", [["import", "capitalbench"], ["run"], ["nonsense"], ["run", "x.toml"]])
+@pytest.mark.parametrize("arguments", [["import", "capitalbench"], ["run"], ["nonsense"], ["run", "x.toml"],
+                                       ["claim"], ["measure"], ["datasheet"]])  # fmt: skip
 def test_misuse_of_the_command_line_is_status_2(arguments, capsys):
     assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err

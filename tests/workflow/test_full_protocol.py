@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,20 +31,17 @@ def measured(store: workflow.Store, name: str):
     return [item for item in store.read(workflow.MEASUREMENTS) if item.name == name]
 
 
-def test_control_cells_are_judged_but_not_ranked(full):
+def test_control_cells_are_judged_and_gated_but_not_ranked(full):
     judged = {one.trajectory for one in full.read(workflow.JUDGMENTS)}
     assert sum("~" in name for name in judged) == 54
     agents = {item.labels["agent"] for item in measured(full, "score.effect")}
     assert agents == {"equal-weight", "minimum-variance", "momentum"}
     assert not any("~" in item.decision for item in full.read(workflow.EVIDENCE))
-
-
-def test_every_judged_cell_has_a_gate_and_a_verdict(full):
-    gates = {item.labels["cell"]: item.detail["outcome"] for item in measured(full, "cell.gate")}
-    assert gates.keys() == {"cell_a", "cell_b", "fact_flip"}
-    claims = {one.claim.id for one in full.read(workflow.VERDICTS) if one.claim.scope == "adversarial-cell"}
+    assert {item.labels["cell"] for item in measured(full, "cell.gate")} == {"cell_a", "cell_b", "fact_flip"}
+    verdicts = full.read(workflow.VERDICTS)
+    claims = {one.claim.id for one in verdicts if one.claim.scope == "adversarial-cell"}
     assert claims == {"cell[cell=cell_a]", "cell[cell=cell_b]", "cell[cell=fact_flip]"}
-    tested = {one.adversarial_status for one in full.read(workflow.VERDICTS) if one.claim.scope == "aggregate-ranking"}
+    tested = {one.adversarial_status for one in verdicts if one.claim.scope == "aggregate-ranking"}
     assert tested <= {"passed", "construct-sensitive", "contaminated", "not tested"}
 
 
@@ -51,19 +49,16 @@ def test_people_are_one_more_family_under_the_same_gates(full):
     judgments = full.read(workflow.JUDGMENTS)
     people = [one for one in judgments if one.family == "human"]
     assert {one.judge for one in people} == {"committee-1", "committee-2"}
-    assert {item.labels["dropped"] for item in measured(full, "lofo.rho")} == {
-        "auditor",
-        "reader",
-        "allocator",
-        "human",
-    }
-    graded = {one.trajectory for one in people}
-    assert (
-        len({one.trajectory for one in judgments} - {t for t in graded if sum(p.trajectory == t for p in people) == 2})
-        > 0
-    )
+    dropped = {item.labels["dropped"] for item in measured(full, "lofo.rho")}
+    assert dropped == {"auditor", "reader", "allocator", "human"}
+    graded = Counter(one.trajectory for one in people)
+    assert {one.trajectory for one in judgments} > {name for name, times in graded.items() if times == 2}
     (kappa,) = (item for item in measured(full, "kappa.mean_pairwise") if item.labels == {"dimension": "aggregate"})
     assert "committee-1|committee-2" not in kappa.detail["pairs"], "siblings' agreement is not the panel's"
+    found = {item.labels["dimension"]: item for item in measured(full, "panel.effective_judges")}
+    assert found["aggregate"].value > 1  # known scores give it where errors vary
+    assert found["aggregate"].detail["judges"] == 5
+    assert all(item.state == "ok" or item.state.startswith("undefined: judge") for item in found.values())
 
 
 def test_the_anchor_probe_is_one_judge_on_its_own_sample(full):
@@ -84,16 +79,8 @@ def test_the_outside_judge_was_asked_about_contested_pairs_only(full):
     contrasts = measured(full, "probe.contrast")
     assert {(i.labels["dimension"], frozenset((i.labels["high"], i.labels["low"]))) for i in contrasts} == pairs
     assert {one.judge for one in full.read(workflow.PROBE)} == {"outsider"}
-    assert not any(
-        "no outside judge was asked" in reason for one in full.read(workflow.VERDICTS) for reason in one.reasons
-    )
-
-
-def test_known_scores_give_an_effective_number_of_judges_where_errors_vary(full):
-    found = {item.labels["dimension"]: item for item in measured(full, "panel.effective_judges")}
-    assert found["aggregate"].value > 1
-    assert found["aggregate"].detail["judges"] == 5
-    assert all(item.state == "ok" or item.state.startswith("undefined: judge") for item in found.values())
+    verdicts = full.read(workflow.VERDICTS)
+    assert not any("no outside judge was asked" in reason for one in verdicts for reason in one.reasons)
 
 
 def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
@@ -255,14 +242,10 @@ def test_what_no_verdict_rests_on_may_still_change(run, tmp_path):
     assert all(verdict["amended"] == [] for verdict in file["verdicts"])
 
 
-def test_an_amendment_needs_a_reason_and_a_change(imported, tmp_path, capsys):
+def test_an_amendment_needs_a_reason_and_a_change_and_is_not_edited(imported, tmp_path, capsys):
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
     assert "needs a reason" in refused(["amend", STUDY, "--out", imported, "--reason", "  "], capsys)
     assert "nothing to amend" in refused(["amend", STUDY, "--out", imported, "--reason", "x"], capsys)
-
-
-def test_an_edited_amendment_is_found(imported, tmp_path, capsys):
-    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
     path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
     assert main(["amend", str(path), "--out", str(imported), "--reason", "true reason"]) == 0
     made = imported / "amendments" / "0001.json"

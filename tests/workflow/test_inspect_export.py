@@ -31,12 +31,9 @@ def logs(inspect_log, finished, tmp_path_factory):
     return {Path(one["path"]).name: (one, inspect_log.read_eval_log(one["path"])) for one in made}
 
 
-def test_one_log_for_each_judge_and_each_kind_of_asking(logs):
+def test_each_judge_and_each_kind_of_asking_has_a_log_with_the_scores_and_counts_of_the_tables(logs, finished):
     panel = {f"panel-{name}.eval" for name in ("auditor", "reader", "allocator")}
     assert set(logs) == {*panel, "outside-outsider.eval", "anchor-auditor.eval"}
-
-
-def test_scores_and_counts_are_those_of_the_tables(logs, finished):
     store = workflow.Store(workflow.RunFolder(finished))
     for name, table in (
         ("panel-reader", workflow.JUDGMENTS),
@@ -71,13 +68,8 @@ def test_what_was_asked_is_said_once(logs, finished):
     locked = workflow.open_locked(workflow.RunFolder(finished))
     _, log = logs["panel-reader.eval"]
     about = {name: log.eval.metadata[name] for name in ("plan_hash", "rubric", "judge", "family", "kind")}
-    assert about == {
-        "plan_hash": locked.plan_hash,
-        "rubric": "v1.0",
-        "judge": "reader",
-        "family": "reader",
-        "kind": "panel",
-    }
+    named = {"rubric": "v1.0", "judge": "reader", "family": "reader", "kind": "panel"}
+    assert about == named | {"plan_hash": locked.plan_hash}
     assert (log.status, log.eval.model, log.eval.config.epochs) == ("success", "reference/reader", 2)
     assert log.eval.model_generate_config.seed == 12
     assert {log.eval.created, log.stats.started_at, log.stats.completed_at} == {log.eval.created}
@@ -106,9 +98,7 @@ def test_an_item_has_one_name_in_all_logs(logs):
     assert len(seen) == 72
     assert all(len(texts) == 1 for texts in seen.values())
     assert Counter(sample.id for sample in logs["panel-reader.eval"][1].samples).most_common()[-1][1] == 2
-
-
-def test_names_follow_the_text_and_not_the_record():
+    # Names follow the text and not the record.
     shown = {name: Message("user", (Text.of(text),)) for name, text in (("a", "one"), ("b", "two"), ("c", "three"))}
     other = dict(zip(("c", "a", "b"), shown.values(), strict=True))
     by_text = {shown[name].text: item for name, item in workflow.item_names(shown).items()}
@@ -154,9 +144,6 @@ def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
     assert sorted(made) == sorted(tmp_path.iterdir())
     with pa.memory_map(str(tmp_path / "judgments.arrow")) as source:
         assert workflow.JUDGMENTS.from_arrow(pa.ipc.open_file(source).read_all()) == store.read(workflow.JUDGMENTS)
-
-
-def test_arrow_copies_need_a_run(tmp_path):
     with pytest.raises(InputError, match="no such run folder"):
         workflow.export_arrow(workflow.RunFolder(tmp_path / "none"), tmp_path)
 

@@ -25,7 +25,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def run(table: Path, own_copy) -> workflow.RunFolder:
+def run(own_copy) -> workflow.RunFolder:
     return workflow.RunFolder(own_copy("labelled-run", lambda folder: checked(folder)) / "run")
 
 

@@ -91,23 +91,16 @@ def store(tmp_path: Path) -> workflow.Store:
     return found
 
 
-def test_the_view_counts_cycles_and_what_was_left_out(store):
+def test_the_view_counts_cycles_and_shows_the_first_of_the_first_regime_without_its_controls(store):
     found = workflow.substrate_view(locked(study(), PROBE), store)
     assert found is not None
     assert found.source == "minutes.csv"
     assert [(one.name, one.cycles, one.left_out) for one in found.regimes] == [
-        ("storm", 2, {"KELRUV": 1}),
-        ("calm", 1, {"KELRUV": 1}),
-    ]
+        ("storm", 2, {"KELRUV": 1}), ("calm", 1, {"KELRUV": 1}),
+    ]  # fmt: skip
     assert found.regimes[0].first == THEN + timedelta(days=1)
     assert found.regimes[0].last == THEN + timedelta(days=2, hours=1)
-    assert (found.probes[0].hits, found.probes[0].passed) == (1, True)
-
-
-def test_the_example_is_the_first_cycle_of_the_first_regime_without_its_controls(store):
-    found = workflow.substrate_view(locked(study()), store)
-    assert found is not None
-    assert found.probes == ()
+    assert [(one.hits, one.passed) for one in found.probes] == [(1, True)]
     assert found.example is not None
     assert (found.example.regime, found.example.number) == ("storm", 1)
     assert found.example.context == CONTEXTS_MADE[1]

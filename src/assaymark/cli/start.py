@@ -46,14 +46,11 @@ _READ = ("scale", "judges", "cluster", "cluster_order", "study", "pairs", "human
 _ERROR = 2
 
 
-@app.command(
-    epilog=examples(
-        "assaymark check scores.csv",
-        "assaymark check results.jsonl --map agent=made_by --scale 1..10",
-        "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
-        "assaymark check scores.csv --pairs orders.csv",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark check scores.csv", "assaymark check results.jsonl --map agent=made_by --scale 1..10",
+    "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
+    "assaymark check scores.csv --pairs orders.csv",
+))  # fmt: skip
 def check(
     ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
     judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
@@ -144,13 +141,11 @@ def _errors() -> Iterator[None]:
         raise typer.Exit(_ERROR) from None
 
 
-@app.command(
-    epilog=examples(
-        'assaymark gate assaymark-demo --claim "alder < cedar"',
-        'assaymark gate assaymark-demo --claim "cedar first" --at-least qualified',
-        'assaymark gate assaymark-demo --claim "alder ~ birch" --json',
-    )
-)
+@app.command(epilog=examples(
+    'assaymark gate assaymark-demo --claim "alder < cedar"',
+    'assaymark gate assaymark-demo --claim "cedar first" --at-least qualified',
+    'assaymark gate assaymark-demo --claim "alder ~ birch" --json',
+))  # fmt: skip
 def gate(
     ctx: typer.Context,
     run: Annotated[Path, typer.Argument(help="Run folder, or a verdicts.json.", metavar="RUN")],
@@ -176,13 +171,11 @@ def gate(
         raise typer.Exit(1)
 
 
-@app.command(
-    epilog=examples(
-        "assaymark proofread README.md --run assaymark-demo",
-        "assaymark proofread README.md --run assaymark-demo --format sarif",
-        'assaymark proofread README.md --run assaymark-demo --alias "A=alder"',
-    )
-)
+@app.command(epilog=examples(
+    "assaymark proofread README.md --run assaymark-demo",
+    "assaymark proofread README.md --run assaymark-demo --format sarif",
+    'assaymark proofread README.md --run assaymark-demo --alias "A=alder"',
+))  # fmt: skip
 def proofread(
     ctx: typer.Context,
     file: Annotated[list[Path], typer.Argument(help="Texts: Markdown, HTML, LaTeX or plain text.", metavar="FILE...")],
@@ -231,13 +224,10 @@ def skill() -> None:
     typer.echo(files("assaymark.workflow").joinpath("skill.md").read_text(encoding="utf-8"), nl=False)
 
 
-@app.command(
-    epilog=examples(
-        "assaymark serve runs/mine",
-        "assaymark serve runs/mine --port 0 --open",
-        "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark serve runs/mine", "assaymark serve runs/mine --port 0 --open",
+    "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
+))  # fmt: skip
 def serve(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")],

@@ -63,16 +63,11 @@ def demo(
     _finish(ctx, RunFolder(out), result)
 
 
-@app.command(
-    "import",
-    epilog=examples(
-        "assaymark import template > records/map.toml",
-        "assaymark import generic records/ --out runs/mine",
-        "assaymark import capitalbench artifacts/ --out runs/cb",
-        "assaymark import nof1 snapshot/ --out runs/nof1",
-        "assaymark import deepfund deepfund.db --out runs/deepfund",
-    ),
-)
+@app.command("import", epilog=examples(
+    "assaymark import template > records/map.toml", "assaymark import generic records/ --out runs/mine",
+    "assaymark import capitalbench artifacts/ --out runs/cb", "assaymark import nof1 snapshot/ --out runs/nof1",
+    "assaymark import deepfund deepfund.db --out runs/deepfund",
+))  # fmt: skip
 def import_(
     ctx: typer.Context,
     format: Annotated[str, typer.Argument(help=f"{FORMATS}, human, or: template.", metavar="FORMAT")],
@@ -145,11 +140,9 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     say(ctx, found | {"date_probes": locked.date_probes}, workflow.lock_lines(locked))
 
 
-@app.command(
-    epilog=examples(
-        'assaymark amend study.toml --out runs/mine --reason "a third judge"', "assaymark amend runs/old --rules 2"
-    )
-)
+@app.command(epilog=examples(
+    'assaymark amend study.toml --out runs/mine --reason "a third judge"', "assaymark amend runs/old --rules 2",
+))  # fmt: skip
 def amend(
     ctx: typer.Context,
     study: Annotated[Path, typer.Argument(help="Study file (TOML); for --rules, a run folder.", metavar="STUDY|RUN")],
@@ -180,13 +173,10 @@ def amend(
     say(ctx, value, workflow.amendment_lines(made))
 
 
-@app.command(
-    epilog=examples(
-        "assaymark run study.toml --out runs/mine",
-        "assaymark run study.toml --out runs/mine --dry-run",
-        "assaymark run study.toml --out runs/mine --budget 5",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark run study.toml --out runs/mine", "assaymark run study.toml --out runs/mine --dry-run",
+    "assaymark run study.toml --out runs/mine --budget 5",
+))  # fmt: skip
 def run(
     ctx: typer.Context, study: StudyFile, out: Out, ledger: opts.Ledger = None, budget: Budget = None,
     prices: PriceFile = None, strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
@@ -252,11 +242,9 @@ def judge(
     opts.say_paid(ctx, folder, who, dataclasses.asdict(result), [line])
 
 
-@app.command(
-    epilog=examples(
-        "assaymark measure runs/mine", "assaymark measure --judgments scores/ --dimensions clarity,risk --out big"
-    )
-)
+@app.command(epilog=examples(
+    "assaymark measure runs/mine", "assaymark measure --judgments scores/ --dimensions clarity,risk --out big",
+))  # fmt: skip
 def measure(
     ctx: typer.Context, run: MaybeRun = None,
     judgments: Annotated[Path | None,
@@ -335,13 +323,10 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
         raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
 
 
-@app.command(
-    "plan-calls",
-    epilog=examples(
-        "assaymark plan-calls runs/mine --budget 500",
-        "assaymark plan-calls runs/mine --effect .3 --price call=.01 --price human=2",
-    ),
-)
+@app.command("plan-calls", epilog=examples(
+    "assaymark plan-calls runs/mine --budget 500",
+    "assaymark plan-calls runs/mine --effect .3 --price call=.01 --price human=2",
+))  # fmt: skip
 def plan_calls(
     ctx: typer.Context, run: Run,
     budget: Annotated[int | None, option("Number of further judge calls.", "CALLS", "--budget", min=1)] = None,
@@ -370,14 +355,10 @@ def plan_calls(
     say(ctx, plan.document, workflow.plan_calls_lines(plan))
 
 
-@app.command(
-    epilog=examples(
-        "assaymark report runs/mine",
-        "assaymark report runs/mine --calls none --json | jq .verdicts",
-        "assaymark report runs/mine --language de",
-        "assaymark report runs/study runs/judges runs/season --out site",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark report runs/mine", "assaymark report runs/mine --calls none --json | jq .verdicts",
+    "assaymark report runs/mine --language de", "assaymark report runs/study runs/judges runs/season --out site",
+))  # fmt: skip
 def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
@@ -499,13 +480,10 @@ def draw(
     say(ctx, made, workflow.draw_lines(folder, made))
 
 
-@app.command(
-    epilog=examples(
-        "assaymark label runs/mine --graders ab,cd",
-        "assaymark label runs/mine --graders ab,cd --file label.html",
-        "assaymark label runs/mine --read labels-ab.csv labels-cd.csv",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark label runs/mine --graders ab,cd", "assaymark label runs/mine --graders ab,cd --file label.html",
+    "assaymark label runs/mine --read labels-ab.csv labels-cd.csv",
+))  # fmt: skip
 def label(
     ctx: typer.Context, run: Graded, files: Files = None, sample: Sample = None, graders: Graders = None,
     file: File = None, read: Read = False, gold: Gold = None, seed: Seed = None, port: Port = 8401,

@@ -66,13 +66,11 @@ KeyEnv = Annotated[Text, option("Variable that holds its key.", "NAME", "--key-e
 Sheets = Annotated[Path, option("Folder to work in.", "RUN", "--out", "-o")]
 
 
-@app.command(
-    epilog=examples(
-        "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
-        "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
-        "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",
-    )
-)
+@app.command(epilog=examples(
+    "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
+    "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
+    "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",
+))  # fmt: skip
 def datasheet(
     ctx: typer.Context, judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None,
     compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: SheetSeed = 7,
@@ -211,10 +209,9 @@ _asking("pipeline", "bench_pipeline", "run models through the stages S1 to S5",
         "Run models through the stages S1 to S5 for every profile and window, with five baselines.")  # fmt: skip
 
 
-@bench.command(
-    "questions", short_help="write the questions as files, for use anywhere",
-    epilog=examples("assaymark bench questions --out questions/"),
-)  # fmt: skip
+@bench.command("questions", short_help="write the questions as files, for use anywhere", epilog=examples(
+    "assaymark bench questions --out questions/",
+))  # fmt: skip
 def questions(
     ctx: typer.Context, out: Annotated[Path, option("Folder to write.", "FOLDER", "--out", "-o")],
     market: Market = None,
@@ -253,11 +250,9 @@ AllowAbsent = Annotated[Texts, option("Agent that may be absent when the season 
 Day = Annotated[Text, option("Last day to run, such as 2024-03-01.", "DAY", "--day")]
 
 
-@season.command(
-    "init",
-    short_help="lock a season in a new run folder",
-    epilog=examples("assaymark season init season.toml --out seasons/spring"),
-)
+@season.command("init", short_help="lock a season in a new run folder", epilog=examples(
+    "assaymark season init season.toml --out seasons/spring",
+))  # fmt: skip
 def season_init(
     ctx: typer.Context, file: SeasonFile, out: SeasonOut, allow_absent: AllowAbsent = None, ledger: opts.Ledger = None,
     json: AsJson = False,
@@ -304,11 +299,9 @@ def season_step(
     _run(ctx, season, who, lambda *given, **named: workflow.step_season(*given, day=wanted, **named))
 
 
-@season.command(
-    "run",
-    short_help="run every day that is due",
-    epilog=examples("assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"),
-)
+@season.command("run", short_help="run every day that is due", epilog=examples(
+    "assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run",
+))  # fmt: skip
 def season_run(
     ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
@@ -322,11 +315,9 @@ def season_run(
     _run(ctx, season, who, workflow.run_season)
 
 
-@season.command(
-    "judge",
-    short_help="have the panel grade every record",
-    epilog=examples("assaymark season judge seasons/spring --dry-run"),
-)
+@season.command("judge", short_help="have the panel grade every record", epilog=examples(
+    "assaymark season judge seasons/spring --dry-run",
+))  # fmt: skip
 def season_judge(
     ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
     json: AsJson = False,
@@ -343,11 +334,9 @@ def season_judge(
     opts.say_paid(ctx, folder, who, value, done.lines, [f"next: {then}"])
 
 
-@season.command(
-    "publish",
-    short_help="measure, decide and write the site",
-    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
-)
+@season.command("publish", short_help="measure, decide and write the site", epilog=examples(
+    "assaymark season publish seasons/spring --out site --language en",
+))  # fmt: skip
 def season_publish(
     ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,
     url: Address = None, json: AsJson = False,
@@ -396,14 +385,10 @@ def data_synth(
     say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
-@data.command(
-    "pull",
-    short_help="fetch a snapshot from a source",
-    epilog=examples(
-        "assaymark data pull files --option path=prices.csv --out market",
-        "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
-    ),
-)
+@data.command("pull", short_help="fetch a snapshot from a source", epilog=examples(
+    "assaymark data pull files --option path=prices.csv --out market",
+    "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
+))  # fmt: skip
 def data_pull(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="files, synthetic, or a networked source.", metavar="SOURCE")],
@@ -423,11 +408,9 @@ def data_pull(
     say(ctx, workflow.market_facts(out) if json else {}, [line])
 
 
-@data.command(
-    "show",
-    short_help="show a snapshot, or what was known at a time",
-    epilog=examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
-)
+@data.command("show", short_help="show a snapshot, or what was known at a time", epilog=examples(
+    "assaymark data show market", "assaymark data show market --at 2020-03-20",
+))  # fmt: skip
 def data_show(
     ctx: typer.Context, folder: Stored,
     at: Annotated[Text, option("Day or time with a zone; show what was known then.", "TIME", "--at")] = None,
@@ -441,11 +424,9 @@ def data_show(
     tools_of(ctx).show(workflow.show_market(folder, at, instrument))
 
 
-@data.command(
-    "check",
-    short_help="find gaps, frozen series, impossible prices, damage",
-    epilog=examples("assaymark data check market"),
-)
+@data.command("check", short_help="find gaps, frozen series, impossible prices, damage", epilog=examples(
+    "assaymark data check market",
+))  # fmt: skip
 def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
     checked = workflow.check_market(folder)

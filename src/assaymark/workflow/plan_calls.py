@@ -178,6 +178,7 @@ ASSUMPTIONS: Final = (
     "The extended study is locked again before the calls are made.",
     "A claim that is tested on every extension until it passes is tested at more than its level.",
 )
+"""What simulated studies assume, in words."""
 
 
 @dataclass(frozen=True, slots=True)
