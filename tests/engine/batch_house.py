@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from assaymark.engine import CallSpec, Reply
-from assaymark.engine.providers.batches import BatchState, Trace
+from assaymark.engine.providers.batches import BatchState
 from assaymark.errors import ModelError
 
 Verdict = Callable[[str, int], str | None]
@@ -60,12 +60,12 @@ class House:
             raise error
         return self._take(items, label)
 
-    def find(self, trace: Trace) -> str | None:
+    def find(self, label: str, keys: Set[str], since: float, known: Set[str]) -> str | None:
         for remote in sorted(self.remotes(), reverse=True):
             held = self._batch(remote)
-            if self.keeps_labels and held["label"] == trace.label:
+            if self.keeps_labels and held["label"] == label:
                 return remote
-            if not self.keeps_labels and len(held["keys"]) == len(trace.keys) and remote not in trace.known:
+            if not self.keeps_labels and len(held["keys"]) == len(keys) and remote not in known:
                 return remote
         return None
 

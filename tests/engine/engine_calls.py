@@ -14,11 +14,9 @@ TEMPLATE = Text.of("template").sha256
 def call(n: int = 0, *, model: str = "reference/echo", trial: int = 1) -> CallSpec:
     """The n-th of a family of calls that share a rubric."""
     return CallSpec(
-        model=model,
-        messages=(Message("system", (RUBRIC,)), Message("user", (Text.of(f"I buy fund {n}."),))),
-        template=TEMPLATE,
-        trial=trial,
-    )
+        model=model, messages=(Message("system", (RUBRIC,)), Message("user", (Text.of(f"I buy fund {n}."),))),
+        template=TEMPLATE, trial=trial,
+    )  # fmt: skip
 
 
 def calls(n: int, *, model: str = "reference/echo") -> list[CallSpec]:

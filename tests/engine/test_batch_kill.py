@@ -18,17 +18,9 @@ KEYS = [spec.key for spec in ASKED]
 BUSY = {key for key in KEYS if key < "4"}
 """These fail in their first batch."""
 POINTS = [
-    "before begin",
-    "after begin",
-    "before submit",
-    "after submit",
-    "before submitted",
-    "after submitted",
-    "polling",
-    "reading",
-    "before end",
-    "after end",
-]
+    "before begin", "after begin", "before submit", "after submit", "before submitted", "after submitted", "polling",
+    "reading", "before end", "after end",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

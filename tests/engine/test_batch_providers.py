@@ -7,7 +7,7 @@ import json
 import os
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,48 +17,25 @@ from batch_servers import NOT_FOUND, AnthropicHost, GoogleHost, Host, OpenAIChat
 from engine_calls import in_a_loop
 from google.genai.types import GenerateContentResponse
 from openai.types import Batch, FileObject
-from openai_wire import SAID, call
+from provider_cases import CANARY, CASES, CHAT, CLAUDE, GEMINI, OPENAI, SAID, Case
 from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Ledger, Reply, run_batches
-from assaymark.engine.providers.anthropic import AnthropicModel
-from assaymark.engine.providers.batches import BatchState, NotTaken, Trace
-from assaymark.engine.providers.google import GoogleModel
-from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.batches import BatchState, NotTaken
 from assaymark.engine.providers.registry import batch_providers
 from assaymark.errors import ModelError
 
-CANARY = "canary-40b7/Xy+secret-key"
+HOSTS: dict[Case, Callable[[], Host]] = {
+    OPENAI: OpenAIHost, CHAT: OpenAIChatHost, CLAUDE: AnthropicHost, GEMINI: GoogleHost,
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Case:
-    """One API: its server, its models, and where they look up their key and address."""
-
-    model: str
-    host: Callable[[], Host]
-    alone: Callable[..., Any]
-    key_env: str
-    base_env: str
-    labels: bool = True
-
-    def __str__(self) -> str:
-        return self.model.partition("/")[0]
-
-    def environ(self, host: Host, url: str) -> dict[str, str]:
-        return {self.key_env: CANARY, self.base_env: host.base(url)}
-
-    def calls(self, n: int, **more: Any) -> list[CallSpec]:
-        return [call(self.model, trial=trial, **more) for trial in range(1, n + 1)]
+def environ_of(case: Case, host: Host, url: str) -> dict[str, str]:
+    return {case.key_env: CANARY, case.base_env: host.base(url)}
 
 
-OPENAI = Case("openai/gpt-6.1-sol", OpenAIHost, OpenAIModel, "OPENAI_API_KEY", "OPENAI_BASE_URL")
-CHAT = Case("openai-chat/gpt-6.1-sol", OpenAIChatHost, OpenAIChatModel, "OPENAI_API_KEY", "OPENAI_BASE_URL")
-CLAUDE = Case(
-    "anthropic/claude-opus-5-5", AnthropicHost, AnthropicModel, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", labels=False
-)
-GEMINI = Case("google/gemini-3.8-flash", GoogleHost, GoogleModel, "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
-CASES = [OPENAI, CHAT, CLAUDE, GEMINI]
+def calls(case: Case, n: int, **more: Any) -> list[CallSpec]:
+    return [case.call(trial=trial, **more) for trial in range(1, n + 1)]
 
 
 class Desk:
@@ -66,8 +43,8 @@ class Desk:
 
     def __init__(self, case: Case, host: Host, server) -> None:
         self.case, self.host, self.server = case, host, server
-        self.environ = case.environ(host, server.url)
-        self.asked = case.calls(5)
+        self.environ = environ_of(case, host, server.url)
+        self.asked = calls(case, 5)
         self.keys = [spec.key for spec in self.asked]
         self.maker = batch_providers(self.environ)[str(case)]
         self.batches = self.maker(self.asked[0])
@@ -75,8 +52,9 @@ class Desk:
     def submit(self, label: str = "assaymark-1") -> str:
         return self.batches.submit([(spec.key, spec) for spec in self.asked], label=label)
 
-    def trace(self, label: str = "assaymark-1", **more: Any) -> Trace:
-        return Trace(label, frozenset(self.keys), next(iter(self.host.batches.values())).made, **more)
+    def find(self, label: str = "assaymark-1", keys=None, known=frozenset()) -> str | None:
+        made = next(iter(self.host.batches.values())).made
+        return self.batches.find(label, frozenset(self.keys if keys is None else keys), made, known)
 
     def run(self, ledger, **more: Any):
         terms = {"poll_s": 0.001, "settle_s": 0.0} | more
@@ -86,7 +64,7 @@ class Desk:
 @pytest.fixture(params=CASES, ids=str, scope="module")
 def opened(request):
     """One client for many tests of a case: to make one takes time."""
-    host = request.param.host()
+    host = HOSTS[request.param]()
     with hosting(host) as server:
         desk = Desk(request.param, host, server)
         yield desk
@@ -122,10 +100,10 @@ def test_a_call_in_a_batch_asks_what_it_asks_alone(desk):
     """Byte for byte the body that the same call sends alone, so a batch is the same instrument."""
     old = {"args": {"api_version": "2023-06-01"}} if desk.case is CLAUDE else {}
     for more in ({"effort": "low"}, {"schema": None}, {"temperature": 0.5, **old}, {"args": {"max_tokens": 900}}):
-        (spec,) = desk.case.calls(1, **more)
+        (spec,) = calls(desk.case, 1, **more)
         with serving(answer({})) as alone:
-            environ = desk.case.environ(desk.host, alone.url)
-            model = desk.case.alone(spec.model.partition("/")[2], environ=environ)
+            environ = environ_of(desk.case, desk.host, alone.url)
+            model = desk.case.model(spec.model.partition("/")[2], environ=environ)
             with pytest.raises(ModelError):
                 asyncio.run(model.complete(spec))
         desk.host.batches.clear()
@@ -172,7 +150,7 @@ def test_a_call_has_the_size_of_its_line(desk):
 
 
 def test_what_the_api_does_not_have_is_refused_before_anything_is_sent(desk):
-    (odd,) = desk.case.calls(1, effort="heroic")
+    (odd,) = calls(desk.case, 1, effort="heroic")
     with pytest.raises(ModelError, match="effort must be one of") as caught:
         desk.batches.size(odd.key, odd)
     assert not caught.value.retryable
@@ -185,13 +163,13 @@ def test_a_batch_is_watched_found_and_cancelled(desk):
     assert desk.batches.state(remote).status in ("running", "ended")
     desk.host.polls = 10**6
     assert desk.batches.state(remote).status == "running"
-    assert desk.batches.find(desk.trace()) == remote
+    assert desk.find() == remote
     desk.host.polls = 0
     assert desk.batches.state(remote).status == "ended"
-    assert desk.batches.find(desk.trace()) == remote
-    if desk.case.labels:
-        assert desk.batches.find(desk.trace("assaymark-2")) is None
-    assert desk.batches.find(replace(desk.trace(known=frozenset({remote})), label="assaymark-2")) is None
+    assert desk.find() == remote
+    if desk.case is not CLAUDE:
+        assert desk.find("assaymark-2") is None
+    assert desk.find("assaymark-2", known={remote}) is None
     desk.batches.cancel(remote)
     assert desk.host.batches[remote].cancelled
     assert desk.batches.state(remote).status == "cancelled"
@@ -203,8 +181,8 @@ def test_somebody_elses_batch_that_has_ended_is_known_by_its_keys():
         desk = Desk(CLAUDE, host, server)
         others = [replace(spec, trial=90 + n) for n, spec in enumerate(desk.asked)]
         desk.batches.submit([(spec.key, spec) for spec in others], label="")
-        assert desk.batches.find(desk.trace()) is None
-        assert desk.batches.find(replace(desk.trace(), keys=frozenset(spec.key for spec in others))) == "msgbatch_1"
+        assert desk.find() is None
+        assert desk.find(keys=[spec.key for spec in others]) == "msgbatch_1"
         desk.batches.close()
 
 
@@ -277,7 +255,7 @@ def test_a_refused_key_says_so_and_shows_no_key(desk):
     for act in (
         desk.submit,
         partial(desk.batches.state, desk.host.remote_name(1)),
-        partial(desk.batches.find, Trace("l", frozenset(), 0)),
+        partial(desk.batches.find, "l", frozenset(), 0),
     ):
         with pytest.raises(ModelError, match=f"{desk.case.key_env} was refused") as caught:
             act()
@@ -331,7 +309,7 @@ def test_a_page_in_place_of_results_is_no_result(desk):
 
 @pytest.mark.parametrize("case", [OPENAI, GEMINI], ids=str)
 def test_a_batch_that_is_refused_as_a_whole_says_why(case):
-    host = case.host()
+    host = HOSTS[case]()
     with hosting(host) as server:
         desk = Desk(case, host, server)
         remote = desk.submit()
@@ -374,7 +352,7 @@ def test_a_run_finds_what_it_had_handed_over(desk, tmp_path, monkeypatch):
         done = desk.run(ledger)
         assert (done.made, done.batches) == (5, 0)
         (batch,) = ledger.batches.all()
-        assert (batch.status, batch.certain) == ("ended", desk.case.labels)
+        assert (batch.status, batch.certain) == ("ended", (desk.case is not CLAUDE))
     assert desk.host.bills == dict.fromkeys(desk.keys, 1)
 
 
@@ -384,7 +362,7 @@ def test_without_a_key_nothing_is_sent(desk, tmp_path):
         with Ledger.open(tmp_path / "ledger.db") as ledger:
             done = desk.run(ledger)
     finally:
-        desk.environ.update(desk.case.environ(desk.host, desk.server.url))
+        desk.environ.update(environ_of(desk.case, desk.host, desk.server.url))
     assert (done.made, done.left) == (0, 5)
     assert f"set the environment variable {desk.case.key_env}" in done.stopped[0]
     assert desk.server.requests == []
@@ -393,12 +371,12 @@ def test_without_a_key_nothing_is_sent(desk, tmp_path):
 def test_a_server_that_no_key_is_named_for_gets_none():
     host = OpenAIChatHost()
     with hosting(host) as server:
-        (spec,) = CHAT.calls(1, args={"base_url": f"{server.url}/v1"})
+        (spec,) = calls(CHAT, 1, args={"base_url": f"{server.url}/v1"})
         batches = batch_providers({"OPENAI_API_KEY": CANARY})["openai-chat"](spec)
         remote = batches.submit([(spec.key, spec)], label="assaymark-1")
         assert batches.state(remote).status == "ended"
         assert len(list(batches.results(remote))) == 1
-        assert batches.find(Trace("assaymark-1", frozenset(), 0)) == remote
+        assert batches.find("assaymark-1", frozenset(), 0) == remote
         batches.close()
     assert not any("authorization" in request.headers for request in server.requests)
 
@@ -408,8 +386,8 @@ def test_the_same_of_the_real_api(case):
     if not os.environ.get(case.key_env) or not os.environ.get("ASSAYMARK_TEST_BATCHES"):
         pytest.skip(f"{case.key_env} and ASSAYMARK_TEST_BATCHES are not both set: no real batch was made")
     provider = str(case)
-    name = os.environ.get(f"ASSAYMARK_TEST_{provider.partition('-')[0].upper()}_MODEL", case.model.partition("/")[2])
-    spec = call(f"{provider}/{name}", args={"max_tokens": 4000})
+    name = os.environ.get(f"ASSAYMARK_TEST_{provider.partition('-')[0].upper()}_MODEL", case.name.partition("/")[2])
+    spec = replace(case.call(args={"max_tokens": 4000}), model=f"{provider}/{name}")
     batches = batch_providers()[provider](spec)
     remote = batches.submit([(spec.key, spec)], label="assaymark-test")
     assert batches.state(remote).status in ("running", "ended")

@@ -48,14 +48,13 @@ def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path):
 
 def test_more_calls_than_a_group(ledger, monkeypatch):
     monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
-    monkeypatch.setattr("assaymark.engine.calls._KNOWN_TEXTS", 2)
+    monkeypatch.setattr("assaymark.engine.ledger._KNOWN_TEXTS", 2)
     assert ledger.plan(call(n) for n in range(10)) == 10
 
 
 def test_a_planned_call_can_be_read_back(ledger):
     spec = CallSpec(
-        model="a/b",
-        messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))),
+        model="a/b", messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))),
         template="t", trial=3, order=1, seed=7, temperature=0.5, effort="low", schema=Text.of('{"type": "object"}'),
         args={"top_p": 0.9, "bad \udfff": None},
     )  # fmt: skip
@@ -184,14 +183,10 @@ def test_replies_are_there_for_the_next_to_open(path):
 
 
 HOSTILE = {
-    "empty": "",
-    "nul": "a\x00b\x00",
-    "lone surrogates": "\ud800 \udfff \ud83d\ude00 😀",
-    "brackets": "[" * 200_000,
-    "long integer": "9" * 100_000,
-    "script": "<script>alert(1)</script>' ; drop table replies; --",
+    "empty": "", "nul": "a\x00b\x00", "lone surrogates": "\ud800 \udfff \ud83d\ude00 😀", "brackets": "[" * 200_000,
+    "long integer": "9" * 100_000, "script": "<script>alert(1)</script>' ; drop table replies; --",
     "newlines": "\r\n\r \u2028 \ufeff",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -264,11 +259,10 @@ DAMAGE = {
     "reply gone": ("delete from objects where kind = 'reply'", "its object .* is gone"),
     "tokens": ("update replies set facts = cast(replace(facts, '41', '42') as blob)", "does not match its seal"),
     "another reply's text": (
-        "update replies set object = (select sha256 from objects where kind = 'prompt')",
-        "match its seal",
+        "update replies set object = (select sha256 from objects where kind = 'prompt')", "match its seal",
     ),
     "time": ("update replies set finished_at = finished_at + 1", "does not match its seal"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["short", "long and dull " * 100], ids=["raw", "zstd"])
@@ -376,14 +370,13 @@ def test_verify_names_what_has_changed(path):
         ("update calls set planned_at = 0 where rowid = 3", "row 3 of calls (key"),
         ("update calls set model = 'other' where rowid = 3", "planned call"),
         ("update objects set kind = 'reply' where rowid = 2", "row 2 of objects (sha256"),
-        ("update sources set id = 7", "row 1 of sources is gone"),
-        ("delete from sources", "row 1 of sources is gone"),
+        ("update sources set id = 7", "row 1 of sources is gone"), ("delete from sources", "row 1 of sources is gone"),
         ("update calls set planned_at = rowid", "several rows of calls have changed"),
         ("update attempts set ended_at = 0 where rowid = 2", "attempt 1 of call"),
         ("update meta set name = 'oote seal' where name = 'note seal'", "the note 'oote seal'"),
         ("update meta set value = replace(value, '1', '2') where name = 'note seal'", "the note 'seal'"),
     ],
-)
+)  # fmt: skip
 def test_every_field_of_a_row_is_protected_once_a_ledger_was_closed(path, change, named):
     with Ledger.open(path) as ledger:
         answer(ledger, calls(5))

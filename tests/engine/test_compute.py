@@ -154,12 +154,10 @@ def test_a_ledger_without_the_table_gets_it(folder, ledger):
 @pytest.mark.parametrize(
     "change",
     [
-        "update chunks set function = 'other'",
-        "update chunks set finished_at = x'00'",
-        "delete from objects",
+        "update chunks set function = 'other'", "update chunks set finished_at = x'00'", "delete from objects",
         "update objects set bytes = x'00', codec = 'none'",
     ],
-)
+)  # fmt: skip
 def test_damage_is_told_and_never_used(folder, ledger, change):
     map_chunks(functions.square, made(folder, 1), version="1", ledger=ledger)
     with ledger._store.engine.connect() as connection:
@@ -211,9 +209,8 @@ def job(tmp_path, folder):
     def run(how: str, sign: signal.Signals) -> int:
         started = subprocess.Popen(
             [sys.executable, str(program), str(tmp_path), how],
-            env={**os.environ, "PYTHONPATH": path, "RAY_AUTH_MODE": "disabled"},
-            stderr=subprocess.DEVNULL,
-        )
+            env={**os.environ, "PYTHONPATH": path, "RAY_AUTH_MODE": "disabled"}, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
         begun = 4 if how == "serial" else 5
         while len(functions.called(folder)) < begun or finished(tmp_path / "ledger.db") < 3:
             assert started.poll() is None
@@ -232,13 +229,10 @@ def job(tmp_path, folder):
 @pytest.mark.parametrize(
     ("how", "sign"),
     [
-        ("serial", signal.SIGKILL),
-        ("processes", signal.SIGKILL),
-        ("processes", signal.SIGINT),
-        ("ray", signal.SIGKILL),
-        ("ray", signal.SIGINT),
+        ("serial", signal.SIGKILL), ("processes", signal.SIGKILL), ("processes", signal.SIGINT),
+        ("ray", signal.SIGKILL), ("ray", signal.SIGINT),
     ],
-)
+)  # fmt: skip
 def test_after_a_kill_only_what_is_missing_is_computed(tmp_path, folder, job, how, sign, pytestconfig):
     if how == "ray":
         pytest.importorskip("ray", reason="no Ray: pip install 'assaymark[ray]'")
@@ -275,11 +269,11 @@ def test_an_unknown_way_is_refused(folder):
 
 
 def test_another_version_of_the_program_is_told():
-    from assaymark.engine.compute import Defect, Task
+    from assaymark.engine.compute import Task
 
     end = answer(Task(0, "part", target_of(functions.square), {}, version="0.0"))
-    assert isinstance(end, Defect)
-    assert "install the same on all" in end.what
+    assert end.trace is not None
+    assert "install the same on all" in end.problems[0]
 
 
 @pytest.mark.parametrize("heard_by", ["this thread", "another"])

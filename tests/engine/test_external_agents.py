@@ -85,21 +85,18 @@ BOMB = http(b"\x1f\x8b" + b"\0" * 500, headers="Content-Encoding: gzip\r\n")
 @pytest.mark.parametrize(
     ("answer", "kind", "detail"),
     [
-        (hang, "timeout", "no answer within 0.2 s"),
-        (slow, "timeout", "no answer within 0.2 s"),
+        (hang, "timeout", "no answer within 0.2 s"), (slow, "timeout", "no answer within 0.2 s"),
         (http("Traceback: secret", status="500 Oops"), "status", "status 500"),
         (http("", status="404 Not Found"), "status", "status 404"),
         (MOVED, "redirect", "status 307: redirects are not followed"),
         (BOMB, "encoding", "content encoding 'gzip' was not asked for"),
         (http(DECISION[:20], length=len(DECISION)), "cut", f"20 of {len(DECISION)} bytes arrived"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "cut", "ended before the answer did"),
-        (b"", "cut", "ended before the answer did"),
-        (b"SSH-2.0-OpenSSH_9.6\r\n", "not HTTP", "BadStatusLine"),
+        (b"", "cut", "ended before the answer did"), (b"SSH-2.0-OpenSSH_9.6\r\n", "not HTTP", "BadStatusLine"),
         (http(DECISION.encode("utf-16")), "not UTF-8", "byte 0 of the answer is no UTF-8"),
-        (http(b'{"rationale": "n\xe9e"}'), "not UTF-8", "byte 16"),
-        (flood, "too large", "more than 2,000,000 bytes"),
+        (http(b'{"rationale": "n\xe9e"}'), "not UTF-8", "byte 16"), (flood, "too large", "more than 2,000,000 bytes"),
     ],
-)
+)  # fmt: skip
 def test_what_goes_wrong_is_the_recorded_outcome(answer, kind, detail):
     timeout_s = QUICK if kind == "timeout" else 5.0
     reply, server = ask_server(answer, timeout_s=timeout_s)
@@ -254,18 +251,10 @@ def test_the_parts_of_an_address(url, site):
 @pytest.mark.parametrize(
     "url",
     [
-        "ftp://host/",
-        "http://",
-        "http:///decide",
-        "http://host:0/",
-        "http://host:65536/",
-        "http://host/a b",
-        "http://host/\r\nX: 1",
-        "http://hôst/",
-        "file:///etc/passwd",
-        "http://" + "a" * 300,
+        "ftp://host/", "http://", "http:///decide", "http://host:0/", "http://host:65536/", "http://host/a b",
+        "http://host/\r\nX: 1", "http://hôst/", "file:///etc/passwd", "http://" + "a" * 300,
     ],
-)
+)  # fmt: skip
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(InputError, match="must be http://HOST:PORT/PATH"):
         HttpAgent(url)

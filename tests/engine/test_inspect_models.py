@@ -20,22 +20,16 @@ KEY = "canary-key-4711"
 MOCK, OPENAI = "inspect/mockllm/model", "inspect/openai/gpt-4o"
 SCHEMA = Text.of(json.dumps(reply_schema(load_rubric("v1.0"))))
 CHAT = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "gpt-4o-2024-11-20",
+    "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "gpt-4o-2024-11-20",
     "system_fingerprint": "fp_44",
     "choices": [
-        {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": '{"a":1}'}}
+        {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": '{"a":1}'}},
     ],
     "usage": {
-        "prompt_tokens": 110,
-        "completion_tokens": 50,
-        "total_tokens": 160,
-        "prompt_tokens_details": {"cached_tokens": 40},
-        "completion_tokens_details": {"reasoning_tokens": 30},
+        "prompt_tokens": 110, "completion_tokens": 50, "total_tokens": 160,
+        "prompt_tokens_details": {"cached_tokens": 40}, "completion_tokens_details": {"reasoning_tokens": 30},
     },
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +73,14 @@ def test_the_factory_makes_models_of_a_registry():
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ({"api_key": KEY}, "unknown argument 'api_key'"),
-        ({"provider_api_key": KEY}, "may hold a secret"),
+        ({"api_key": KEY}, "unknown argument 'api_key'"), ({"provider_api_key": KEY}, "may hold a secret"),
         ({"provider_config": "x"}, "unknown argument 'provider_config'"),
         ({"provider_memoize": True}, "unknown argument 'provider_memoize'"),
         ({"provider_tier": ["x"]}, "must be a text, number or truth value"),
         ({"max_tokens": 0}, "max_tokens must be a whole number above 0"),
         ({"base_url": f"http://me:{KEY}@host/v1"}, "not shown"),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_are_refused_and_no_secret_shown(args, said):
     (problem,) = provider_argument_problems(OPENAI, args)
     assert said in problem
@@ -127,13 +120,10 @@ def test_what_goes_to_inspect_field_by_field(ai):
 @pytest.mark.parametrize(
     ("stop", "finish"),
     [
-        ("stop", "stop"),
-        ("max_tokens", "length"),
-        ("model_length", "length"),
-        ("content_filter", "refusal"),
+        ("stop", "stop"), ("max_tokens", "length"), ("model_length", "length"), ("content_filter", "refusal"),
         ("unknown", "stop"),
     ],
-)
+)  # fmt: skip
 def test_why_a_model_stopped(ai, stop, finish):
     assert asked(mock(ai, lambda *_: output(ai, "half", stop))).finish == finish
 
@@ -237,10 +227,9 @@ def test_the_owners_address_gets_the_owners_key(keyed, monkeypatch):
         (answer({"error": {"message": "slow"}}, 429, {"Retry-After": "7"}), True, 7.0, False, "too many requests"),
         (answer({"error": {"message": "no"}}, 401), False, None, True, "OPENAI_API_KEY was refused"),
         (answer({"error": {"code": "insufficient_quota"}}, 429), False, None, True, "no money or quota"),
-        (page(404), False, None, False, "is no API"),
-        (echo_headers(400), False, None, False, "request was refused"),
+        (page(404), False, None, False, "is no API"), (echo_headers(400), False, None, False, "request was refused"),
     ],
-)
+)  # fmt: skip
 def test_failures_are_told_by_the_rules_of_our_own_clients(keyed, monkeypatch, step, retryable, wait, quota, said):
     with serving(step) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")

@@ -29,10 +29,8 @@ def test_models_list_the_fixed_and_make_the_others_once():
     ("name", "problem"),
     [
         ("reference/stewart", r"unknown model 'reference/stewart'. Did you mean 'reference/steward'"),
-        ("htpp/host/decide", "Known: .*http/HOST:PORT/PATH"),
-        ("http/", "unknown model 'http/'"),
-        ("http", "unknown model 'http'"),
-        ("http/host:99999/x", "must be http://HOST:PORT/PATH"),
+        ("htpp/host/decide", "Known: .*http/HOST:PORT/PATH"), ("http/", "unknown model 'http/'"),
+        ("http", "unknown model 'http'"), ("http/host:99999/x", "must be http://HOST:PORT/PATH"),
         (
             "http://host/decide",
             r"unknown model 'http://host/decide'\. Did you mean 'http/host/decide'\? Known: anthropic/MODEL",
@@ -40,7 +38,7 @@ def test_models_list_the_fixed_and_make_the_others_once():
         ("python/mine.decide", "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point"),
         ("python/../evil:run", "must be python/PACKAGE.MODULE:ATTRIBUTE"),
     ],
-)
+)  # fmt: skip
 def test_a_name_that_no_model_has(name, problem):
     models = Models({"reference/steward": HttpAgent("http://127.0.0.1:1/")}, external_providers())
     assert name not in models

@@ -61,9 +61,8 @@ def purse(limit, estimate):
 @settings(max_examples=40, deadline=None)
 @given(
     costs=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12),
-    limit=st.integers(0, 300),
-    concurrency=st.integers(1, 5),
-)
+    limit=st.integers(0, 300), concurrency=st.integers(1, 5),
+)  # fmt: skip
 def test_what_is_paid_never_passes_the_budget(costs, limit, concurrency):
     asked = calls(len(costs))
     real = {spec.key: cost for spec, (cost, _) in zip(asked, costs, strict=True)}
@@ -348,20 +347,15 @@ def test_each_provider_has_prices(provider):
 @pytest.mark.parametrize(
     ("model", "pattern"),
     [
-        ("openai/gpt-5", "openai/gpt-5"),
-        ("openai/gpt-5-2025-08-07", "openai/gpt-5"),
-        ("openai/gpt-5-mini", None),
-        ("openai/gpt-5.9", None),
-        ("openai/gpt-5-pro", None),
-        ("openai-chat/gpt-5", None),
+        ("openai/gpt-5", "openai/gpt-5"), ("openai/gpt-5-2025-08-07", "openai/gpt-5"), ("openai/gpt-5-mini", None),
+        ("openai/gpt-5.9", None), ("openai/gpt-5-pro", None), ("openai-chat/gpt-5", None),
         ("anthropic/claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4-5"),
         ("anthropic/claude-sonnet-5-5", "anthropic/claude-sonnet-5-5"),
         ("anthropic/claude-opus-5-5-latest", "anthropic/claude-opus-5-5"),
         ("google/gemini-2.5-flash-001", "google/gemini-2.5-flash"),
-        ("google/gemini-2.5-flash-lite", "google/gemini-2.5-flash-lite"),
-        ("reference/auditor", None),
+        ("google/gemini-2.5-flash-lite", "google/gemini-2.5-flash-lite"), ("reference/auditor", None),
     ],
-)
+)  # fmt: skip
 def test_a_price_is_of_one_model_and_its_snapshots(model, pattern):
     found = SHIPPED.of(model)
     assert (found and found.pattern) == pattern
@@ -444,19 +438,17 @@ def test_a_file_of_ones_own_replaces_the_table(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "format: is missing"),
-        (HEAD.replace("USD", "EUR") + ENTRY, "currency: must be 'USD'"),
+        ("", "format: is missing"), (HEAD.replace("USD", "EUR") + ENTRY, "currency: must be 'USD'"),
         (HEAD + ENTRY.replace("input = 2.0", "input = -2.0"), "input: must be at least 0"),
         (HEAD + ENTRY.replace("input = 2.0", "input = nan"), "input: must be a finite number"),
         (HEAD + ENTRY.replace("batch = 0.5", "batch = 0"), "batch: must be above 0"),
         (HEAD + ENTRY.replace("acme/m", "m"), "pattern: must have the form"),
         (HEAD + ENTRY.replace("as_of = 2026-11-01\n", ""), "as_of: is missing"),
         (HEAD + ENTRY + "discount = 3\n", "discount: unknown key"),
-        (HEAD + ENTRY + ENTRY, "pattern 'acme/m' comes more than once"),
-        ("format = ", "is not TOML"),
+        (HEAD + ENTRY + ENTRY, "pattern 'acme/m' comes more than once"), ("format = ", "is not TOML"),
         ("#" * 1_000_001, "is larger than 1,000,000 bytes"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_refused_with_its_problems(tmp_path, text, problem):
     with pytest.raises(InputError, match=problem.replace("(", "[(]")):
         table(tmp_path, text)

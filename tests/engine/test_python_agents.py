@@ -62,14 +62,11 @@ def test_a_decision_becomes_the_reply_format():
         record_id="r", episode_id="e", step=1, cluster="c", decided_at=NOON,
         agent=Agent(id="mine", family="own", model="crew", fingerprint="9f"), context_id="",
         actions=(
-            Action(instrument="Asset A", kind="buy", quantity=2.0),
-            Action(instrument="Asset B", kind="close"),
-            Action(instrument="Asset C", kind="hold"),
-            Action(instrument="Asset D", kind="target_weight", weight=0.5),
+            Action(instrument="Asset A", kind="buy", quantity=2.0), Action(instrument="Asset B", kind="close"),
+            Action(instrument="Asset C", kind="hold"), Action(instrument="Asset D", kind="target_weight", weight=0.5),
         ),
         rationales=(
-            Rationale(text="A rises.", kind="summary"),
-            Rationale(text="By the venue.", kind="arena"),
+            Rationale(text="A rises.", kind="summary"), Rationale(text="By the venue.", kind="arena"),
             Rationale(text="B may not.", kind="risk"),
         ),
         confidence=0.7, format="orders-v1", provenance=Provenance(source="test"),
@@ -119,10 +116,8 @@ def fail_without_words(_context):
 @pytest.mark.parametrize(
     ("decide", "kind", "detail"),
     [
-        (fail, "exception", "ValueError: desk is closed 17!!!"),
-        (leave_the_program, "exception", "SystemExit: 3"),
-        (fail_without_words, "exception", "Mute"),
-        (lambda: HOLD, "exception", "TypeError: .*positional argument"),
+        (fail, "exception", "ValueError: desk is closed 17!!!"), (leave_the_program, "exception", "SystemExit: 3"),
+        (fail_without_words, "exception", "Mute"), (lambda: HOLD, "exception", "TypeError: .*positional argument"),
         (lambda _context: None, "wrong type", r"must return a mapping, a JSON text or a Decision \(got NoneType\)"),
         (lambda _context: b"{}", "wrong type", r"\(got bytes\)"),
         (lambda _context: {"confidence": float("nan")}, "wrong type", "no JSON form"),
@@ -130,7 +125,7 @@ def fail_without_words(_context):
         (lambda _context: {"x": "y" * 2_000_001}, "too large", "more than 2,000,000 bytes"),
         (lambda _context: "é" * 1_000_001, "too large", "more than 2,000,000 bytes"),
     ],
-)
+)  # fmt: skip
 def test_what_goes_wrong_in_a_callable_is_its_outcome(decide, kind, detail):
     found = failed(told(decide))
     assert found["failure"] == kind

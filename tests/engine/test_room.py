@@ -9,7 +9,7 @@ from agent_servers import agent_call, http, serving
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, run_calls
-from assaymark.engine.loop import PLACES, BodySlots, current_slot
+from assaymark.engine.loop import PLACES, Slot, current_slot
 from assaymark.engine.providers.http_agent import HttpAgent
 from assaymark.errors import ModelError
 
@@ -55,8 +55,8 @@ def test_a_place_comes_back_from_an_attempt_that_fails(ledger):
 
 def test_a_place_that_is_given_back_before_it_came_is_free():
     async def play():
-        room = BodySlots(places=1)
-        first, second, third = room.place(), room.place(), room.place()
+        room = asyncio.Semaphore(1)
+        first, second, third = Slot(room), Slot(room), Slot(room)
         await first.take()
         waiting = asyncio.create_task(second.take())
         await asyncio.sleep(0)

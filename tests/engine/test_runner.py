@@ -413,18 +413,10 @@ def test_fast_key_equals_the_definition(call):
 
 BASE = CallSpec(model="a/b", messages=(Message("user", (Text.of("x"), Text.of("y"))),), template="t")
 CHANGES = {
-    "model": "a/c",
-    "messages": (Message("user", (Text.of("y"), Text.of("x"))),),
-    "template": "u",
-    "trial": 2,
-    "order": 1,
-    "seed": 0,
-    "temperature": 0.0,
-    "effort": "low",
-    "schema": Text.of("{}"),
-    "again": True,
+    "model": "a/c", "messages": (Message("user", (Text.of("y"), Text.of("x"))),), "template": "u", "trial": 2,
+    "order": 1, "seed": 0, "temperature": 0.0, "effort": "low", "schema": Text.of("{}"), "again": True,
     "args": {"top_p": 0.9},
-}
+}  # fmt: skip
 
 
 def test_every_field_is_among_the_changes():
@@ -440,11 +432,10 @@ def test_each_field_changes_the_key(name):
     "other",
     [
         (Message("system", (Text.of("x"), Text.of("y"))),),
-        (Message("user", (Text.of("x"),)), Message("user", (Text.of("y"),))),
-        (Message("user", (Text.of("x\n\ny"),)),),
+        (Message("user", (Text.of("x"),)), Message("user", (Text.of("y"),))), (Message("user", (Text.of("x\n\ny"),)),),
     ],
     ids=["role", "two messages", "one part"],
-)
+)  # fmt: skip
 def test_how_a_prompt_is_cut_changes_the_key(other):
     assert dataclasses.replace(BASE, messages=other).key != BASE.key
 

@@ -44,12 +44,9 @@ def change(url, statement):
 def test_calls_and_replies_come_back_as_they_were(shared):
     spec = CallSpec(
         model="a/b\x00",
-        messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))),
-        template="t",
-        seed=2**70,
-        schema=Text.of('{"type": "object"}'),
-        args={"bad \udfff": "\x00"},
-    )
+        messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))), template="t",
+        seed=2**70, schema=Text.of('{"type": "object"}'), args={"bad \udfff": "\x00"},
+    )  # fmt: skip
     assert (shared.plan([spec, CALL]), shared.plan([spec, *calls(3)])) == (2, 2)
     assert shared.call(spec.key) == spec
     hostile = "nul \x00 \ud800 \udfff 😀 <script>" + "9" * 5000

@@ -68,20 +68,15 @@ def test_what_cannot_pass_is_not(status):
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"Retry-After": " 0.5 "}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "1e99"}, 86_400.0),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
+        ({}, None), ({"retry-after": "7"}, 7.0), ({"Retry-After": " 0.5 "}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25), ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "1e99"}, 86_400.0), ({"retry-after": "inf"}, None), ({"retry-after": "nan"}, None),
         ({"retry-after": "a while"}, None),
         ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:49:07 GMT"}, 30.0),
         ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 09:00:00 GMT"}, 0.0),
         ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0.0),
     ],
-)
+)  # fmt: skip
 def test_how_long_a_provider_asks_to_wait(headers, seconds):
     assert retry_after_of(headers) == seconds
 
@@ -109,13 +104,11 @@ def test_a_key_is_in_no_scrubbed_text(key, before, after):
 @pytest.mark.parametrize(
     "said",
     [
-        f"Incorrect API key provided: {KEY}",
-        "Incorrect API key provided: sk-proj-ab***************************wxyz.",
-        "key AIzaSyD-12345678901234567890 is not valid",
-        "header was 'Authorization: Bearer abcdefgh'",
+        f"Incorrect API key provided: {KEY}", "Incorrect API key provided: sk-proj-ab***************************wxyz.",
+        "key AIzaSyD-12345678901234567890 is not valid", "header was 'Authorization: Bearer abcdefgh'",
         "xai-abcdefgh is wrong",
     ],
-)
+)  # fmt: skip
 def test_what_looks_like_a_key_is_not_repeated(said):
     found = printable(said, [Secret(KEY)])
     assert "[key]" in found
@@ -136,12 +129,10 @@ def test_a_transport_does_not_show_its_key():
 @pytest.mark.parametrize(
     "url",
     [
-        "https://api.openai.com/v1",
-        "http://127.0.0.1:8000/v1",
-        "http://[::1]:11434/v1",
+        "https://api.openai.com/v1", "http://127.0.0.1:8000/v1", "http://[::1]:11434/v1",
         "https://host/openai/deployments/x",
     ],
-)
+)  # fmt: skip
 def test_an_address_of_an_api_is_one(url):
     assert address_problem(url) is None
 
@@ -158,15 +149,14 @@ def test_another_address_is_none_and_a_secret_in_it_is_not_shown(url):
 @pytest.mark.parametrize(
     ("args", "environ", "address", "key_env"),
     [
-        ({}, {"ACME_KEY": KEY}, HOME.home, "ACME_KEY"),
-        ({}, {"ACME_OLD_KEY": KEY}, HOME.home, "ACME_OLD_KEY"),
+        ({}, {"ACME_KEY": KEY}, HOME.home, "ACME_KEY"), ({}, {"ACME_OLD_KEY": KEY}, HOME.home, "ACME_OLD_KEY"),
         ({}, {"ACME_KEY": KEY, "ACME_BASE_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "ACME_KEY"),
         ({}, {"ACME_BASE_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "no key"),
         ({"base_url": "http://h/v1"}, {"ACME_KEY": KEY}, "http://h/v1", "no key"),
         ({"base_url": "http://h/v1", "api_key_env": "MINE"}, {"MINE": KEY}, "http://h/v1", "MINE"),
         ({"api_key_env": "MINE"}, {"MINE": KEY, "ACME_KEY": "of-another"}, HOME.home, "MINE"),
     ],
-)
+)  # fmt: skip
 def test_where_a_call_goes_and_with_which_key(args, environ, address, key_env):
     at = transport(HOME, call(**args), environ)
     assert (at.address, at.key_env, at.model) == (address, key_env, "m-1")
@@ -289,19 +279,17 @@ def test_an_error_of_ours_passes_through():
         (ConnectionResetError(104, "reset"), "broke off its answer", True),
         (ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), "is not trusted", False),
         (
-            TypeError(f"unexpected argument {KEY}"),
-            r"the client failed with TypeError \(unexpected argument \[key\]",
+            TypeError(f"unexpected argument {KEY}"), r"the client failed with TypeError \(unexpected argument \[key\]",
             False,
         ),
         (StatusError(401, {"error": "no"}), "ACME_KEY was refused .401. by https.*; set the right key: no", False),
         (StatusError(418, None), "the request was refused .418. for 'm-1'$", False),
         (
-            StatusError(500, "<html><body>Oops", {"content-type": "text/html"}),
-            "the provider failed .500. on 'm-1'$",
+            StatusError(500, "<html><body>Oops", {"content-type": "text/html"}), "the provider failed .500. on 'm-1'$",
             True,
         ),
     ],
-)
+)  # fmt: skip
 def test_every_failure_is_one_line_that_says_what_to_do(exc, said, retryable):
     found = failed(exc)
     assert found.retryable == retryable
@@ -316,17 +304,14 @@ def test_every_failure_is_one_line_that_says_what_to_do(exc, said, retryable):
         (400, {"code": "content_filter", "message": "filtered"}, "content"),
         (400, {"type": "invalid_request_error", "message": "Content Exists Risk"}, "content"),
         (400, {"code": "invalid_prompt", "message": "flagged as potentially violating our usage policy"}, "content"),
-        (403, {"message": "your input was flagged"}, "content"),
-        (413, {"message": "too long"}, "call"),
+        (403, {"message": "your input was flagged"}, "content"), (413, {"message": "too long"}, "call"),
         (400, {"message": "temperature must be 1"}, "call"),
         (400, {"message": "Invalid schema for response_format"}, None),
-        (400, {"code": "invalid_api_key", "message": "flagged"}, None),
-        (403, {"message": "not allowed"}, None),
-        (404, {"message": "no such model"}, None),
-        (429, {"message": "flagged"}, None),
+        (400, {"code": "invalid_api_key", "message": "flagged"}, None), (403, {"message": "not allowed"}, None),
+        (404, {"message": "no such model"}, None), (429, {"message": "flagged"}, None),
         (500, {"message": "content filter failed"}, None),
     ],
-)
+)  # fmt: skip
 def test_what_a_provider_turns_away_for_good_is_told_from_what_is_wrong_with_all_calls(status, said, refused):
     assert as_model_error(StatusError(status, {"error": said}), AT).refused == refused
 
@@ -339,15 +324,13 @@ def test_an_address_that_wants_a_key_which_is_not_sent_says_so():
 @pytest.mark.parametrize(
     ("body", "words", "message"),
     [
-        (None, set(), ""),
-        ("plain", set(), "plain"),
+        (None, set(), ""), ("plain", set(), "plain"),
         ([{"error": {"status": "INVALID_ARGUMENT", "message": "no"}}], {"INVALID_ARGUMENT"}, "no"),
         ({"type": "error", "error": {"type": "billing_error", "message": "pay"}}, {"billing_error"}, "pay"),
         ({"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}, 7]}}, {"API_KEY_INVALID"}, ""),
-        ({"error": "said so"}, set(), "said so"),
-        ({"message": "flat", "code": "x"}, {"x"}, "flat"),
+        ({"error": "said so"}, set(), "said so"), ({"message": "flat", "code": "x"}, {"x"}, "flat"),
     ],
-)
+)  # fmt: skip
 def test_the_words_of_an_error_are_found_in_every_form(body, words, message):
     assert words_of(body) == (words, message)
 
@@ -402,12 +385,11 @@ def closed(**properties):
 @pytest.mark.parametrize(
     "schema",
     [
-        closed(),
-        closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
+        closed(), closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
         closed(a={"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
         {**closed(a={"$ref": "#/$defs/x"}), "$defs": {"x": {"type": "string"}}},
     ],
-)
+)  # fmt: skip
 def test_a_strict_schema_is_sent_as_it_is(schema):
     assert strict_schema(Text.of(json.dumps(schema, indent=1))) == schema
 
@@ -426,20 +408,17 @@ def test_other_schemas_of_ours_are_strict(made):
 @pytest.mark.parametrize(
     ("schema", "problem"),
     [
-        ("{", "the schema is not JSON"),
-        ("[]", "schema: must be an object"),
+        ("{", "the schema is not JSON"), ("[]", "schema: must be an object"),
         ('{"type": "string"}', "the outermost type must be 'object'"),
         (closed(a={"type": "string", "minLength": 1}), "schema.a: 'minLength' is not known to strict output"),
         ({**closed(), "additionalProperties": True}, "schema: additionalProperties must be false"),
         ({**closed(a={}), "required": []}, "schema: every property must be required"),
         (closed(a={"type": "array", "items": {"type": "object"}}), "schema.a.items: additionalProperties"),
         (closed(a={"anyOf": [{"oneOf": []}]}), r"schema.a.anyOf\[0\]: 'oneOf' is not known"),
-        (closed(a=7), "schema.a: must be an object"),
-        ({**closed(), "properties": 7}, "properties must be an object"),
-        ({**closed(), "required": 7}, "required must be a list"),
-        ("[" * 100_000, "the schema is not JSON"),
+        (closed(a=7), "schema.a: must be an object"), ({**closed(), "properties": 7}, "properties must be an object"),
+        ({**closed(), "required": 7}, "required must be a list"), ("[" * 100_000, "the schema is not JSON"),
     ],
-)
+)  # fmt: skip
 def test_a_schema_that_is_not_strict_is_refused_with_its_problems(schema, problem):
     with pytest.raises(ModelError, match=problem) as caught:
         strict_schema(Text.of(schema if isinstance(schema, str) else json.dumps(schema)))

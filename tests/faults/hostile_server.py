@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 
 from made_records import OWN
-from openai_wire import completion
+from provider_cases import completion
 from provider_server import answer, echo_headers, flood
 
 CANARY = "canary-7f31/Kd+secret-key"

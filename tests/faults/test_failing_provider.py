@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from engine_calls import calls
-from openai_wire import completion
+from provider_cases import completion
 from provider_server import answer, free_url, hang, hang_up, page, serving
 
 from assaymark.engine import CircuitBreakerPolicy, Ledger, run_calls

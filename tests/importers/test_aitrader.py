@@ -18,7 +18,7 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 from assaymark.cli import main
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader, season_aitrader
-from assaymark.importers.aitrader_log import TRACKS, names_in, texts_of
+from assaymark.importers.aitrader import TRACKS, names_in, texts_of
 from assaymark.portfolio import Bar, Book, Order, Rules, settle_day
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Rationale, canonical_json
@@ -148,13 +148,12 @@ def test_a_step_without_text_is_kept_and_counted():
 @pytest.mark.parametrize(
     ("texts", "names"),
     [
-        (["招商银行(600036.SH)"] * 3, {"600036.SH": "招商银行"}),
-        (["招商银行(600036.SH)"] * 2, {}),
+        (["招商银行(600036.SH)"] * 3, {"600036.SH": "招商银行"}), (["招商银行(600036.SH)"] * 2, {}),
         (["招商银行(600036.SH)"] * 3 + ["工商银行(600036.SH)"] * 3, {}),
         (["招商银行(600036.SH)"] * 3 + ["招商银行(601398.SH)"] * 3, {}),
         (["买入600036.SH（招商银行）100股"] * 3, {"600036.SH": "招商银行"}),
     ],
-)
+)  # fmt: skip
 def test_names_are_read_where_the_agents_agree(texts, names):
     assert names_in([*texts, None, "no code"]) == names
 
@@ -309,10 +308,9 @@ def test_all_problems_at_once():
         (HOURLY.replace("601318.SH,2025-10-09 10:30:00", ",2025-10-09 10:30:00"), "symbol: is empty"),
         (HOURLY.replace("40.0,41.0", "dear,41.0"), "line 2: open: must be a number above 0 to 1e+15 (got 'dear')"),
         (HOURLY.replace("40.5,1000", "40.5,-1"), "line 2: volume: must be a number from 0"),
-        ("", "empty: a header row is needed"),
-        (HEADER, "prices_astock_hourly.csv: holds no bar"),
+        ("", "empty: a header row is needed"), (HEADER, "prices_astock_hourly.csv: holds no bar"),
     ],
-)
+)  # fmt: skip
 def test_bad_price_files(text, said):
     with pytest.raises(InputError, match=r"prices_astock_hourly\.csv") as caught:
         import_aitrader(files(hourly=text))
@@ -404,17 +402,16 @@ def two_days(*lines: dict[str, object]):
 
 def test_a_book_without_a_price_on_the_day_is_valued_at_the_last_one_and_named():
     found = two_days(step("2025-11-02", CASH=0.0, BBB=1000.0), step("2025-11-03", CASH=0.0, BBB=1000.0))
-    assert [(one.day, one.nav, one.stale) for one in found.books] == [
-        ("2025-11-02", 50_000.0, ()),
-        ("2025-11-03", 50_000.0, ("BBB",)),
-    ]
+    assert [(day, nav, stale) for day, _, _, _, nav, _, _, stale in found.books] == [
+        ("2025-11-02", 50_000.0, ()), ("2025-11-03", 50_000.0, ("BBB",)),
+    ]  # fmt: skip
 
 
 def test_a_day_without_a_step_keeps_the_book_and_a_day_before_the_first_has_none():
     lines = [step("2025-11-02", CASH=50_000.0), step("2025-11-04", CASH=50_000.0)]
     late = [step("2025-11-03", "two", CASH=39_000.0, AAA=1000.0)]
     found = two_days(*lines, *late)
-    assert [(one.agent, one.day, one.nav, one.state) for one in found.books] == [
+    assert [(agent, day, nav, state) for day, agent, state, _, nav, *_ in found.books] == [
         ("one", "2025-11-02", 50_000.0, "ok"), ("one", "2025-11-03", 50_000.0, "ok"),
         ("one", "2025-11-04", 50_000.0, "ok"), ("two", "2025-11-03", 50_000.0, "ok"),
         ("two", "2025-11-04", 51_000.0, "ok"),
@@ -425,8 +422,8 @@ def test_a_symbol_without_any_price_yet_leaves_no_value():
     late = TWO_DAYS.replace("BBB,2025-11-02,50,52,49,51,1\n", "")
     lines = [step("2025-11-02", CASH=0.0, BBB=1.0), step("2025-11-04", CASH=0.0, BBB=1.0)]
     found = season_aitrader(made.files(*lines, crypto=late), "crypto")
-    assert [(one.day, one.nav) for one in found.books] == [("2025-11-04", 60.0)]
-    assert next(one for one in found.baselines if one.agent == "equal weight").positions == {"AAA": 5000.0}
+    assert [(day, nav) for day, _, _, _, nav, *_ in found.books] == [("2025-11-04", 60.0)]
+    assert next(held for _, name, *_, held, _ in found.baselines if name == "equal weight") == {"AAA": 5000.0}
 
 
 @given(st.floats(1, 1e6), st.floats(1, 1e6))
@@ -435,7 +432,7 @@ def test_equal_weight_earns_the_mean_return_of_its_symbols(first, second):
     prices = TWO_DAYS.replace("AAA,2025-11-04,12", f"AAA,2025-11-04,{first!r}")
     prices = prices.replace("BBB,2025-11-04,60", f"BBB,2025-11-04,{second!r}")
     found = season_aitrader(made.files(*lines, crypto=prices), "crypto")
-    ends = {one.agent: one.nav for one in found.baselines if one.day == "2025-11-04"}
+    ends = {name: nav for day, name, _, _, nav, *_ in found.baselines if day == "2025-11-04"}
     assert ends["equal weight"] == pytest.approx(50_000 * (first / 10 + second / 50) / 2, rel=1e-12)
     assert ends["cash"] == 50_000
 
@@ -448,10 +445,7 @@ def test_a_fill_has_its_stated_price_or_the_open():
         )
     ]
     found = season_aitrader(made.files(*lines), "cn-hourly")
-    assert [(one.number, one.symbol, one.quantity, one.price) for one in found.fills] == [
-        (1, "600036.SH", 100.0, 40.2),
-        (2, "601318.SH", -100.0, 55.0),
-    ]
+    assert [row[3:7] for row in found.fills] == [(1, "600036.SH", 100.0, 40.2), (2, "601318.SH", -100.0, 55.0)]
 
 
 def test_lines_that_an_import_refuses_are_passed_over():
@@ -471,20 +465,19 @@ def test_the_last_books_and_all_checks_are_those_of_the_audit(shared):
     audits = audit_aitrader(files)
     for track in sorted({one.track for one in audits}):
         found = season_aitrader(files, track)
-        last = {one.agent: one for one in found.books}
-        checks = {(one.agent, one.kind): one for one in found.checks}
+        last = {agent: nav for _, agent, _, _, nav, *_ in found.books}
+        checks = {row[:2]: row[2:] for row in found.checks}
         for audit in (one for one in audits if one.track == track):
-            assert math.isclose(last[audit.agent].nav, audit.last_nav, rel_tol=1e-12)
-            told = [line for kind in RELIABILITY for line in checks[audit.agent, kind].mismatches]
+            assert math.isclose(last[audit.agent], audit.last_nav, rel_tol=1e-12)
+            told = [line for kind in RELIABILITY for line in checks[audit.agent, kind][2]]
             assert len(told) == len(audit.reconciliation.mismatches)
             for kind in RELIABILITY:
-                one = checks[audit.agent, kind]
-                assert (one.checks, one.passed) == (
-                    audit.reconciliation.checks[kind],
-                    audit.reconciliation.passed[kind],
-                )
-        assert {one.state for one in found.books} <= {"ok", "not stated"}
-        assert sum(one.state != "ok" for one in found.books) == (2 if track == "cn-daily" else 0)
+                assert checks[audit.agent, kind][:2] == (
+                    audit.reconciliation.checks[kind], audit.reconciliation.passed[kind],
+                )  # fmt: skip
+        states = [state for _, _, state, *_ in found.books]
+        assert set(states) <= {"ok", "not stated"}
+        assert sum(state != "ok" for state in states) == (2 if track == "cn-daily" else 0)
 
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "aitrader.md").read_text(encoding="utf-8")

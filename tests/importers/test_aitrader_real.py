@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from assaymark.importers import IMPORTERS, Imported, audit_aitrader
-from assaymark.importers.aitrader_log import TRACKS, names_in
+from assaymark.importers.aitrader import TRACKS, names_in
 
 pytestmark = pytest.mark.shared
 

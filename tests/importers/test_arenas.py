@@ -35,11 +35,10 @@ def test_a_conversation_is_one_decision_with_several_orders():
     assert (eth.leverage, eth.stop, eth.target, eth.confidence, eth.rationale) == (15, 3920, 4265, 0.65, None)
     assert first.actions[1].rationale == "BTC broke out at 114207.5."
     assert [(one.kind, one.text) for one in first.rationales] == [
-        ("summary", "I hold ETH."),
-        ("candidate", "BTC: BTC broke out at 114207.5."),
+        ("summary", "I hold ETH."), ("candidate", "BTC: BTC broke out at 114207.5."),
         ("risk", "Invalidation conditions\nETH: 4-hour close below 3900\nBTC: 4-hour close below 3900"),
         ("stage", "ETH trades at 4116.25, above its stop of 3920."),
-    ]
+    ]  # fmt: skip
     assert first.stages["orders"][0] == {"instrument": "ETH", "risk_usd": 157.96}
     assert (first.agent.family, first.call.seconds, first.call.timing_source) == ("openai", 46.0, "derived")
 
@@ -135,10 +134,9 @@ def test_every_problem_of_the_conversations_at_once():
 def test_what_cannot_be_read_of_a_prompt_stays_text():
     odd = {
         made_nof1.HELD: "{'symbol': 'ETH', 'quantity': 1e999}\n{'symbol': " + "[" * 500 + "}\n{'symbol'}",
-        "Mid prices: [": "Mid prices: [none, ",
-        "Available Cash: 1791.5": "Available Cash: " + "9" * 400,
+        "Mid prices: [": "Mid prices: [none, ", "Available Cash: 1791.5": "Available Cash: " + "9" * 400,
         "current_ema20 = 3983.611": "current_ema20 = high",
-    }
+    }  # fmt: skip
     text = made_nof1.prompt()
     for good, bad in odd.items():
         text = text.replace(good, bad)
@@ -154,11 +152,10 @@ def test_what_cannot_be_read_of_a_prompt_stays_text():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"{", "not JSON"),
-        (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
+        (b"{", "not JSON"), (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
         (b'{"conversations": []}', "holds no conversation"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_conversations_file(data, said):
     with pytest.raises(InputError, match="conversations") as caught:
         IMPORTERS["nof1"].read({"conversations.json": data})
@@ -197,11 +194,10 @@ def test_a_row_is_one_decision_with_all_its_prompts():
 def test_every_problem_of_the_database_at_once():
     rows = made_deepfund.honest()
     rows["decision"] += [
-        made_deepfund.decision("d4", "pa1", shares=-1, action="Wait"),
-        made_deepfund.decision("d5", "pz"),
+        made_deepfund.decision("d4", "pa1", shares=-1, action="Wait"), made_deepfund.decision("d5", "pz"),
         made_deepfund.decision("d6", "pa1", trading_date="yesterday"),
         made_deepfund.decision("d8", "pa1", trading_date="9999-12-31T00:00:00"),
-    ]
+    ]  # fmt: skip
     rows["portfolio"][3]["config_id"] = "cz"
     rows["decision"].append(made_deepfund.decision("d7", "pb2"))
     with pytest.raises(InputError) as caught:

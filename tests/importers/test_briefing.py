@@ -134,14 +134,11 @@ def test_a_cutoff_in_its_many_forms(text, at):
     "text",
     [
         "Decision deadline: 2026-08-18T13:25:00Z",
-        "Research cutoff: see below. Decision deadline: 2026-08-18T13:25:00Z",
-        "Research cutoff: 2026-08-18T13:25:00",
-        "Research cutoff: Smarch 13, 2026 at 10:00 UTC",
-        "Research cutoff: May 17, 2026 at 10:00 Middle/Earth",
-        "# Research cutoff",
-        "The survey cutoff was 2026-07-22T00:00:00Z",
+        "Research cutoff: see below. Decision deadline: 2026-08-18T13:25:00Z", "Research cutoff: 2026-08-18T13:25:00",
+        "Research cutoff: Smarch 13, 2026 at 10:00 UTC", "Research cutoff: May 17, 2026 at 10:00 Middle/Earth",
+        "# Research cutoff", "The survey cutoff was 2026-07-22T00:00:00Z",
     ],
-)
+)  # fmt: skip
 def test_no_cutoff_is_guessed(text):
     assert stated(text) is None
 

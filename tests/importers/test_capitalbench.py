@@ -75,9 +75,8 @@ def test_a_v3_market_rationale_that_differs_is_kept_beside_the_summary():
     said = {"portfolio_v3": {**V3, "market_rationale": "Another view."}}
     decision, _ = only(imported(records=[record("weights-v3", metadata=said)]))
     assert [r.text for r in decision.rationales if r.kind == "summary"] == [
-        "Gold fell 3.1% in 7d and looks cheap.",
-        "Another view.",
-    ]
+        "Gold fell 3.1% in 7d and looks cheap.", "Another view.",
+    ]  # fmt: skip
 
 
 def test_no_arena_text_is_among_the_agents():
@@ -102,9 +101,8 @@ def test_a_v2_holding_repeats_nothing_of_its_candidate():
 def test_weights_are_fractions_and_forecasts_ratios():
     decision, _ = only(imported(records=[record("weights-v2")]))
     assert [(a.instrument, a.weight, a.expected_return) for a in decision.actions] == [
-        ("GOLD", 0.6, 0.015),
-        ("SP500", 0.4, 0.005),
-    ]
+        ("GOLD", 0.6, 0.015), ("SP500", 0.4, 0.005),
+    ]  # fmt: skip
     assert decision.stages["forecast"] == {
         "portfolio_pct": 1.1, "benchmark_pct": 0.5, "alpha_pct": 0.6, "holdings": {"GOLD": 1.5, "SP500": 0.5},
     }  # fmt: skip
@@ -173,10 +171,9 @@ def test_table_facts_carry_units_days_and_nothing_for_empty_cells():
 
 def test_the_decision_context_and_quality_are_read_where_they_stand():
     files = {
-        "universe_trailing_returns.csv": None,
-        "universe_decision_context.csv": CONTEXT_TABLE,
+        "universe_trailing_returns.csv": None, "universe_decision_context.csv": CONTEXT_TABLE,
         "universe_quality_evidence.json": quality(),
-    }
+    }  # fmt: skip
     _, seen = only(imported([context(**files)]))
     facts = {fact.id: (fact.value, fact.unit) for fact in seen.facts}
     assert facts["ctx:GOLD.active_return_21s"] == (-0.03, "ratio")
@@ -235,11 +232,10 @@ def test_one_context_is_shared_by_its_round():
                 "briefing.md": "Decision deadline: 2026-05-18T01:00:00Z",
                 "manifest.yaml": manifest("CB-2026-05-17-1W", notes="none"),
             },
-            datetime(2026, 5, 17, 6, 39, 5, tzinfo=UTC),
-            "manifest.yaml created_at",
+            datetime(2026, 5, 17, 6, 39, 5, tzinfo=UTC), "manifest.yaml created_at",
         ),
     ],
-)
+)  # fmt: skip
 def test_the_cutoff_is_read_in_order_and_never_from_the_deadline(changes, at, source):
     _, seen = only(imported([context(**changes)]))
     assert (seen.cutoff, seen.cutoff_source) == (at, source)
@@ -274,8 +270,7 @@ def test_an_empty_outcome_is_counted_as_missing(outcome):
         ({"confidence": "0.6"}, r"submission\.confidence: must be a number \(got '0\.6'\)"),
         ({"surprise": 1}, r"submission\.surprise: unknown key \(allowed: round_id, .*portfolio, portfolio_rationale"),
         ({"rationale_summary": ...}, r"submission\.rationale_summary: "),
-        ({"model_id": "a\nb"}, r"submission\.model_id: "),
-        ({"portfolio": []}, r"submission\.portfolio: "),
+        ({"model_id": "a\nb"}, r"submission\.model_id: "), ({"portfolio": []}, r"submission\.portfolio: "),
         ({"portfolio": [{**HELD[0], "option_id": "TULIPS"}]}, r"is none of the round's options \(got 'TULIPS'\)"),
         ({"portfolio": [HELD[0], HELD[0]]}, r"names 'GOLD' twice"),
         ({"portfolio": [{**h, "allocation_pct": 80} for h in HELD]}, r"sum to 160 \(allowed at most 100\)"),
@@ -289,7 +284,7 @@ def test_an_empty_outcome_is_counted_as_missing(outcome):
         ({"outcome": {**RESOLVED, "sp500_return": "much"}}, r"outcome\.sp500_return: must be a finite number"),
         ({"outcome": {**RESOLVED, "sp500_return": "nan"}}, r"outcome\.sp500_return: must be a finite number"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_field_is_named_with_line_value_and_what_is_allowed(changes, message):
     with pytest.raises(InputError, match=message):
         imported(records=[record(**changes)])
@@ -343,8 +338,7 @@ def test_a_round_given_twice_is_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"briefing.md": None}, r"a round without briefing\.md"),
-        ({"hashes.json": "{}"}, r"hashes\.json, "),
+        ({"briefing.md": None}, r"a round without briefing\.md"), ({"hashes.json": "{}"}, r"hashes\.json, "),
         ({"hashes.json": '{"algorithm": "md5", "files": {}}'}, r"hashes\.json, algorithm"),
         (
             {"hashes.json": json.dumps({"algorithm": "sha256", "files": {"a/prompt.md": "0" * 64}})},
@@ -378,7 +372,7 @@ def test_a_round_given_twice_is_refused():
         ({"universe_quality_evidence.json": quality().replace("GOLD", "TULIPS")}, r"rows\.option_id: is none"),
         ({"universe_quality_evidence.json": quality().replace("GOLD", "SP500")}, r"rows\.option_id: stands twice"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_round_is_named(changes, message):
     with pytest.raises(InputError, match=message):
         imported([context(**changes)])

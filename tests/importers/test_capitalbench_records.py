@@ -66,10 +66,9 @@ def test_ten_clock_conflicts(result):
 
 def test_three_pairs_never_meet_and_nobody_was_run_twice(result):
     assert result.report.never_met == (
-        ("anthropic-claude-opus-4-7", "anthropic-claude-opus-5"),
-        ("anthropic-claude-opus-4-7", "xai-grok-4-6"),
+        ("anthropic-claude-opus-4-7", "anthropic-claude-opus-5"), ("anthropic-claude-opus-4-7", "xai-grok-4-6"),
         ("openai-gpt-5-5", "xai-grok-4-6"),
-    )
+    )  # fmt: skip
     assert result.report.replicates == 0
 
 

@@ -110,8 +110,7 @@ def test_a_wrong_row_is_named(row, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"map.toml": None}, r"one column map is needed \(got none\)"),
-        ({"map.toml": "a ="}, r"map\.toml: not TOML"),
+        ({"map.toml": None}, r"one column map is needed \(got none\)"), ({"map.toml": "a ="}, r"map\.toml: not TOML"),
         ({"map.toml": MAP.replace("[files]", "[file]")}, r"files: is missing(?s:.*)file: unknown key; did you mean 'f"),
         ({"d.csv": None}, r"d\.csv: missing, though the map names it"),
         ({"d.csv": HEAD.replace("why", "thesis") + ONE}, r"d\.csv: no column 'why'"),
@@ -127,7 +126,7 @@ def test_a_wrong_row_is_named(row, message):
         ({"o.csv": OUTCOMES.replace("value", "result")}, r"o\.csv: no column 'value'"),
         ({"o.csv": OUTCOMES.replace("0.02", "up")}, r"o\.csv line 2, value: must be a finite number"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_named(changes, message):
     with pytest.raises(InputError, match=message):
         import_generic(files(**changes))
@@ -213,15 +212,14 @@ def test_a_context_that_lost_nothing_stays_complete():
 @pytest.mark.parametrize(
     ("facts", "lost"),
     [
-        (FACTS, "growth of B: no value"),
-        (WHOLE.replace("0.04", "much"), "growth of A: refused"),
+        (FACTS, "growth of B: no value"), (WHOLE.replace("0.04", "much"), "growth of A: refused"),
         (WHOLE.replace("0.04,ratio,2026-05-01T20:00:00Z", "0.04,ratio,noon"), "growth of A: refused"),
         (WHOLE + "m1,A,exit_price,3,usd,2026-05-01T20:00:00Z\n", "exit_price of A: refused"),
         (WHOLE + "m1,A,growth,0.07,ratio,2026-05-01T20:00:00Z\n", "growth of A: two values"),
         (WHOLE + "m1,A,growth\n", "f.csv: 1 unreadable rows"),
         (WHOLE + ",A,growth,0.04,ratio,2026-05-01T20:00:00Z\n", "growth of A: refused (of no named context)"),
     ],
-)
+)  # fmt: skip
 def test_a_context_that_lost_a_fact_is_partial_and_says_which(facts, lost):
     contexts, report = seen(**{"f.csv": facts})
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("partial", (lost,))}

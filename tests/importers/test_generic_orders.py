@@ -28,9 +28,8 @@ def test_a_further_row_with_another_instrument_is_an_order():
     result = imported(map=BARE, d=HEAD + ONE + MORE + TWO, f=None, o=None)
     first, second = result.decisions
     assert [(one.instrument, one.weight, one.confidence) for one in first.actions] == [
-        ("A", 0.5, None),
-        ("B", 0.3, None),
-    ]
+        ("A", 0.5, None), ("B", 0.3, None),
+    ]  # fmt: skip
     assert (first.confidence, second.agent.id, result.report.good, result.report.bad) == (0.6, "beta", 2, 0)
     assert [(one.kind, one.text) for one in first.rationales] == [
         ("summary", "A grew 4%."), ("summary", "B is cheap."), ("risk", "A may fall.")

@@ -129,12 +129,11 @@ def test_a_record_without_text_to_judge_says_so():
 @pytest.mark.parametrize(
     ("rows", "cause"),
     [
-        ("", "d.csv: empty: a header row is needed"),
-        (HEAD, "d.csv: holds no decision: no row below the header"),
+        ("", "d.csv: empty: a header row is needed"), (HEAD, "d.csv: holds no decision: no row below the header"),
         (HEAD + "x,y\n", "d.csv line 2: has 2 cells (the header has 10)"),
         (HEAD.replace("why", "thesis") + ONE + TWO, "d.csv: no column 'why' (got round, at, agent, maker, seen, "),
     ],
-)
+)  # fmt: skip
 def test_an_unreadable_decisions_file_is_one_problem(rows, cause):
     with pytest.raises(InputError, match=r"d\.csv") as caught:
         imported(d=rows)
@@ -191,9 +190,8 @@ def test_constraints_are_part_of_their_context():
     contexts, _ = seen(**{"map.toml": RULED, "c.csv": RULES})
     context = contexts["r1/alpha"]
     assert [(c.kind, c.limit, c.unit, c.scope) for c in context.constraints] == [
-        ("max_weight", 0.5, "nav", "holding"),
-        ("max_holdings", 5.0, "count", "portfolio"),
-    ]
+        ("max_weight", 0.5, "nav", "holding"), ("max_holdings", 5.0, "count", "portfolio"),
+    ]  # fmt: skip
     assert context.completeness == "complete"
 
 

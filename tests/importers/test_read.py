@@ -101,10 +101,9 @@ def test_every_bad_csv_row_is_named_and_the_next_one_read():
     good, wrong = rows('a,b\n1,2\n1,2,3\n"x" y,2\n3,4\n5\n6,7\n')
     assert [number for number, _ in good] == [2, 5, 7]
     assert wrong == [
-        (3, "has 3 cells (the header has 2)"),
-        (4, "not CSV: ',' expected after '\"'"),
+        (3, "has 3 cells (the header has 2)"), (4, "not CSV: ',' expected after '\"'"),
         (6, "has 1 cells (the header has 2)"),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_quote_that_is_never_closed_says_what_it_swallowed():
@@ -123,9 +122,8 @@ def test_long_cells_are_read_and_the_modules_limit_is_put_back(monkeypatch):
     assert csv.field_size_limit() == before
     monkeypatch.setattr("assaymark.rows.LONGEST_CELL", before)
     assert rows(f"a\n{'x' * 200_000}\nshort\n") == (
-        [(3, {"a": "short"})],
-        [(2, f"not CSV: a cell of more than {before} characters")],
-    )
+        [(3, {"a": "short"})], [(2, f"not CSV: a cell of more than {before} characters")],
+    )  # fmt: skip
     with pytest.raises(ValueError, match="stands twice in the header"):
         rows("a,a\n1,2\n")
     assert csv.field_size_limit() == before

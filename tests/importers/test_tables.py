@@ -277,8 +277,7 @@ EVALS = [
     {"spec": {"completion_fns": ["gpt-3.5-turbo"], "eval_name": "test-match.s1.simple-v0", "run_id": "r"}},
     {"final_report": {"accuracy": 0.5}},
     EVENT | {"event_id": 0, "sample_id": "t.0", "type": "sampling", "data": {"prompt": "p", "sampled": "x"}},
-    EVENT
-    | {
+    EVENT | {
         "event_id": 1, "sample_id": "t.0", "type": "match",
         "data": {"correct": False, "expected": "15", "picked": None},
     },
@@ -434,10 +433,9 @@ def test_inspect_logs_are_read_by_inspect_or_name_the_extra(data, monkeypatch):
         assert file.read(4) in (data[:4], json.dumps(INSPECT).encode()[:4])
         scores = {"match": Made(value="C"), "rubric": Made(value={"tone": 4, "risk": "N"})}
         return Made(
-            status="success",
-            eval=Made(model="openai/gpt-4o", task="t"),
+            status="success", eval=Made(model="openai/gpt-4o", task="t"),
             samples=[Made(id=1, epoch=1, scores=scores), Made(id=1, epoch=2, scores={"match": Made(value=False)})],
-        )
+        )  # fmt: skip
 
     stub = types.ModuleType("inspect_ai.log")
     stub.read_eval_log = read_eval_log

@@ -221,9 +221,8 @@ def test_trials():
 )
 def test_hostile_names_are_data(hostile):
     rows = [
-        ["judge", "question_id", "slot1_model", "slot2_model", "verdict"],
-        [hostile, hostile, hostile, "y", hostile],
-    ]
+        ["judge", "question_id", "slot1_model", "slot2_model", "verdict"], [hostile, hostile, hostile, "y", hostile],
+    ]  # fmt: skip
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
     log = read(out.getvalue())
@@ -246,11 +245,9 @@ def test_a_log_with_one_order_is_read():
     [
         ("", "log.csv: is empty; a header row or JSON is needed"),
         ("\ufeff\n\r\n", "log.csv: is empty; a header row or JSON is needed"),
-        (HEAD, "log.csv: has a header and no rows"),
-        (HEAD.strip(), "log.csv: has a header and no rows"),
+        (HEAD, "log.csv: has a header and no rows"), (HEAD.strip(), "log.csv: has a header and no rows"),
         ('{"judge": "j"}\n', "question: no column for it (the log has judge; known are question_id"),
-        (b"PAR1\x00", "is no Parquet file, or it is damaged"),
-        (b"\x1f\x8bxx", "damaged gzip"),
+        (b"PAR1\x00", "is no Parquet file, or it is damaged"), (b"\x1f\x8bxx", "damaged gzip"),
         (HEAD.encode() + b"j,q\xff,x,y,1\n", "line 2, column question_id: not UTF-8 (byte 0xff"),
         ("judge\n".encode("utf-16"), "is text in UTF-16: save it as UTF-8"),
         (HEAD + ONE + "j,q1,x,y\nj,q1,x,y,1,2\n", "line 3: has 4 cells (the header has 5; it begins 'j'); add"),
@@ -272,8 +269,7 @@ def test_a_log_with_one_order_is_read():
         (HEAD + ONE + ONE + "j,q1,x,y,tie\n", "line 4: is the call of line 2 again"),
         (HEAD + ONE + "j,q1,x,y,2\n", "with verdict 2, there 1; if calls were repeated, name the column that counts"),
         ("rep," + HEAD + "one," + ONE, "line 2, trial: must be a whole number from 0 to 999999999 (got 'one')"),
-        ("rep," + HEAD + "1.5," + ONE, "(got '1.5')"),
-        ("rep," + HEAD + "," + ONE, "(got '')"),
+        ("rep," + HEAD + "1.5," + ONE, "(got '1.5')"), ("rep," + HEAD + "," + ONE, "(got '')"),
         ("rep," + HEAD + "\u0661," + ONE, "line 2, trial: must be a whole number"),
     ],
 )  # fmt: skip
@@ -295,8 +291,7 @@ def test_a_pair_has_two_contents_and_one_question():
     ("fields", "said"),
     [
         ({"judge": "jugde"}, "judge: no column 'jugde' (the file has judge, question_id, slot1_model, "),
-        ({"judge": "jugde"}, "; is it 'judge'?"),
-        ({"filter": {"bench": "A"}}, "filter bench: no column 'bench'"),
+        ({"judge": "jugde"}, "; is it 'judge'?"), ({"filter": {"bench": "A"}}, "filter bench: no column 'bench'"),
         ({"filter": {"judge": ["a", "b"]}}, "filter judge: no row has 'a' or 'b' (the column holds 'j')"),
         ({"filter": {"judge": []}}, "filter judge: no row has any of no values"),
         ({"judge": "judge", "judge_name": "me"}, "give one of them"),
@@ -351,9 +346,7 @@ NAMES = st.text(
 QUIET = NAMES.map(lambda name: "n" + "".join(c for c in name if c.isalnum()))
 ROWS = st.lists(
     st.tuples(
-        st.integers(0, 2),
-        st.integers(0, 3),
-        st.sampled_from([(0, 1), (1, 0), (0, 2), (2, 0), (1, 2)]),
+        st.integers(0, 2), st.integers(0, 3), st.sampled_from([(0, 1), (1, 0), (0, 2), (2, 0), (1, 2)]),
         st.integers(0, 2),
     ),
     min_size=1, max_size=40, unique=True,

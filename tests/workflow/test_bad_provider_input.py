@@ -17,7 +17,7 @@ pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test
 pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
 
 # These stand beside the tests of the clients, which have to be there.
-from openai_wire import completion
+from provider_cases import completion
 from provider_server import answer, page, serving
 
 CANARY = "canary-4471-wrong-key"

@@ -15,8 +15,8 @@ pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test
 pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
 
 # These import the clients, which have to be there.
+from provider_cases import speaking
 from provider_server import serving
-from wire_formats import speaking
 
 LITERAL = ReferenceBenchmarkModel("literal")
 FEW = ["--instruments", "12", "--window", "covid-2020", "--profile", "balanced", "--pace", "quarterly"]

@@ -14,7 +14,7 @@ from assaymark.workflow import DECISIONS, JUDGMENTS, RunFolder, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 
-from openai_wire import completion
+from provider_cases import completion
 from provider_server import answer, free_url, serving
 from test_study_over_wires import said
 

@@ -40,8 +40,8 @@ from assaymark.workflow import RunFolder, open_checked, verbs
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
 
+from provider_cases import speaking
 from provider_server import serving
-from wire_formats import speaking
 
 BASE = {"/tmp/first": "first"}
 """What stands in an example, by what is typed instead."""

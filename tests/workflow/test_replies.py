@@ -21,7 +21,7 @@ from assaymark.workflow import lock as locking
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 
-from openai_wire import completion
+from provider_cases import completion
 from provider_server import answer, serving
 
 DIMENSIONS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assaymark import workflow
-from assaymark.importers.aitrader_log import TRACKS
+from assaymark.importers.aitrader import TRACKS
 from assaymark.protocol import parse_study
 from assaymark.workflow.tracks import is_recorded, read_recorded
 

@@ -20,10 +20,8 @@ pytest.importorskip("google.genai", reason="needs the google-genai client (extra
 
 # These import the clients, which have to be there.
 from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
-from openai_wire import COMPLETION, RESPONSE
-from provider_cases import GENERATED, MESSAGE
+from provider_cases import COMPLETION, FORMATS, GENERATED, MESSAGE, RESPONSE, format_of, speaking, with_said
 from provider_server import ProviderServer, Receiving, Step, answer, serving
-from wire_formats import FORMATS, format_of, speaking, with_said
 
 CANARY = "canary-key-90210"
 DIMENSIONS = (

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
-from assaymark.engine import database
-from assaymark.engine import schema as batch_tables
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
-from assaymark.engine.calls import Reply
+from assaymark.engine import database, schema
 from assaymark.engine.database import KEYS_A_QUERY, Begin, Store, groups
-from assaymark.engine.providers.batches import Result
-from assaymark.engine.schema import Attempt, End, Row, check_sealed, sealed
-from assaymark.errors import LedgerError, ModelError
+from assaymark.engine.schema import Attempt, Row, check_sealed, sealed
+from assaymark.errors import LedgerError
 
 BatchStatus = Literal["submitting", "open", "ended", "refused", "lost"]
 """``submitting``: about to be sent, perhaps sent. ``open``: the provider has it. The others are the end of it."""
@@ -26,7 +21,7 @@ _UNDER_WAY: Final = ("submitting", "open")
 _NOTE_CHARS: Final = 2000
 _ALONE: Final = 0x6261_7463_68  # the lock that whoever works on the batches of a database holds: any unused number
 
-_B, _C, _A = batch_tables.batches, batch_tables.batch_calls, tables.attempts
+_B, _C, _A = schema.batches, schema.batch_calls, schema.attempts
 _OPEN = sa.select(_B).where(_B.c.status.in_(_UNDER_WAY)).order_by(_B.c.begun_at, _B.c.label)
 _OF_LABEL = sa.select(_B).where(_B.c.label == sa.bindparam("label"))
 _REMOTES = sa.select(_B.c.remote).where(_B.c.remote.is_not(None))
@@ -42,7 +37,7 @@ _UNDER_WAY_ATTEMPTS = (
 )
 _ANSWERED = (
     sa.select(_C.c.key)
-    .join(tables.replies, sa.and_(_C.c.key == tables.replies.c.key, _C.c.number == tables.replies.c.number))
+    .join(schema.replies, sa.and_(_C.c.key == schema.replies.c.key, _C.c.number == schema.replies.c.number))
     .where(_C.c.key.in_(sa.bindparam("keys", expanding=True)))
 )
 _CHANGE = (
@@ -55,11 +50,7 @@ _NEW_BATCH, _NEW_MEMBER = sa.insert(_B), sa.insert(_C)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch: its label, which is ours, and its id, which is the provider's.
-
-    ``lane`` says where it goes. ``certain`` is false where the id was guessed at after a submission was cut off.
-    ``note`` says how it ended, and what came with its results that was not asked for.
-    """
+    """One batch: its label, which is ours, and its id, which is the provider's."""
 
     label: str
     lane: str
@@ -81,7 +72,7 @@ class BatchBook:
     def prepare(self) -> None:
         """Make the tables in a ledger that was made without them."""
         with self._store.writing() as connection:
-            tables.metadata.create_all(connection, tables=list(batch_tables.ALL))
+            schema.metadata.create_all(connection, tables=list(schema.ALL))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -104,7 +95,7 @@ class BatchBook:
             fences = database.locked(connection, begins, ()) if store.shared else None
             now = store.now(connection)
             begun = database.begin(connection, begins, fences, now)
-            batch = Batch(label, rows.plain(lane), "submitting", None, True, now)
+            batch = Batch(label, schema.plain(lane), "submitting", None, True, now)
             database.execute_many(connection, _NEW_BATCH, [_batch_row(batch)])
             members = [sealed(_C, label, one.key, one.number, one.fence) for one in begun if one is not None]
             database.execute_many(connection, _NEW_MEMBER, members)
@@ -112,7 +103,7 @@ class BatchBook:
 
     def submitted(self, label: str, remote: str, *, certain: bool = True) -> Batch:
         """Write down the id that the provider gave a batch."""
-        return self._change(label, status="open", remote=rows.plain(remote), certain=certain)
+        return self._change(label, status="open", remote=schema.plain(remote), certain=certain)
 
     def mark_lost(self, attempts: Iterable[Attempt]) -> None:
         """Mark attempts as ``lost``: their batch is, and may have been paid."""
@@ -121,7 +112,7 @@ class BatchBook:
 
     def end(self, label: str, status: BatchStatus, note: str) -> Batch:
         """Write down that nothing more is expected of a batch, and why."""
-        return self._change(label, status=status, note=rows.plain(note)[:_NOTE_CHARS], end=True)
+        return self._change(label, status=status, note=schema.plain(note)[:_NOTE_CHARS], end=True)
 
     def now(self) -> float:
         """The time on the clock of the ledger, in seconds since 1970."""
@@ -158,7 +149,7 @@ class BatchBook:
         for row in self._read(_MEMBERS, label=label):
             _check_member(row)
         found = self._read(_ATTEMPTS, label=label)
-        return {row["key"]: replace(rows.attempt_of(row), fence=row["fence"]) for row in found}
+        return {row["key"]: replace(schema.attempt_of(row), fence=row["fence"]) for row in found}
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
         """Those of these calls whose reply came in a batch, and was paid as such."""
@@ -197,66 +188,3 @@ def _check_member(row: Row) -> None:
 
 CHECKS: Final = {_B: _batch_of, _C: _check_member}
 """What raises `LedgerError` at a row on batches that has changed."""
-
-_LAST_WORD = "the batch ended without a result for this call"
-
-
-class Reading:
-    """One reading of a file of results, from its start to its end.
-
-    The first reply to a call counts, whatever else comes for it. A failure counts if no reply comes.
-    """
-
-    def __init__(self, attempts: Mapping[str, Attempt], open_: Mapping[str, Attempt]) -> None:
-        self._attempts, self._open = attempts, dict(open_)
-        self._failed: dict[str, ModelError] = {}
-        self._answered: set[str] = set()
-        self._unknown: list[str] = []
-        self._n_unknown = self._n_unread = self._n_again = 0
-
-    def replies(self, results: Iterable[Result]) -> Iterator[End]:
-        """The ends of the attempts that were answered, as the replies come."""
-        for key, result in results:
-            if not key:
-                self._n_unread += 1
-            elif key not in self._attempts:
-                self._n_unknown += 1
-                self._unknown = [*self._unknown, key[:64]][:3]
-            elif key in self._answered or (isinstance(result, Reply) and key not in self._open):
-                self._n_again += key in self._answered
-                self._answered.add(key)  # of those answered before this reading, the first comes as expected
-            elif isinstance(result, Reply):
-                self._answered.add(key)
-                yield End(self._open.pop(key), "replied", reply=result)
-            else:
-                self._failed.setdefault(key, result)
-
-    def failures(self) -> list[tuple[Attempt, str, bool]]:
-        """The attempts without a reply, why, and whether another may bring one. To be asked after all the replies."""
-        found: list[tuple[Attempt, str, bool]] = []
-        for key, attempt in self._open.items():
-            error = self._failed.get(key)
-            found.append((attempt, _LAST_WORD, True) if error is None else (attempt, str(error), error.retryable))
-        return found
-
-    @property
-    def ours(self) -> bool:
-        """Whether any result was for one of the calls."""
-        return bool(self._answered or self._failed)
-
-    @property
-    def strange(self) -> bool:
-        """Whether anything came that nobody asked for."""
-        return bool(self._n_unknown or self._n_unread or self._n_again)
-
-    def note(self) -> str:
-        """What came, in words."""
-        words = [f"{len(self._attempts) - len(self._open)} replies", f"{len(self._open)} without one"]
-        if self._n_again:
-            words.append(f"{self._n_again} results came again and were ignored")
-        if self._n_unknown:
-            shown = ", ".join(self._unknown)
-            words.append(f"{self._n_unknown} results for unknown calls were ignored (such as {shown})")
-        if self._n_unread:
-            words.append(f"{self._n_unread} lines could not be read")
-        return "; ".join(words)

@@ -1,9 +1,4 @@
-"""Asking calls in batches: for half the price, within a day, and through any number of interruptions.
-
-Every step is in the ledger before the next one is taken. A batch and its calls are written down before they are sent,
-the id that the provider gives it before it is watched, and each result with the rules of all replies: no call has two.
-So a run can end at any moment, even by a power cut, and the next one goes on from where it was.
-"""
+"""Asking calls in batches: for half the price, within a day, and through any number of interruptions."""
 
 from __future__ import annotations
 
@@ -17,11 +12,11 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Final
 
-from assaymark.engine.batches import Batch, BatchStatus, Reading
-from assaymark.engine.calls import CallSpec
+from assaymark.engine.batches import Batch, BatchStatus
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
-from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, Trace, lane_of
+from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, lane_of
 from assaymark.engine.rate_limits import at_least, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
@@ -40,7 +35,7 @@ _KEPT_S: Final = 48 * 3600.0
 _LONGEST_WAIT_S: Final = 300.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Terms:
     """How batches are made; see `run_batches`."""
 
@@ -62,16 +57,9 @@ class BatchRun:
     """The work of `run_batches`, and its tally. Close it."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        asked: Mapping[str, CallSpec],
-        pending: Sequence[str],
-        makers: Mapping[str, BatchMaker],
-        terms: Terms,
-        *,
-        progress: Progress | None = None,
-        say: Say | None = None,
-    ) -> None:
+        self, ledger: Ledger, asked: Mapping[str, CallSpec], pending: Sequence[str], makers: Mapping[str, BatchMaker],
+        terms: Terms, progress: Progress | None = None, say: Say | None = None,
+    ) -> None:  # fmt: skip
         self._ledger, self._book, self._leases = ledger, ledger.batches, ledger.leases
         self._asked, self._makers, self._terms = asked, makers, terms
         self._progress, self._say = progress, say or (lambda _: None)
@@ -173,8 +161,7 @@ class BatchRun:
         if self._rests(batch.lane):
             return
         attempts = self._book.attempts(batch.label)
-        trace = Trace(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
-        remote = provider.find(trace)
+        remote = provider.find(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
         if remote is not None:
             self._hold(self._book.submitted(batch.label, remote, certain=provider.keeps_labels))
             self._full.discard(batch.lane)
@@ -191,17 +178,29 @@ class BatchRun:
             self._give_up(batch, attempts, "no batch of its size is at its provider")
 
     def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
-        """Write down the results of a batch; it ends when all of them are."""
+        """Write down the results of a batch: the first reply to a call counts, a failure if no reply comes."""
         attempts = self._book.attempts(batch.label)
-        reading = Reading(attempts, self._open(attempts))
-        ends, size = list[End](), 0
+        open_, failed, answered = self._open(attempts), dict[str, ModelError](), set[str]()
+        ends, size, again, unread, strange, unknown = list[End](), 0, 0, 0, 0, list[str]()
         try:
-            for end in reading.replies(provider.results(remote)):
-                ends.append(end)
-                size += len(end.reply.raw or "") if end.reply else 0
-                if len(ends) == _ENDS_A_COMMIT or size > _CHARS_A_COMMIT:
-                    self._commit(ends)
-                    ends, size = [], 0
+            for key, result in provider.results(remote):
+                if not key:
+                    unread += 1
+                elif key not in attempts:
+                    strange += 1
+                    unknown = [*unknown, key[:64]][:3]
+                elif key in answered or (isinstance(result, Reply) and key not in open_):
+                    again += key in answered
+                    answered.add(key)  # of those answered before this reading, the first comes as expected
+                elif isinstance(result, Reply):
+                    answered.add(key)
+                    ends.append(End(open_.pop(key), "replied", reply=result))
+                    size += len(result.raw or "")
+                    if len(ends) == _ENDS_A_COMMIT or size > _CHARS_A_COMMIT:
+                        self._commit(ends)
+                        ends, size = [], 0
+                else:
+                    failed.setdefault(key, result)
         except ModelError as exc:
             if exc.retryable or exc.quota or not self._too_old(batch):
                 raise
@@ -209,14 +208,19 @@ class BatchRun:
             return
         finally:
             self._commit(ends)  # when the file broke off, too: it is read again from its start, and these are ignored
-        if not batch.certain and not reading.ours:
+        if not batch.certain and not (answered or failed):
             self._give_up(batch, attempts, f"batch {remote} turned out to be somebody else's")
             return
-        self._fail(reading.failures())
-        note = reading.note()
-        if reading.strange:
-            self.notes.append(f"{_model(batch)}: batch {remote}: {note}")
-        self._end(batch, "ended", note)
+        last = ModelError("the batch ended without a result for this call", retryable=True)
+        errors = ((attempt, failed.get(key, last)) for key, attempt in open_.items())
+        self._fail([(attempt, str(error), error.retryable) for attempt, error in errors])
+        words = [f"{len(attempts) - len(open_)} replies", f"{len(open_)} without one"]
+        words += [f"{again} results came again and were ignored"] if again else []
+        words += [f"{strange} results for unknown calls were ignored (such as {', '.join(unknown)})"] if strange else []
+        words += [f"{unread} lines could not be read"] if unread else []
+        if len(words) > 2:
+            self.notes.append(f"{_model(batch)}: batch {remote}: {'; '.join(words)}")
+        self._end(batch, "ended", "; ".join(words))
 
     def _too_old(self, batch: Batch) -> bool:
         return self._book.now() - batch.begun_at > _KEPT_S
@@ -428,15 +432,9 @@ def _door(lane: str) -> str:
     return canonical_json([provider_of(model), place])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """What a run of batches did: ``planned = already + made + len(failed) + under_way + left``.
-
-    ``batches`` is how many were handed over. ``under_way`` counts the calls that are in batches which their provider
-    still works on: run again to collect them. ``paid_again_bound`` is how many calls at most were paid without a
-    result, because their batch was lost; they are asked again. ``notes`` says what came that nobody asked for, and
-    ``stopped`` has a line for each provider that could not be asked to the end.
-    """
+    """What a run of batches did: ``planned = already + made + len(failed) + under_way + left``."""
 
     planned: int
     already: int
@@ -457,18 +455,10 @@ class BatchSummary:
 
 
 def run_batches(
-    ledger: Ledger,
-    calls: Iterable[CallSpec],
-    providers: Mapping[str, BatchMaker],
-    *,
-    poll_s: float = 60.0,
-    most_items: int = 10_000,
-    attempts: int = 3,
-    deadline_s: float | None = None,
-    settle_s: float = 30.0,
-    progress: Progress | None = None,
-    say: Say | None = None,
-) -> BatchSummary:
+    ledger: Ledger, calls: Iterable[CallSpec], providers: Mapping[str, BatchMaker], *, poll_s: float = 60.0,
+    most_items: int = 10_000, attempts: int = 3, deadline_s: float | None = None, settle_s: float = 30.0,
+    progress: Progress | None = None, say: Say | None = None,
+) -> BatchSummary:  # fmt: skip
     """Ask every call that has no reply yet in batches, and wait for what comes back.
 
     Batches of earlier runs are collected first. A call that fails in a way that may pass, or whose batch ends before
@@ -480,7 +470,7 @@ def run_batches(
     `UnknownNameError` if the provider of a call takes no batches, `LedgerError` if another run holds the ledger:
     nothing was sent.
     """
-    terms = Terms(poll_s=poll_s, most_items=most_items, attempts=attempts, deadline_s=deadline_s, settle_s=settle_s)
+    terms = Terms(poll_s, most_items, attempts, deadline_s, settle_s)
     asked = {call.key: call for call in calls}
     for call in asked.values():
         if provider_of(call.model) not in providers:
@@ -491,24 +481,20 @@ def run_batches(
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
         ledger.plan(asked.values())
         pending = ledger.pending(asked)
-        run = BatchRun(ledger, asked, pending, providers, terms, progress=progress, say=say)
+        run = BatchRun(ledger, asked, pending, providers, terms, progress, say)
         with on_signals(run.stop), closing(run):
             run.work()
     return BatchSummary(
-        planned=len(asked), already=len(asked) - len(pending), made=run.made, failed=tuple(run.failed.values()),
-        batches=run.submitted, under_way=run.under_way(), paid_again_bound=run.lost, orphaned=orphaned,
-        interrupted=run.interrupted, notes=tuple(run.notes), stopped=tuple(run.halted.values()),
+        len(asked), len(asked) - len(pending), run.made, tuple(run.failed.values()), run.submitted, run.under_way(),
+        run.lost, orphaned, run.interrupted, tuple(run.notes), tuple(run.halted.values()),
     )  # fmt: skip
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:
-    """Ask the providers to stop every batch under way, but those whose id was guessed at; how many were stopped.
-
-    What is done is paid: run again to collect it.
-    """
+    """Ask the providers to stop every batch under way, but those whose id was guessed at; how many were stopped."""
     with (
         ledger.exclusive(),
         ledger.batches.alone(),
-        closing(BatchRun(ledger, {}, [], providers, Terms(), say=say)) as run,
+        closing(BatchRun(ledger, {}, [], providers, Terms(), None, say)) as run,
     ):
         return run.cancel()

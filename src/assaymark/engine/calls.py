@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring as _quoted
-from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
 
 import zstandard
 
-from assaymark.encoding import sync_folder
 from assaymark.errors import LedgerError, ModelError
 from assaymark.records import JSON, canonical_json, sha256_text
 
@@ -54,20 +50,20 @@ def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
     if codec not in ("raw", "zstd"):
         raise LedgerError(f"object {sha256}: unknown codec {codec!r} (known: raw, zstd)")
     if not isinstance(data, bytes):
-        raise _damaged(sha256, f"it is stored as {type(data).__name__}")
+        raise damaged(sha256, f"it is stored as {type(data).__name__}")
     plain = data
     if codec == "zstd":
         try:
             # A damaged frame header may announce any size, and the decompressor would reserve it.
             announced = zstandard.frame_content_size(data)
             if announced != size:
-                raise _damaged(sha256, f"its frame announces {announced} bytes where {size} were stored")
+                raise damaged(sha256, f"its frame announces {announced} bytes where {size} were stored")
             plain = _ZSTD.decompressor.decompress(data)
         except zstandard.ZstdError as exc:
-            raise _damaged(sha256, f"it does not unpack ({exc})") from exc
+            raise damaged(sha256, f"it does not unpack ({exc})") from exc
     found = hashlib.sha256(plain).hexdigest()
     if found != sha256 or len(plain) != size:
-        raise _damaged(sha256, f"it holds {len(plain)} bytes with the sha256 {found} where {size} were stored")
+        raise damaged(sha256, f"it holds {len(plain)} bytes with the sha256 {found} where {size} were stored")
     return plain
 
 
@@ -81,40 +77,6 @@ def bytes_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-class ObjectFiles:
-    """The folder of objects too large for the table. A file is complete and synced before any row names it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def write(self, packed: Iterable[Packed]) -> None:
-        """Put each object under its digest: temporary file, fsync, rename, fsync of the folder."""
-        items = list(packed)
-        if items and not self.folder.exists():
-            self.folder.mkdir(exist_ok=True)
-            sync_folder(self.folder.parent)
-        for item in items:
-            handle, name = tempfile.mkstemp(dir=self.folder, prefix="writing-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(item.data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(name).replace(self.folder / item.sha256)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
-        if items:
-            sync_folder(self.folder)
-
-    def read(self, sha256: str) -> bytes:
-        """The packed bytes of one object."""
-        try:
-            return (self.folder / sha256).read_bytes()
-        except OSError as exc:
-            raise _damaged(sha256, f"its file {self.folder / sha256} cannot be read ({exc.strerror})") from exc
-
-
 class _Zstd(threading.local):
     """One compressor and decompressor per thread: making them costs more than packing a reply."""
 
@@ -126,7 +88,8 @@ class _Zstd(threading.local):
 _ZSTD = _Zstd()
 
 
-def _damaged(sha256: str, how: str) -> LedgerError:
+def damaged(sha256: str, how: str) -> LedgerError:
+    """That an object is not what was stored."""
     return LedgerError(f"object {sha256} is damaged: {how}; restore the ledger from a copy")
 
 
@@ -150,11 +113,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt. Its parts are shown in order with an empty line between them.
-
-    A prompt is cut into parts where calls share text (the rubric, an agent's material), so that each part is hashed
-    and stored once however many calls show it.
-    """
+    """One message of a prompt. Its parts are shown in order with an empty line between them."""
 
     role: Role
     parts: tuple[Text, ...]
@@ -258,40 +217,3 @@ class Model(Protocol):
 
 def _optional(text: str | None) -> str:
     return "null" if text is None else _quoted(text)
-
-
-_KNOWN_TEXTS: Final = 200_000  # digests remembered while planning, about 25 MB
-
-
-class Unseen:
-    """The texts of planned calls that the ledger is not known to have, by digest."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Text] = {}
-        self._known: set[str] = set()
-        self._last: tuple[object, object] = (None, None)
-
-    def add(self, call: CallSpec) -> None:
-        """Take those of a call."""
-        if call.messages is self._last[0] and call.schema is self._last[1]:
-            return  # neighbours mostly share their whole prompt
-        self._last = (call.messages, call.schema)
-        self._found.update({text.sha256: text for text in call.texts if text.sha256 not in self._known})
-
-    def take(self) -> dict[str, Text]:
-        """Those found since the last time, which count as known from now on."""
-        found, self._found = self._found, {}
-        if len(self._known) > _KNOWN_TEXTS:
-            self._known.clear()
-        self._known.update(found)
-        return found
-
-
-def pack_text(text: Text) -> Packed:
-    """A text as the object that it is stored as."""
-    packed = pack(text_bytes(text.text))
-    if packed.sha256 != text.sha256:
-        raise LedgerError(
-            f"a prompt part is named {text.sha256} but its text has the sha256 {packed.sha256}; use Text.of"
-        )
-    return packed

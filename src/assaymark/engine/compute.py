@@ -1,7 +1,4 @@
-"""Work on more than one core or machine: pure functions, with the same results as calling them here.
-
-`beside` runs one call in another process. `map_chunks` runs a function on many chunks, here, in processes, or on Ray.
-"""
+"""Work on more than one core or machine: pure functions, with the same results as calling them here."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
 
 from assaymark import __version__
 from assaymark.encoding import JSON, canonical_json
-from assaymark.engine import database
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
+from assaymark.engine import database, schema
 from assaymark.engine.calls import pack
 from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import check_sealed, metadata, sealed
@@ -48,11 +43,7 @@ Function = Callable[[Arguments], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One part of a computation. The function is called with the fields of ``what`` and ``how`` together.
-
-    ``name`` is what messages call it. ``what`` decides the result and makes the chunk's key; ``how`` does not change
-    the result, such as the place where a file lies whose sha256 is in ``what``.
-    """
+    """One part of a computation. The function is called with the fields of ``what`` and ``how`` together."""
 
     name: str
     what: Arguments
@@ -71,10 +62,7 @@ class Failure:
 
 
 class ChunkError(AssayError):
-    """Some chunks have no result. ``results`` are those of the others that were finished, by their place.
-
-    ``of_data`` says that the function itself refused the chunks named, and that every other one was finished.
-    """
+    """Some chunks have no result. ``results`` are those of the others that were finished, by their place."""
 
     def __init__(
         self, failures: Sequence[Failure], results: Mapping[int, bytes] | None = None, *, of_data: bool = False
@@ -95,31 +83,13 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The result of a chunk."""
+class Ended:
+    """How a chunk ended: with ``data``, or with ``problems`` that the function found; with a ``trace``, by a defect."""
 
     index: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The function found the chunk wrong, and said so by one of our errors."""
-
-    index: int
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """The function failed in a way that is not foreseen; another attempt would fail in the same way."""
-
-    index: int
-    what: str
-    trace: str
-
-
-Ended = Done | Refused | Defect
+    data: bytes | None = None
+    problems: tuple[str, ...] = ()
+    trace: str | None = None
 
 
 def target_of(function: Function) -> str:
@@ -139,18 +109,18 @@ def answer(task: Task) -> Ended:
     try:
         if task.version != __version__:
             what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
-            return Defect(task.index, what, "")
+            return Ended(task.index, None, (what,), "")
         data = _imported(task.target)(task.arguments)
         if not isinstance(data, bytes):
             raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
     except InputError as exc:
-        return Refused(task.index, tuple(map(str, exc.problems)))
+        return Ended(task.index, None, tuple(map(str, exc.problems)))
     except AssayError as exc:
-        return Refused(task.index, (str(exc),))
+        return Ended(task.index, None, (str(exc),))
     except Exception as exc:
         said = " ".join(f"{type(exc).__name__}: {exc}".split())
-        return Defect(task.index, said, traceback.format_exc())
-    return Done(task.index, data)
+        return Ended(task.index, None, (said,), traceback.format_exc())
+    return Ended(task.index, data)
 
 
 class Turns:
@@ -186,14 +156,14 @@ chunks = Table(
     metadata,
     Column("key", String(64), primary_key=True),  # no chunk has two results
     Column("function", Text, nullable=False),
-    Column("object", String(64), ForeignKey(tables.objects.c.sha256), nullable=False),
+    Column("object", String(64), ForeignKey(schema.objects.c.sha256), nullable=False),
     Column("finished_at", Double, nullable=False),
     Column("seal", String(64), nullable=False),
 )
 
 _HELD = (
-    sa.select(chunks, tables.objects.c.codec, tables.objects.c.size, tables.objects.c.bytes)
-    .outerjoin(tables.objects, chunks.c.object == tables.objects.c.sha256)
+    sa.select(chunks, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
+    .outerjoin(schema.objects, chunks.c.object == schema.objects.c.sha256)
     .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
 )
 
@@ -215,7 +185,7 @@ class ChunkBook:
                     _check(row)
                     if row["codec"] is None:
                         raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
-                    found[row["key"]] = rows.object_of(row["object"], row, self._store.read)
+                    found[row["key"]] = schema.object_of(row["object"], row, self._store.read)
         return found
 
     def put(self, key: str, function: str, data: bytes) -> None:
@@ -227,12 +197,12 @@ class ChunkBook:
             chunks.create(connection, checkfirst=True)
             now = store.now(connection)
             objects = [database.object_row(store, packed, RESULT)]
-            database.execute_many(connection, store.insert_new(tables.objects), objects)
+            database.execute_many(connection, store.insert_new(schema.objects), objects)
             new = [sealed(chunks, key, function, packed.sha256, now)]
             database.execute_many(connection, store.insert_new(chunks), new)
 
 
-def _check(row: rows.Row) -> None:
+def _check(row: schema.Row) -> None:
     check_sealed(chunks, row, f"chunk {row['key']}")
 
 
@@ -245,10 +215,7 @@ _STOP_S: Final = 5.0
 
 
 def in_processes(tasks: Sequence[Task], workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
-    """Run tasks in so many processes and hand out how each ended, in the order in which they end.
-
-    Closing the iterator early kills what is under way.
-    """
+    """Run tasks in so many processes and hand out how each ended, in the order in which they end."""
     turns = Turns(tasks, attempts)
     hands: list[_Hand] = []
     try:
@@ -323,10 +290,7 @@ class _Hand:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process that never hears Ctrl-C, which reaches every process of a terminal: not even while it is loaded.
-
-    Whoever starts it hears it a moment later.
-    """
+    """Start a process that never receives Ctrl-C, not even while it is loaded."""
     resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
     with _later(signal.SIGINT):
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -338,10 +302,7 @@ def start(process: BaseProcess) -> None:
 
 @contextmanager
 def _later(which: signal.Signals) -> Iterator[None]:
-    """Have a signal do what it does after the block, which another thread may hear for this one.
-
-    A process that was started by half would say on the terminal that the other half is missing.
-    """
+    """Have a signal do what it does after the block, which another thread may hear for this one."""
     before = signal.getsignal(which)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -364,10 +325,7 @@ def stop(process: BaseProcess) -> None:
 
 
 def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -> None:
-    """End this process when the one that started it is gone, and leave Ctrl-C to that one: it ends this one in order.
-
-    It is ended by the signal ``by``, and after ``patience_s`` in any case.
-    """
+    """End this process when the one that started it is gone, and leave Ctrl-C to that one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
@@ -410,20 +368,11 @@ _STALL_S: Final = 60.0
 
 
 def map_chunks(
-    function: Function,
-    chunks: Sequence[Chunk],
-    *,
-    version: str,
-    how: How = "serial",
-    workers: int | None = None,
-    deadline_s: float = DEADLINE_S,
-    stall_s: float | None = None,
-    attempts: int = ATTEMPTS,
-    ledger: Ledger | None = None,
-    address: str | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    function: Function, chunks: Sequence[Chunk], *, version: str, how: How = "serial", workers: int | None = None,
+    deadline_s: float = DEADLINE_S, stall_s: float | None = None, attempts: int = ATTEMPTS,
+    ledger: Ledger | None = None, address: str | None = None, progress: Callable[[str, int, int], None] | None = None,
     what: str = "chunks",
-) -> list[bytes]:
+) -> list[bytes]:  # fmt: skip
     """``function`` of each chunk, in the order given, whoever computes it.
 
     The function is pure and importable by its name. It is called with the fields of a chunk's ``what`` and ``how`` as
@@ -465,12 +414,12 @@ def map_chunks(
         ends = on_ray(tasks, workers, deadline_s, stall, attempts, address)
     with closing(cast(Generator[Ended, None, None], ends)):
         for end in ends:
-            if isinstance(end, Done):
+            if end.data is not None:
                 if ledger is not None:
                     ledger.chunks.put(keys[end.index], target, end.data)
                 found[end.index] = end.data
-            elif isinstance(end, Defect):
-                error = ChunkError([Failure(chunks[end.index].name, (end.what,))])
+            elif end.trace is not None:
+                error = ChunkError([Failure(chunks[end.index].name, end.problems)])
                 error.add_note(end.trace)
                 raise error
             else:
@@ -495,12 +444,7 @@ def usable_cores() -> int:
 
 @contextmanager
 def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
-    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result.
-
-    The function and its arguments must be importable and picklable, and the function pure: if the process dies, it is
-    called again here. The result is asked for once; leaving the block without it ends the process. Without
-    ``processes`` it is called here when its result is asked for.
-    """
+    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result."""
     if not processes:
         yield lambda: function(*args)
         return
@@ -658,7 +602,7 @@ def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Ite
                 # `answer` lets nothing out, so the node could not even call it.
                 said = " ".join(str(exc.cause if exc.cause is not None else exc).split())
                 what = f"a node cannot run it ({said[:_SAID]}); install assaymark on every node"
-                yield Defect(task.index, what, str(exc))
+                yield Ended(task.index, None, (what,), str(exc))
             except ray.exceptions.RayError as exc:
                 turns.lost(task, f"its worker or node was lost ({type(exc).__name__})")
         now = time.monotonic()

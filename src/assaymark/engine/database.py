@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,6 @@ from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Final, TypeVar
 
 import sqlalchemy as sa
@@ -25,9 +25,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.encoding import sync_folder
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
-from assaymark.engine.calls import INLINE_BYTES, ObjectFiles, Packed, pack, text_bytes
+from assaymark.engine import schema
+from assaymark.engine.calls import INLINE_BYTES, Packed, damaged, pack, text_bytes
 from assaymark.engine.schema import SCHEMA, Attempt, Committed, End, Row, meta, metadata, seal, traffic
 from assaymark.errors import LedgerError
 
@@ -71,11 +70,7 @@ _MEANINGS = (
 
 
 class Store(ABC):
-    """A database that can hold a ledger; ``name`` is how messages call it, never with a password.
-
-    Unless a store says otherwise, nothing has to be held to run calls, the server watches over its own pages, and every
-    object lives in its table.
-    """
+    """A database that can hold a ledger; ``name`` is how messages call it, never with a password."""
 
     name: str
     engine: sa.Engine
@@ -168,8 +163,7 @@ class SqliteStore(Store):
         self.path, self.name, self.inserts = path, str(path), sqlite.insert
         self.engine = connect(path)
         sa.event.listen(self.engine, "begin", self._begin)
-        self._files = ObjectFiles(path.parent / "objects")
-        self.read = self._files.read  # type: ignore[method-assign]  # the file of a large object
+        self._folder = path.parent / "objects"
 
     def _begin(self, connection: sa.Connection) -> None:
         writes = bool(connection.get_execution_options().get(_WRITE, False))
@@ -212,8 +206,32 @@ class SqliteStore(Store):
         return len(item.data) <= INLINE_BYTES
 
     def keep(self, packed: Iterable[Packed]) -> None:
-        """Write and sync the files of large objects."""
-        self._files.write(item for item in packed if not self.inline(item))
+        """Put each large object under its digest: temporary file, fsync, rename, fsync of the folder."""
+        folder, items = self._folder, [item for item in packed if not self.inline(item)]
+        if items and not folder.exists():
+            folder.mkdir(exist_ok=True)
+            sync_folder(folder.parent)
+        for item in items:
+            handle, name = tempfile.mkstemp(dir=folder, prefix="writing-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(item.data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(name).replace(folder / item.sha256)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        if items:
+            sync_folder(folder)
+
+    def read(self, sha256: str) -> bytes:
+        """The packed bytes of a large object; its file is complete and synced before any row names it."""
+        file = self._folder / sha256
+        try:
+            return file.read_bytes()
+        except OSError as exc:
+            raise damaged(sha256, f"its file {file} cannot be read ({exc.strerror})") from exc
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which everybody is who uses the file."""
@@ -228,16 +246,13 @@ def _insert_new(insert: Callable[[sa.Table], Any], table: sa.Table) -> sa.Insert
 
 
 def connect(path: Path) -> sa.Engine:
-    """An engine on the SQLite file ``path`` with the settings that durability rests on.
-
-    Where its folder cannot be written, as on a read-only medium, the file can be read all the same.
-    """
+    """An engine on the SQLite file ``path`` with the settings that durability rests on."""
     if not path.exists() or os.access(path.parent, os.W_OK):
         return _engine(sa.URL.create("sqlite", database=str(path)))
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
     logged = log.exists() and log.stat().st_size > 0
     if logged and not index.exists():  # SQLite would have to make the index there
-        copied = TemporaryDirectory(prefix="assaymark-")
+        copied = tempfile.TemporaryDirectory(prefix="assaymark-")
         for file in (path, log):
             shutil.copy(file, copied.name)
         engine = _engine(sa.URL.create("sqlite", database=f"{copied.name}/{path.name}"), only_read=True)
@@ -514,41 +529,37 @@ def _opened_note(name: str, value: object) -> str:
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fence of the claim it is sent under (None: no claim is needed)."""
 
-HELD = sa.select(tables.replies.c.key).where(tables.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
+HELD = sa.select(schema.replies.c.key).where(schema.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
 """Those of some keys that have a reply."""
 
 _LAST_NUMBERS = (
-    sa.select(tables.attempts.c.key, sa.func.max(tables.attempts.c.number))
-    .where(tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
-    .group_by(tables.attempts.c.key)
+    sa.select(schema.attempts.c.key, sa.func.max(schema.attempts.c.number))
+    .where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .group_by(schema.attempts.c.key)
 )
 _END_ATTEMPT = (
-    sa.update(tables.attempts)
-    .where(tables.attempts.c.key == sa.bindparam("at_key"), tables.attempts.c.number == sa.bindparam("at_number"))
+    sa.update(schema.attempts)
+    .where(schema.attempts.c.key == sa.bindparam("at_key"), schema.attempts.c.number == sa.bindparam("at_number"))
     .values({name: sa.bindparam(name) for name in ("ended_at", "outcome", "error", "seal")})
 )
-_NEW_ATTEMPT = sa.insert(tables.attempts)
-_NEW_REPLY = sa.insert(tables.replies)
+_NEW_ATTEMPT = sa.insert(schema.attempts)
+_NEW_REPLY = sa.insert(schema.replies)
 _LOCK = (
-    sa.select(tables.queue.c.key, tables.queue.c.fence)
-    .where(tables.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
-    .order_by(tables.queue.c.key)  # everybody in the same order: no two wait for each other
+    sa.select(schema.queue.c.key, schema.queue.c.fence)
+    .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .order_by(schema.queue.c.key)  # everybody in the same order: no two wait for each other
     .with_for_update()
 )
-_ANSWERED = sa.delete(tables.queue).where(tables.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+_ANSWERED = sa.delete(schema.queue).where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
 _GIVEN_UP = (
-    sa.update(tables.queue)
-    .where(tables.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
+    sa.update(schema.queue)
+    .where(schema.queue.c.key.in_(sa.bindparam("keys", expanding=True)))
     .values(worker=None, expires_at=0, failed_at=sa.bindparam("at"))
 )
 
 
 def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Committed:
-    """Write down, all or nothing, how some attempts ended and that others are about to be sent.
-
-    A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``. The same
-    happens to a reply that comes under a claim which is not the call's last; and under such a claim nothing begins.
-    """
+    """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
     texts = [None if end.reply is None else (end.reply.text, end.reply.raw) for end in ends]
     packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
     with plainly(store.name):
@@ -562,7 +573,7 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
     """Mark attempts as ``lost``: whoever sent them died before they ended."""
-    marked = [rows.attempt_end(attempt, None, "lost", None) for attempt in lost]
+    marked = [schema.attempt_end(attempt, None, "lost", None) for attempt in lost]
     execute_many(connection, _END_ATTEMPT, marked)
 
 
@@ -593,7 +604,7 @@ def begin(
         for key, fence in begins
     ]
     new = [
-        tables.sealed(tables.attempts, one.key, one.number, one.started_at, None, None, None) for one in begun if one
+        schema.sealed(schema.attempts, one.key, one.number, one.started_at, None, None, None) for one in begun if one
     ]
     execute_many(connection, _NEW_ATTEMPT, new)
     return begun
@@ -605,13 +616,9 @@ def _stale(key: str, fence: int | None, fences: dict[str, int] | None) -> bool:
 
 
 def _end(
-    connection: sa.Connection,
-    store: Store,
-    ends: Sequence[End],
-    packed: Sequence[Sequence[Packed]],
-    fences: dict[str, int] | None,
-    now: float,
-) -> int:
+    connection: sa.Connection, store: Store, ends: Sequence[End], packed: Sequence[Sequence[Packed]],
+    fences: dict[str, int] | None, now: float,
+) -> int:  # fmt: skip
     held: set[str] = set()
     for group in groups((end.attempt.key for end in ends if end.reply is not None), KEYS_A_QUERY):
         held.update(connection.scalars(HELD, {"keys": group}))
@@ -626,16 +633,16 @@ def _end(
             else:
                 held.add(key)
                 # its text, and its response body if there is one
-                objects += [object_row(store, *one) for one in zip(items, ("reply", tables.RAW), strict=False)]
+                objects += [object_row(store, *one) for one in zip(items, ("reply", schema.RAW), strict=False)]
                 raw = items[1].sha256 if len(items) > 1 else None
-                answers.append(rows.reply_row(end, end.reply, items[0].sha256, raw, now))
+                answers.append(schema.reply_row(end, end.reply, items[0].sha256, raw, now))
         elif end.final and not stale:
             given_up.append(key)
-        closed.append(rows.attempt_end(end.attempt, now, outcome, end.error))
+        closed.append(schema.attempt_end(end.attempt, now, outcome, end.error))
     if store.shared:
         objects.sort(key=itemgetter("sha256"))  # two that store the same objects must not wait for each other
     execute_many(connection, _END_ATTEMPT, closed)
-    execute_many(connection, store.insert_new(tables.objects), objects)
+    execute_many(connection, store.insert_new(schema.objects), objects)
     execute_many(connection, _NEW_REPLY, answers)
     if store.shared:
         for group in groups([answer["key"] for answer in answers], KEYS_A_QUERY):

@@ -1,8 +1,4 @@
-"""The ledger: what was asked, every attempt, every reply, and the bytes of it all. Nothing acknowledged is ever lost.
-
-Every method that writes does so in transactions that are on the disk when it returns. Whoever has many results hands
-them over as one group, which costs one sync.
-"""
+"""The ledger: calls, attempts, replies, and the bytes of it all. Nothing acknowledged is ever lost."""
 
 from __future__ import annotations
 
@@ -24,27 +20,11 @@ import sqlalchemy as sa
 
 from assaymark.engine import batches as batch_book
 from assaymark.engine import compute as chunk_book
-from assaymark.engine import database
+from assaymark.engine import database, schema
 from assaymark.engine import rate_limits as limits_
-from assaymark.engine import schema as batch_tables
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
 from assaymark.engine.batches import BatchBook
-from assaymark.engine.calls import CallSpec, Packed, Reply, Text, Unseen, bytes_text, pack, pack_text
+from assaymark.engine.calls import CallSpec, Packed, Reply, Text, bytes_text, pack, text_bytes
 from assaymark.engine.compute import ChunkBook
-from assaymark.engine.database import (
-    KEYS_A_QUERY,
-    NOTES,
-    Metadata,
-    PostgresStore,
-    SqliteStore,
-    Store,
-    check_note,
-    get_note,
-    groups,
-    is_url,
-    put_note,
-)
 from assaymark.engine.rate_limits import Grant, Leases, Limits
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, Source
 from assaymark.errors import LedgerError
@@ -57,28 +37,18 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
 _NOTE: Final = "seal"
 _RECORD: Final = (
-    tables.objects,
-    tables.calls,
-    tables.attempts,
-    tables.replies,
-    tables.sources,
-    *batch_tables.ALL,
-    chunk_book.chunks,
-)
+    schema.objects, schema.calls, schema.attempts, schema.replies, schema.sources, *schema.ALL, chunk_book.chunks,
+)  # fmt: skip
 _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
-    tables.attempts: ("ended_at", "outcome", "error", "seal"),
-    batch_tables.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
+    schema.attempts: ("ended_at", "outcome", "error", "seal"),
+    schema.batches: ("status", "remote", "certain", "ended_at", "note", "seal"),
 }
 """What changes in a row after it was written; the seal that the row carries is over it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What going over a ledger found.
-
-    ``differences`` name what is not as it was written; none, and ``rows`` rows are. ``since`` says which rows came
-    after the last clean close, which a run leaves that was killed; None where there was no such close yet.
-    """
+    """What going over a ledger found."""
 
     rows: int
     differences: tuple[str, ...] = ()
@@ -94,60 +64,9 @@ class _Sum(NamedTuple):
     weighted: int = 0
 
 
-def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audit:
-    """Check every row and object, then hold them against the seal of the last clean close.
-
-    ``stored`` reads the packed bytes of an object that does not live in its table.
-    """
-    raws: list[str | None] = []
-    checks: dict[sa.Table, Callable[[rows.Row], object]] = {
-        tables.objects: lambda row: rows.object_of(row["sha256"], row, stored),
-        tables.calls: rows.check_planned,
-        tables.attempts: rows.attempt_of,
-        tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
-        tables.sources: rows.source_of,
-        **batch_book.CHECKS,
-        **chunk_book.CHECKS,
-        tables.meta: check_note,
-    }
-    found: list[str] = []
-    checked = 0
-    for table in _there(connection, checks):
-        wanted = NOTES if table is tables.meta else sa.select(table)
-        for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
-            checked += 1
-            try:
-                checks[table](row)
-            except LedgerError as exc:
-                found.append(str(exc))
-    # The response bodies that replies name and that are not there; no foreign key says so
-    digests = {raw for raw in raws if raw is not None}
-    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW)))
-    gone = [
-        f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
-        for digest in sorted(digests - held)
-        if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest)) is None
-    ]
-    found += gone
-    try:
-        sealed = _sealed(connection)
-    except LedgerError:  # named above
-        return Audit(checked, tuple(found))
-    if sealed is None:
-        return Audit(checked, tuple(found))
-    since: list[str] = []
-    for table in _there(connection, _RECORD):
-        before = sealed.get(table.name, _Sum())
-        found += _changed(connection, table, before)
-        later = _summed(connection, table, before)
-        if later.rows > before.rows:
-            since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
-    return Audit(checked, tuple(found), tuple(since))
-
-
 def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     """What the last clean close sealed; None if there was none."""
-    text = get_note(connection, _NOTE)
+    text = database.get_note(connection, _NOTE)
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 
@@ -189,62 +108,57 @@ def _changed(connection: sa.Connection, table: sa.Table, sealed: _Sum) -> list[s
 
 _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
 _KEYS_WORTH_A_SCAN = 10_000
+_KNOWN_TEXTS: Final = 200_000  # digests remembered while planning, about 25 MB
 
-_OBJECTS_HELD = sa.select(tables.objects.c.sha256).where(
-    tables.objects.c.sha256.in_(sa.bindparam("keys", expanding=True))
+_OBJECTS_HELD = sa.select(schema.objects.c.sha256).where(
+    schema.objects.c.sha256.in_(sa.bindparam("keys", expanding=True))
 )
-_OBJECTS = sa.select(tables.objects).where(tables.objects.c.sha256.in_(sa.bindparam("keys", expanding=True)))
+_OBJECTS = sa.select(schema.objects).where(schema.objects.c.sha256.in_(sa.bindparam("keys", expanding=True)))
 _REPLIES = (
-    sa.select(tables.replies, tables.objects.c.codec, tables.objects.c.size, tables.objects.c.bytes)
-    .outerjoin(tables.objects, tables.replies.c.object == tables.objects.c.sha256)
-    .where(tables.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
+    sa.select(schema.replies, schema.objects.c.codec, schema.objects.c.size, schema.objects.c.bytes)
+    .outerjoin(schema.objects, schema.replies.c.object == schema.objects.c.sha256)
+    .where(schema.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
 )
-_OPEN = tables.calls.outerjoin(tables.replies, tables.calls.c.key == tables.replies.c.key)
+_OPEN = schema.calls.outerjoin(schema.replies, schema.calls.c.key == schema.replies.c.key)
 _PENDING_MODELS = (
-    sa.select(tables.calls.c.model, sa.func.count().label("n"))
+    sa.select(schema.calls.c.model, sa.func.count().label("n"))
     .select_from(_OPEN)
-    .where(tables.replies.c.key.is_(None))
-    .group_by(tables.calls.c.model)
-    .order_by(tables.calls.c.model)
+    .where(schema.replies.c.key.is_(None))
+    .group_by(schema.calls.c.model)
+    .order_by(schema.calls.c.model)
 )
 _STANDING = (
     sa.select(
-        tables.calls.c.model, sa.func.count().label("planned"), sa.func.count(tables.replies.c.key).label("answered")
+        schema.calls.c.model, sa.func.count().label("planned"), sa.func.count(schema.replies.c.key).label("answered")
     )
     .select_from(_OPEN)
-    .group_by(tables.calls.c.model)
-    .order_by(tables.calls.c.model)
+    .group_by(schema.calls.c.model)
+    .order_by(schema.calls.c.model)
 )
 _PENDING_OF = (
-    sa.select(tables.calls.c.key)
+    sa.select(schema.calls.c.key)
     .select_from(_OPEN)
-    .where(tables.replies.c.key.is_(None), tables.calls.c.model == sa.bindparam("model"))
-    .order_by(tables.calls.c.key)
+    .where(schema.replies.c.key.is_(None), schema.calls.c.model == sa.bindparam("model"))
+    .order_by(schema.calls.c.key)
 )
-_SPECS = sa.select(tables.calls.c.key, tables.calls.c.spec).where(
-    tables.calls.c.key.in_(sa.bindparam("keys", expanding=True))
+_SPECS = sa.select(schema.calls.c.key, schema.calls.c.spec).where(
+    schema.calls.c.key.in_(sa.bindparam("keys", expanding=True))
 )
 _ANSWERED = (
-    sa.select(tables.replies, tables.calls.c.model)
-    .join(tables.calls, tables.calls.c.key == tables.replies.c.key)
-    .where(tables.replies.c.finished_at >= sa.bindparam("since"))
+    sa.select(schema.replies, schema.calls.c.model)
+    .join(schema.calls, schema.calls.c.key == schema.replies.c.key)
+    .where(schema.replies.c.finished_at >= sa.bindparam("since"))
 )
-_PERHAPS_PAID = sa.select(tables.attempts.c.key, tables.attempts.c.number).where(
-    tables.attempts.c.ended_at.is_(None) | tables.attempts.c.outcome.in_(("timeout", "lost", "superseded", "defect"))
+_PERHAPS_PAID = sa.select(schema.attempts.c.key, schema.attempts.c.number).where(
+    schema.attempts.c.ended_at.is_(None) | schema.attempts.c.outcome.in_(("timeout", "lost", "superseded", "defect"))
 )
-_ATTEMPTS = sa.select(tables.attempts).where(tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
+_ATTEMPTS = sa.select(schema.attempts).where(schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
 
 
 class Ledger:
-    """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`.
+    """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`."""
 
-    ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
-    ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
-    computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Metadata`. ``looked_over`` says
-    that a run found it sound since it was opened, ``heard`` which models are known to have replied.
-    """
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: database.Store) -> None:
         self.name = store.name
         self._store = store
         self._engine = store.engine
@@ -254,15 +168,16 @@ class Ledger:
         self._has_windows = store.shared
         self.batches = BatchBook(store)
         self.chunks = ChunkBook(store)
-        self.notes = Metadata(store)
+        self.notes = database.Metadata(store)
 
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
-        """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``.
-
-        An empty one is made there unless ``create`` is false. See `postgres` for what a database has to be like.
-        """
-        store: Store = PostgresStore(str(where)) if is_url(where) else SqliteStore(Path(where).absolute())
+        """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``."""
+        store: database.Store = (
+            database.PostgresStore(str(where))
+            if database.is_url(where)
+            else database.SqliteStore(Path(where).absolute())
+        )
         try:
             with database.plainly(store.name):
                 store.prepare(create=create)
@@ -280,7 +195,7 @@ class Ledger:
                     before, there = _sealed(connection) or {}, _there(connection, _RECORD)
                     sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in there}
                     if (now := {name: found for name, found in sums.items() if found.rows}) != before:
-                        put_note(connection, self._store, _NOTE, json.dumps(now))
+                        database.put_note(connection, self._store, _NOTE, json.dumps(now))
                 self._store.wrote = False
         finally:
             self._engine.dispose()
@@ -298,17 +213,11 @@ class Ledger:
                 raise
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the right to run calls; a second holder is refused with a `LedgerError`. Reading needs no right.
-
-        A ledger that workers share lets everybody in: there each call is held by its lease.
-        """
+        """Hold the right to run calls; a second holder is refused with a `LedgerError`. Reading needs no right."""
         return self._store.exclusive()
 
     def check_structure(self) -> None:
-        """Raise `LedgerError` unless the file hangs together; a reply behind a damaged index would look unpaid.
-
-        Takes about half a second for 100 MB. `run_calls` does it before it pays for anything.
-        """
+        """Raise `LedgerError` unless the file hangs together; a reply behind a damaged index would look unpaid."""
         with self._store.reading() as connection:
             self._store.check_structure(connection)
 
@@ -323,23 +232,80 @@ class Ledger:
         """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
         self.check_structure()
         with self._store.reading() as connection:
-            return look_over(connection, self._store.read)
+            # Check every row and object, then hold them against the seal of the last clean close.
+            raws: list[str | None] = []
+            checks: dict[sa.Table, Callable[[schema.Row], object]] = {
+                schema.objects: lambda row: schema.object_of(row["sha256"], row, self._store.read),
+                schema.calls: schema.check_planned,
+                schema.attempts: schema.attempt_of,
+                schema.replies: lambda row: raws.append(schema.facts_of(row)[1]),
+                schema.sources: schema.source_of,
+                **batch_book.CHECKS,
+                **chunk_book.CHECKS,
+                schema.meta: database.check_note,
+            }
+            found: list[str] = []
+            checked = 0
+            for table in _there(connection, checks):
+                wanted = database.NOTES if table is schema.meta else sa.select(table)
+                for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
+                    checked += 1
+                    try:
+                        checks[table](row)
+                    except LedgerError as exc:
+                        found.append(str(exc))
+            # The response bodies that replies name and that are not there; no foreign key says so
+            digests = {raw for raw in raws if raw is not None}
+            held = set(
+                connection.scalars(sa.select(schema.objects.c.sha256).where(schema.objects.c.kind == schema.RAW))
+            )
+            gone = [
+                f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy"
+                for digest in sorted(digests - held)
+                if connection.scalar(sa.select(schema.objects.c.sha256).where(schema.objects.c.sha256 == digest))
+                is None
+            ]
+            found += gone
+            try:
+                sealed = _sealed(connection)
+            except LedgerError:  # named above
+                return Audit(checked, tuple(found))
+            if sealed is None:
+                return Audit(checked, tuple(found))
+            since: list[str] = []
+            for table in _there(connection, _RECORD):
+                before = sealed.get(table.name, _Sum())
+                found += _changed(connection, table, before)
+                later = _summed(connection, table, before)
+                if later.rows > before.rows:
+                    since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
+            return Audit(checked, tuple(found), tuple(since))
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
-        waiting, unseen, new = iter(calls), Unseen(), 0
+        waiting, known, new = iter(calls), set[str](), 0
+        last: tuple[object, object] = (None, None)
         while True:
-            now, planned = self._store.clock(), []
+            now, planned, texts = self._store.clock(), list[dict[str, Any]](), dict[str, Text]()
             for call in islice(waiting, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
-                planned.append(rows.call_row(call, now))
-                unseen.add(call)
+                planned.append(schema.call_row(call, now))
+                if call.messages is not last[0] or call.schema is not last[1]:  # neighbours mostly share their prompt
+                    last = (call.messages, call.schema)
+                    texts.update({text.sha256: text for text in call.texts if text.sha256 not in known})
             if not planned:
                 return new
             planned.sort(key=itemgetter("key"))
-            texts = unseen.take()
+            if len(known) > _KNOWN_TEXTS:
+                known.clear()
+            known.update(texts)
             held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
-            packed = [pack_text(text) for text in [text for digest, text in texts.items() if digest not in held]]
-            new += self._add(packed, "prompt", tables.calls, planned)
+            packed = []
+            for digest in texts.keys() - held:
+                packed.append(pack(text_bytes(texts[digest].text)))
+                if (found := packed[-1].sha256) != digest:
+                    what = f"a prompt part is named {digest} but its text has the sha256 {found}; use Text.of"
+                    raise LedgerError(what)
+            new += self._add(packed, "prompt", schema.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Those of ``keys`` that have no reply yet, in the order given."""
@@ -360,7 +326,7 @@ class Ledger:
 
     def pending_of(self, model: str) -> list[str]:
         """The keys of the planned calls of a model that have no reply yet, in order."""
-        return [row["key"] for row in self._store.rows(_PENDING_OF, model=rows.plain(model))]
+        return [row["key"] for row in self._store.rows(_PENDING_OF, model=schema.plain(model))]
 
     def call(self, key: str) -> CallSpec:
         """The planned call with this key, with all of its texts."""
@@ -373,17 +339,14 @@ class Ledger:
         for key in keys:
             if key not in specs:
                 raise LedgerError(f"{self.name}: no call {key} was planned")
-            rows.check_call(key, specs[key])
-        missing = {digest for spec in specs.values() for digest in rows.digests_of(spec)} - texts.keys()
+            schema.check_call(key, specs[key])
+        missing = {digest for spec in specs.values() for digest in schema.digests_of(spec)} - texts.keys()
         for digest, data in self._objects(missing).items():
             texts[digest] = Text(bytes_text(data), digest)
-        return [rows.call_of(key, specs[key], texts) for key in keys]
+        return [schema.call_of(key, specs[key], texts) for key in keys]
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
-        """Write down, all or nothing, how some attempts ended and that others are about to be sent.
-
-        A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``.
-        """
+        """Write down, all or nothing, how some attempts ended and that others are about to be sent."""
         committed = database.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in committed.begun if attempt is not None]
 
@@ -407,25 +370,22 @@ class Ledger:
 
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
         """The replies to these calls, in the order given; calls without one are passed over."""
-        for group in groups(keys, KEYS_A_QUERY):
-            found = {row["key"]: (row, rows.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
+        for group in database.groups(keys, database.KEYS_A_QUERY):
+            found = {row["key"]: (row, schema.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
             bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
             for key in group:
                 if key in found:
                     row, (facts, body) = found[key]
                     raw = None if body is None else bytes_text(bodies[body])
-                    yield key, rows.reply_of(row, facts, raw, self._store.read)
+                    yield key, schema.reply_of(row, facts, raw, self._store.read)
 
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
-        """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order.
-
-        Those of models of the providers in ``without`` are left out.
-        """
+        """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order."""
         with self._store.reading() as connection:
-            wanted = _ANSWERED.where(*(~tables.calls.c.model.startswith(f"{name}/") for name in without))
+            wanted = _ANSWERED.where(*(~schema.calls.c.model.startswith(f"{name}/") for name in without))
             found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
             for row in found:
-                facts = Reply(text="", **rows.facts_of(row)[0])
+                facts = Reply(text="", **schema.facts_of(row)[0])
                 yield Answered(row["key"], row["number"], row["model"], facts, row["finished_at"])
 
     def perhaps_paid(self) -> list[tuple[str, int]]:
@@ -434,22 +394,19 @@ class Ledger:
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
         """How often each of these calls was sent, over all runs. A call never sent is absent."""
-        return dict(Counter(rows.attempt_of(row).key for row in self._store.rows_among(_ATTEMPTS, keys)))
+        return dict(Counter(schema.attempt_of(row).key for row in self._store.rows_among(_ATTEMPTS, keys)))
 
     def begun(self, *, beside: Collection[str] = ()) -> bool:
         """Whether any call was ever attempted, beside those with the given keys."""
         if not beside:
-            return bool(self._store.rows(sa.select(tables.attempts.c.key).limit(1)))
-        return not {row.key for row in self._store.rows(sa.select(tables.attempts.c.key).distinct())} <= set(beside)
+            return bool(self._store.rows(sa.select(schema.attempts.c.key).limit(1)))
+        return not {row.key for row in self._store.rows(sa.select(schema.attempts.c.key).distinct())} <= set(beside)
 
     def orphaned(self) -> list[Attempt]:
-        """Attempts that never ended: they were under way when something died, and may have been paid for nothing.
-
-        Those in a batch that is under way are none of them: the provider is still at work on it.
-        """
-        found = self._store.rows(sa.select(tables.attempts).where(tables.attempts.c.ended_at.is_(None)))
+        """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
+        found = self._store.rows(sa.select(schema.attempts).where(schema.attempts.c.ended_at.is_(None)))
         waiting = self.batches.attempts_under_way()
-        return [rows.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
+        return [schema.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
         """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively."""
@@ -463,7 +420,7 @@ class Ledger:
         """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
         with self._store.writing() as connection:
             if not self._has_windows:  # ledgers without limits do not have them
-                tables.windows.create(connection, checkfirst=True)
+                schema.windows.create(connection, checkfirst=True)
                 self._has_windows = True
             return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
 
@@ -479,27 +436,27 @@ class Ledger:
 
     def add_source(self, path: str, data: bytes, format: str) -> str:
         """Store the bytes of an imported file, and that it was imported. Returns their sha256; twice is once."""
-        packed, path, now = pack(data), rows.plain(path), self._store.clock()
-        seal = rows.seal(path, packed.sha256, format, now)
+        packed, path, now = pack(data), schema.plain(path), self._store.clock()
+        seal = schema.seal(path, packed.sha256, format, now)
         row = {"path": path, "sha256": packed.sha256, "format": format, "added_at": now, "seal": seal}
-        self._add([packed], "source", tables.sources, [row])
+        self._add([packed], "source", schema.sources, [row])
         return packed.sha256
 
     def sources(self) -> list[Source]:
         """The imported files, in the order they were added."""
-        found = self._store.rows(sa.select(tables.sources).order_by(tables.sources.c.id))
-        return [rows.source_of(row) for row in found]
+        found = self._store.rows(sa.select(schema.sources).order_by(schema.sources.c.id))
+        return [schema.source_of(row) for row in found]
 
     def _replied(self, keys: Collection[str]) -> set[str]:
         """Those of many keys that have a reply, found by going over all replies once."""
         with self._store.reading() as connection:
-            rows_ = connection.execution_options(yield_per=10_000).scalars(sa.select(tables.replies.c.key))
+            rows_ = connection.execution_options(yield_per=10_000).scalars(sa.select(schema.replies.c.key))
             return {key for key in rows_ if key in keys}
 
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""
         there = self._store.rows_among(_OBJECTS, sorted(digests))
-        found = {row["sha256"]: rows.object_of(row["sha256"], row, self._store.read) for row in there}
+        found = {row["sha256"]: schema.object_of(row["sha256"], row, self._store.read) for row in there}
         for digest in digests:
             if digest not in found:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
@@ -514,18 +471,14 @@ class Ledger:
             store.keep(packed)
         with store.writing() as connection:
             objects = [database.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
-            database.execute_many(connection, store.insert_new(tables.objects), objects)
-            if table is tables.calls and self.leases is not None:
+            database.execute_many(connection, store.insert_new(schema.objects), objects)
+            if table is schema.calls and self.leases is not None:
                 return self.leases.enqueue(connection, new)
             return 0 if table is None else database.execute_many(connection, store.insert_new(table), new)
 
 
 class Journal:
-    """Collects beginnings and ends of attempts and commits them in groups, off the event loop.
-
-    An end handed over before a beginning is committed no later than it. So a worker that hands over the end of one
-    call and waits for the beginning of its next has never more than one call that was sent and is not written down.
-    """
+    """Collects beginnings and ends of attempts and commits them in groups, off the event loop."""
 
     def __init__(self, work: Work, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
         self._work = work
@@ -545,10 +498,7 @@ class Journal:
         return await begun
 
     def end(self, end: End, afterwards: Callable[[], None] | None = None) -> None:
-        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns.
-
-        ``afterwards`` is called when it is.
-        """
+        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns."""
         self._ends.append(end)
         if afterwards is not None:
             self._afterwards.append(afterwards)

@@ -26,11 +26,7 @@ GRACE_S = 1.0
 
 
 def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None) -> T:
-    """Do work where no event loop is running: here, or in a thread of its own where this one has a loop.
-
-    A notebook has one. This thread waits meanwhile, and still has the signals; when one ends the waiting, ``give_up``
-    tells the work to end too.
-    """
+    """Do work where no event loop is running: here, or in a thread of its own where this one has a loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -70,10 +66,7 @@ def on_signals(act: Callable[[], object]) -> Iterator[None]:
 
 
 def on_own_loop(main: Coroutine[Any, Any, None], interrupt: Callable[[], object]) -> None:
-    """Like `asyncio.run`, but an attempt that does not heed its cancellation is left behind, not waited for.
-
-    The first SIGINT or SIGTERM does ``interrupt`` in the loop. It can be called inside of another loop.
-    """
+    """Like `asyncio.run`, but an attempt that does not heed its cancellation is left behind, not waited for."""
     loop = asyncio.new_event_loop()
     # wakes the loop, which may be waiting. Its own add_signal_handler goes over all signals each time, and whoever
     # asks a few calls a day for a year would wait for that
@@ -111,19 +104,8 @@ PLACES: Final = 2
 """So many of them are in memory at once, in one run. Each may be there several times over while it is written down."""
 
 
-class BodySlots:
-    """The places of one run."""
-
-    def __init__(self, places: int = PLACES) -> None:
-        self._free = asyncio.Semaphore(places)
-
-    def place(self) -> Slot:
-        """A place for one attempt, which takes it only if it needs it."""
-        return Slot(self._free)
-
-
 class Slot:
-    """The right of one attempt to hold a large body."""
+    """The right of one attempt to hold a large body, which takes one of the ``free`` places only if it needs it."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
@@ -172,10 +154,7 @@ class Attempts:
         self._left_behind: set[asyncio.Task[Reply]] = set()
 
     async def at(self, model: Model, call: CallSpec, place: Slot) -> Reply | Trouble:
-        """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself.
-
-        ``place`` is for a large body. It is given back here unless there is a reply to be written down.
-        """
+        """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself."""
         started = time.perf_counter()
         # A task of its own: a model that does not heed its cancellation must not hold up the worker.
         task = asyncio.create_task(_complete(model, call, place))

@@ -1,7 +1,4 @@
-"""What calls cost: a dated table of list prices, the cost of a reply, and an estimate before anything is asked.
-
-A price that is not in the table is unknown, and so is every cost that needs it: never zero, never a neighbour's.
-"""
+"""What calls cost: a dated table of list prices, the cost of a reply, and an estimate before anything is asked."""
 
 from __future__ import annotations
 
@@ -55,11 +52,7 @@ _Money = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class Price(BaseModel):
-    """The price of one model, or of several with one beginning, in USD per million tokens. One entry of a table.
-
-    ``cached`` is for input that was read from the provider's cache, None where it is not known; ``batch`` is what a
-    batch costs as a part of the price; ``most`` the longest input in tokens that the price holds for.
-    """
+    """The price of one model, or of several with one beginning, in USD per million tokens. One entry of a table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -92,11 +85,7 @@ class _Table(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What calls may cost, before anything is asked.
-
-    ``tokens`` is the input, ``output_tokens`` the longest reply that is allowed or else assumed; ``cost`` is in USD,
-    None where any price is unknown. ``basis`` says in words how they were come by.
-    """
+    """What calls may cost, before anything is asked."""
 
     tokens: int
     output_tokens: int
@@ -104,11 +93,16 @@ class Estimate:
     basis: str
 
 
+Manner = tuple[str, str, str | None, str]
+"""Model, prompt template, effort and arguments of a call: calls that agree in these take alike much of their bound."""
+
+
 class Bound(NamedTuple):
-    """The most that one call may cost, in USD, by its two parts."""
+    """The most that one call may cost, in USD, by its two parts, and the manner in which it is asked."""
 
     input: float
     output: float
+    manner: Manner = ("", "", None, "")
 
     @property
     def usd(self) -> float:
@@ -129,13 +123,9 @@ class Prices:
         return max(fitting, key=lambda entry: len(entry.pattern), default=None)
 
     def cost_of(
-        self,
-        model: str,
-        input_tokens: int | None,
-        output_tokens: int | None,
-        cached_tokens: int | None = None,
+        self, model: str, input_tokens: int | None, output_tokens: int | None, cached_tokens: int | None = None,
         batch: bool = False,
-    ) -> float | None:
+    ) -> float | None:  # fmt: skip
         """What one call cost, in USD; None where the price or a number of tokens is unknown."""
         price = self.of(model)
         if price is None or input_tokens is None or output_tokens is None:
@@ -154,11 +144,7 @@ class Prices:
         return self.cost_of(model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
 
     def bound(self, call: CallSpec) -> Bound | None:
-        """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown.
-
-        No tokenizer makes more tokens than there are bytes, and `FRAME_TOKENS` are for what a provider puts around a
-        prompt. Without ``max_tokens`` a reply of `ASSUMED_OUTPUT_TOKENS` is assumed, and then it is no bound.
-        """
+        """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown."""
         if costs_nothing(call.model):
             return Bound(0.0, 0.0)
         tokens, reply = _most_tokens(call)
@@ -174,11 +160,7 @@ class Prices:
         return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
     def estimate_all(self, calls: Iterable[CallSpec], batch: bool = False) -> Estimate:
-        """What calls may cost together: their characters divided by four, and the longest replies that they allow.
-
-        Without ``args.max_tokens`` a reply of 1,000 tokens is assumed. Reasoning, which is paid as output, can make it
-        many times as long. One unknown price makes the whole cost unknown.
-        """
+        """What calls may cost together: their characters divided by four, and the longest replies that they allow."""
         tokens = output = 0
         costs: list[float | None] = []
         words: set[str] = set()
@@ -195,10 +177,7 @@ class Prices:
 
 
 def load_prices(path: Path | None = None) -> Prices:
-    """The table of prices that comes with assaymark, or the user's own file in its place.
-
-    A file of one's own replaces the shipped table as a whole, so that no price is from a list one did not read.
-    """
+    """The table of prices that comes with assaymark, or the user's own file in its place."""
     source = SHIPPED if path is None else str(path)
     try:
         if path is None:
@@ -267,9 +246,6 @@ def _output_tokens(call: CallSpec, unset: int) -> int:
 Place = tuple[str, int]
 """Key and number of an attempt."""
 
-Manner = tuple[str, str, str | None, str]
-"""Model, prompt template, effort and arguments of a call: calls that agree in these take alike much of their bound."""
-
 _MARGIN_S = 60.0  # how much later than its time a reply of somebody else can come to light
 _ROUNDING_USD = 1e-9
 _REPLIES_TO_LEARN: Final = 2  # before these, the most that a call may cost is held back
@@ -282,7 +258,7 @@ class Books(NamedTuple):
     """What a ledger says was paid: replies at their cost, and attempts that may have been paid."""
 
     paid: dict[Place, float]
-    perhaps: dict[Place, Most]
+    perhaps: dict[Place, Bound]
     unknown: frozenset[str]
     shares: list[tuple[Manner, tuple[float, float]]]
     until: float
@@ -299,26 +275,12 @@ class _Seen:
     def add(self, share: tuple[float, float]) -> None:
         self.input, self.output, self.n = max(self.input, share[0]), max(self.output, share[1]), self.n + 1
 
-    def expects(self, most: Most, least: int) -> float:
+    def expects(self, most: Bound, least: int) -> float:
         """What a call is held at: its bound before so many replies, then the most that these took, and some more."""
         if self.n < least:
             return most.usd
         more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(self.n, 1.5)
         return min(self.input * more, 1.0) * most.input + self.output * more * most.output
-
-
-@dataclass(frozen=True, slots=True)
-class Most:
-    """The most that a call may cost, in USD, by its parts, and the manner in which it is asked."""
-
-    manner: Manner
-    input: float
-    output: float
-
-    @property
-    def usd(self) -> float:
-        """Both parts."""
-        return self.input + self.output
 
 
 class SpendLimit:
@@ -340,12 +302,10 @@ class SpendLimit:
     """
 
     def __init__(
-        self,
-        limit_usd: float,
-        bound: Callable[[CallSpec], tuple[float, float] | None],
+        self, limit_usd: float, bound: Callable[[CallSpec], Bound | tuple[float, float] | None],
         cost: Callable[[str, Reply, bool], float | None],
         share: Callable[[CallSpec, Reply], tuple[float, float] | None] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not (math.isfinite(limit_usd) and limit_usd >= 0):
             raise ValueError(f"a budget must be a number of USD, 0 or more (got {limit_usd})")
         self.limit_usd, self._bound, self._cost, self._share = limit_usd, bound, cost, share
@@ -353,9 +313,9 @@ class SpendLimit:
         self._paid: dict[Place, float] = {}
         self._paid_usd = 0.0
         self._mine: set[Place] = set()
-        self._cut_off: dict[Place, Most] = {}
-        self._perhaps: dict[Place, Most] = {}
-        self._bounds: dict[str, Most | str] = {}
+        self._cut_off: dict[Place, Bound] = {}
+        self._perhaps: dict[Place, Bound] = {}
+        self._bounds: dict[str, Bound | str] = {}
         self._seen: dict[Manner, _Seen] = {}
         self._read: Counter[str] = Counter()
         self._holds: set[Reservation] = set()
@@ -373,16 +333,16 @@ class SpendLimit:
         """What is held back for that which is being asked now, here or by others."""
         return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
 
-    def _held(self, calls: Iterable[Most], least: int = _REPLIES_TO_LEARN) -> float:
+    def _held(self, calls: Iterable[Bound], least: int = _REPLIES_TO_LEARN) -> float:
         return math.fsum(self._expected(call, least) for call in calls)
 
-    def _expected(self, most: Most, least: int = _REPLIES_TO_LEARN) -> float:
+    def _expected(self, most: Bound, least: int = _REPLIES_TO_LEARN) -> float:
         seen = self._seen.get(most.manner)
         return most.usd if seen is None else seen.expects(most, least)
 
-    def _most(self, call: CallSpec) -> Most | None:
+    def _most(self, call: CallSpec) -> Bound | None:
         bound = self._bound(call)
-        return None if bound is None else Most(_manner(call), *bound)
+        return None if bound is None else Bound(*bound[:2], _manner(call))
 
     def emptied(self) -> SpendLimit:
         """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
@@ -409,7 +369,7 @@ class SpendLimit:
             return
         self.check(open_)
         self.begin(ledger)
-        needed = math.fsum(sum(self._bound(call) or ()) for call in open_)
+        needed = math.fsum(most.usd for call in open_ if (most := self._most(call)) is not None)
         if not self._fits(needed + self.spent + self.under_way):
             self._stop(needed, f"{len(open_)} calls need")
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
@@ -433,8 +393,8 @@ class SpendLimit:
         calls = dict(zip(new, ledger.load(new, {}), strict=True)) if new else {}
         self._bounds.update({key: self._most(call) or call.model for key, call in calls.items()})
         unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
-        paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Most)}
-        owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Most)}
+        paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Bound)}
+        owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Bound)}
         until = max([self._until, *(one.finished_at for one in found)])
         return Books(paid, owed, unknown, self._shares(ledger, found), until)
 
@@ -467,10 +427,7 @@ class SpendLimit:
             self._paid_usd += cost
 
     async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Reservation | None:
-        """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more.
-
-        ``shut`` says whether nothing may be sent for another reason; see `wake`.
-        """
+        """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more."""
         most = self._most(call)
         if most is None:
             self.stopped = _no_price([call.model])
@@ -500,21 +457,6 @@ class SpendLimit:
         )
         self.wake()
 
-    def back(self, hold: Reservation, place: Place | None, result: Reply | Trouble | None) -> None:
-        """Release a hold; what was paid for it, or may have been, counts from now on."""
-        self._holds.discard(hold)
-        if place is not None:
-            self._mine.add(place)
-            if isinstance(result, Reply):
-                share = None if self._share is None else self._share(hold.call, result)
-                if share is not None and result.finish != "refusal":  # how much of its bound a reply took
-                    self._seen.setdefault(hold.most.manner, _Seen()).add(share)
-                known = self._cost(hold.call.model, result, False)
-                self._pay(place, hold.most.usd if known is None else known)
-            elif result is not None and result.outcome != "failed":
-                self._cut_off[place] = hold.most
-        self.wake()
-
     def wake(self) -> None:
         """Let everybody who waits for room look again."""
         self._changed.set()
@@ -526,12 +468,25 @@ class Reservation:
 
     __slots__ = ("_purse", "call", "most")
 
-    def __init__(self, purse: SpendLimit, call: CallSpec, most: Most) -> None:
+    def __init__(self, purse: SpendLimit, call: CallSpec, most: Bound) -> None:
         self._purse, self.call, self.most = purse, call, most
 
     def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:
-        """How the attempt ended; None: it was not sent."""
-        self._purse.back(self, None if attempt is None else (attempt.key, attempt.number), result)
+        """Release the hold; what was paid for it, or may have been, counts from now on. No attempt: it was not sent."""
+        purse = self._purse
+        purse._holds.discard(self)
+        if attempt is not None:
+            place = attempt.key, attempt.number
+            purse._mine.add(place)
+            if isinstance(result, Reply):
+                share = None if purse._share is None else purse._share(self.call, result)
+                if share is not None and result.finish != "refusal":  # how much of its bound a reply took
+                    purse._seen.setdefault(self.most.manner, _Seen()).add(share)
+                known = purse._cost(self.call.model, result, False)
+                purse._pay(place, self.most.usd if known is None else known)
+            elif result is not None and result.outcome != "failed":
+                purse._cut_off[place] = self.most
+        purse.wake()
 
 
 def _manner(call: CallSpec) -> Manner:

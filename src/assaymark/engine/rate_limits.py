@@ -1,7 +1,4 @@
-"""What every attempt at a provider passes first: its limits a minute, the wait it asked for, and a circuit breaker.
-
-The breaker opens on a row of failures, or at once where no call can succeed.
-"""
+"""What every attempt at a provider passes first: its limits a minute, the wait it asked for, and a circuit breaker."""
 
 from __future__ import annotations
 
@@ -19,9 +16,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from assaymark.engine import database
-from assaymark.engine import schema as rows
-from assaymark.engine import schema as tables
+from assaymark.engine import database, schema
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import Attempt, Claim, Committed, End, plain, windows
@@ -92,10 +87,7 @@ class Grant:
 
 
 def tokens_expected(call: CallSpec) -> int:
-    """A guess at the tokens of a call before it is made: a third of its characters, and the most it may answer.
-
-    The most is ``max_tokens`` or ``max_output_tokens`` of its arguments, otherwise 1024.
-    """
+    """A guess at the tokens of a call before it is made: a third of its characters, and the most it may answer."""
     characters = sum(len(text.text) for text in call.texts)
     allowed = [call.args.get(name) for name in ("max_tokens", "max_output_tokens", "max_completion_tokens")]
     out = max((n for n in allowed if isinstance(n, int)), default=_TOKENS_OUT)
@@ -103,13 +95,9 @@ def tokens_expected(call: CallSpec) -> int:
 
 
 def reserve(
-    connection: sa.Connection,
-    store: Store,
-    provider: str,
-    limits: Limits,
-    tokens: Sequence[int],
+    connection: sa.Connection, store: Store, provider: str, limits: Limits, tokens: Sequence[int],
     corrections: Mapping[int, int],
-) -> Grant:
+) -> Grant:  # fmt: skip
     """Book as many requests as the limits leave room for, in the order given."""
     at = {"at": plain(provider)}
     gate = {"provider": at["at"], "bucket": _GATE, "requests": 0, "tokens": 0}
@@ -175,11 +163,7 @@ def endpoint_of(call: CallSpec) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreakerPolicy:
-    """How long a run bears with a provider that fails.
-
-    After ``failures`` failed attempts in a row that another attempt might have helped, over all of its calls, nothing
-    is sent for ``cool_down_s`` seconds. Then one attempt is made: if it fails too, the provider is not asked again.
-    """
+    """How long a run bears with a provider that fails."""
 
     failures: int = 20
     cool_down_s: float = 60.0
@@ -260,19 +244,18 @@ _LOOK_AGAIN_S = 5.0  # replies that took fewer tokens than expected make room ea
 _LONGEST_S = 3600.0
 
 
-class Permit(NamedTuple):
-    """Leave to send one attempt, to be handed back to its gate with what came of it."""
-
-    trial: bool
-    booking: Booking | None
+Permit = tuple[bool, Booking | None]
+"""Leave to send one attempt, to be handed back to its gate with what came of it; True: it is the one tried out."""
 
 
 class Gate:
     """What every attempt at one provider passes first. One for each `Endpoint` of a run."""
 
     def __init__(self, provider: str, patience: CircuitBreakerPolicy, reserve: Reserve | None) -> None:
-        self._breaker = Breaker(provider, patience)
-        self._throttle = None if reserve is None else _Throttle(reserve, self)
+        self._breaker, self._reserve = Breaker(provider, patience), reserve
+        self._waiting: deque[tuple[int, asyncio.Future[int | None]]] = deque()
+        self._corrections: dict[int, int] = {}
+        self._server: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._closed = False
 
@@ -297,10 +280,10 @@ class Gate:
             if (wait := self._breaker.wait_s(time.monotonic())) > 0:
                 await self._until(wait)
                 continue
-            booking = None if self._throttle is None else await self._throttle.book(tokens_expected(call))
+            booking = None if self._reserve is None else await self._book(tokens_expected(call))
             trial = None if self.shut else self._breaker.take(time.monotonic())
             if trial is not None:
-                return Permit(trial, booking)
+                return trial, booking
         return None
 
     async def pause(self, seconds: float) -> bool:
@@ -312,14 +295,17 @@ class Gate:
 
     def back(self, permit: Permit, result: Reply | ModelError | None) -> None:
         """Take note of how an attempt ended; None: it was not sent."""
+        trial, booking = permit
         if result is None:
-            self._breaker.give_back(permit.trial)
+            self._breaker.give_back(trial)
         elif isinstance(result, ModelError):
-            self._breaker.failed(result, trial=permit.trial, now=time.monotonic())
+            self._breaker.failed(result, trial=trial, now=time.monotonic())
         else:
             self._breaker.answered()
-            if self._throttle is not None and permit.booking is not None:
-                self._throttle.correct(permit.booking, result)
+            if booking is not None and result.input_tokens is not None and result.output_tokens is not None:
+                bucket, tokens = booking  # the next booking takes account of what the reply says it took
+                more = result.input_tokens + result.output_tokens - tokens
+                self._corrections[bucket] = self._corrections.get(bucket, 0) + more
         self._wake()
 
     async def _until(self, seconds: float) -> None:
@@ -332,17 +318,7 @@ class Gate:
         self._changed.set()
         self._changed = asyncio.Event()
 
-
-class _Throttle:
-    """Books attempts in the ledger: all who wait at the same time in one transaction, first come first served."""
-
-    def __init__(self, reserve: Reserve, gate: Gate) -> None:
-        self._reserve, self._gate = reserve, gate
-        self._waiting: deque[tuple[int, asyncio.Future[int | None]]] = deque()
-        self._corrections: dict[int, int] = {}
-        self._server: asyncio.Task[None] | None = None
-
-    async def book(self, tokens: int) -> Booking | None:
+    async def _book(self, tokens: int) -> Booking | None:
         """Wait for room for one attempt; None when the gate was shut meanwhile."""
         mine: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((tokens, mine))
@@ -352,34 +328,28 @@ class _Throttle:
         return None if bucket is None else (bucket, tokens)
 
     async def _serve(self) -> None:
-        """Book for all who wait, until nobody does."""
+        """Book for all who wait, in one transaction, first come first served, until nobody does."""
+
+        def tell(bucket: int | None, n: int) -> None:
+            for _ in range(n):
+                _, waiting = self._waiting.popleft()
+                if not waiting.done():
+                    waiting.set_result(bucket)
+
         try:
-            while self._waiting and not self._gate.shut:
+            while self._waiting and not self.shut and self._reserve is not None:
                 corrections, self._corrections = self._corrections, {}
                 asked = [tokens for tokens, _ in self._waiting]
                 grant = await self._reserve(asked, corrections)
-                self._tell(grant.bucket, grant.granted)
+                tell(grant.bucket, grant.granted)
                 if grant.granted < len(asked):  # those that came meanwhile have not been refused
-                    await self._gate.pause(min(grant.wait_s, _LOOK_AGAIN_S))
-            self._tell(None, len(self._waiting))
+                    await self.pause(min(grant.wait_s, _LOOK_AGAIN_S))
+            tell(None, len(self._waiting))
         except Exception as exc:
             while self._waiting:
                 _, waiting = self._waiting.popleft()
                 if not waiting.done():
                     waiting.set_exception(exc)
-
-    def _tell(self, bucket: int | None, n: int) -> None:
-        for _ in range(n):
-            _, waiting = self._waiting.popleft()
-            if not waiting.done():
-                waiting.set_result(bucket)
-
-    def correct(self, booking: Booking, reply: Reply) -> None:
-        """The next booking takes account of what a reply says it took."""
-        bucket, tokens = booking
-        if reply.input_tokens is not None and reply.output_tokens is not None:
-            more = reply.input_tokens + reply.output_tokens - tokens
-            self._corrections[bucket] = self._corrections.get(bucket, 0) + more
 
 
 # Who asks which call, where several workers share a ledger: claims with a lease, numbered so that a late one is known
@@ -427,11 +397,10 @@ INSERT INTO queue (key, model) SELECT key, model FROM new
 """)
 _CALLS_A_STATEMENT = 5000
 
-_OPEN_ATTEMPTS = sa.select(tables.attempts).where(
-    tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)),
-    tables.attempts.c.ended_at.is_(None),
-    tables.attempts.c.outcome.is_(None),
-)
+_OPEN_ATTEMPTS = sa.select(schema.attempts).where(
+    schema.attempts.c.key.in_(sa.bindparam("keys", expanding=True)), schema.attempts.c.ended_at.is_(None),
+    schema.attempts.c.outcome.is_(None),
+)  # fmt: skip
 
 
 class Leases:
@@ -441,17 +410,11 @@ class Leases:
         self._store = store
 
     def claim(
-        self,
-        worker: str,
-        n: int,
-        lease_s: float,
-        *,
-        keys: Sequence[str] | None = None,
-        model: str | None = None,
+        self, worker: str, n: int, lease_s: float, *, keys: Sequence[str] | None = None, model: str | None = None,
         since: float = math.inf,
-    ) -> tuple[list[Claim], int]:
+    ) -> tuple[list[Claim], int]:  # fmt: skip
         """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``."""
-        which: dict[str, Any] = {} if model is None else {"model": rows.plain(model)}
+        which: dict[str, Any] = {} if model is None else {"model": schema.plain(model)}
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
         if keys is not None:
             which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
@@ -462,7 +425,7 @@ class Leases:
             claims = sorted([Claim(row.key, row.fence) for row in found], key=lambda claim: claim.key)
             lost: list[Attempt] = []
             for group in groups([claim.key for claim in claims if claim.fence > 1], KEYS_A_QUERY):
-                lost += map(rows.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
+                lost += map(schema.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
             database.mark_lost(connection, lost)
         return claims, len(lost)
 
@@ -484,7 +447,7 @@ class Leases:
 
     def any_left(self, model: str, since: float, worker: str | None = None) -> bool:
         """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
-        (found,) = self._store.rows(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
+        (found,) = self._store.rows(_ANY_LEFT, model=schema.plain(model), since=since, worker=worker)
         return bool(found["any_left"])
 
     def now(self) -> float:
@@ -519,12 +482,7 @@ class PendingCall:
 
 
 class Work:
-    """Calls to be asked, and what becomes of them. Without ``calls`` they are what is planned and has no reply.
-
-    Where workers share the ledger, each call is held by a lease of ``lease_s`` seconds while it is asked. Methods that
-    read or write the ledger are called in its thread. ``sizes`` is how many calls each lane has, at most: each model,
-    or each model behind each door where that is known. `renew` is called every ``renew_every_s`` seconds.
-    """
+    """Calls to be asked, and what becomes of them. Without ``calls`` they are what is planned and has no reply."""
 
     def __init__(
         self, ledger: Ledger, sizes: Mapping[str, int], lease_s: float, calls: Mapping[str, CallSpec] | None = None

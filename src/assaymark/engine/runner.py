@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
-from assaymark.engine.loop import Attempts, BodySlots, Slot, Trouble, on_own_loop
+from assaymark.engine.loop import PLACES, Attempts, Slot, Trouble, on_own_loop
 from assaymark.engine.prices import Reservation, SpendLimit
 from assaymark.engine.rate_limits import (
     KEPT,
@@ -44,11 +44,7 @@ _LINE_CHARS: Final = 100
 
 
 class Watch:
-    """Stops calls of one model, asked with the same arguments, that can bring nothing; others go on.
-
-    It stops at once when a provider says that none of them can succeed (`ModelError.always`), and after the first
-    `FIRST` replies if all of them are unusable. Replies of earlier runs count when they are told to `replied`.
-    """
+    """Stops calls of one model, asked with the same arguments, that can bring nothing; others go on."""
 
     def __init__(self, unusable: Unusable | None = None) -> None:
         self._unusable = unusable
@@ -116,10 +112,7 @@ _LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call without a reply after so many attempts, and the last reason. The next run asks it again.
-
-    ``rate_limited`` says that the provider refused this call as a request, which may be about this call alone.
-    """
+    """A call without a reply after so many attempts, and the last reason. The next run asks it again."""
 
     key: str
     model: str
@@ -152,15 +145,9 @@ class RunOptions:
         return min(_LONGEST_BACKOFF_S, self.backoff_s * 2.0 ** (failures - 1) * spread)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run did: ``planned = already + made + elsewhere + len(failed) + left``.
-
-    ``in_flight_bound`` is how many calls can have been under way at once: after a hard kill no more than these are
-    paid for a second time. ``orphaned`` counts the attempts that somebody had under way when it died. ``put_off``
-    counts the attempts that a provider turned away with a time to wait. ``stopped`` has a line for each provider or
-    model that was not asked to the end. ``elsewhere`` are the calls that other workers answered meanwhile.
-    """
+    """What a run did: ``planned = already + made + elsewhere + len(failed) + left``."""
 
     planned: int
     already: int
@@ -184,23 +171,15 @@ class Run:
     """One run: its workers, its gates, its journal and its tally."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        work: Work,
-        manner: RunOptions,
-        planned: int,
-        already: int,
-        progress: Progress | None,
-        purse: SpendLimit | None = None,
-        told: Told | None = None,
-        watch: Watch | None = None,
-    ) -> None:
+        self, ledger: Ledger, work: Work, manner: RunOptions, planned: int, already: int, progress: Progress | None,
+        purse: SpendLimit | None = None, told: Told | None = None, watch: Watch | None = None,
+    ) -> None:  # fmt: skip
         self.watch = watch
         self._told, self._under_way = told, 0
         self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
         self._planned, self._already = planned, already
-        self._attempts, self._room = Attempts(manner.deadline_s), BodySlots()
+        self._attempts, self._room = Attempts(manner.deadline_s), asyncio.Semaphore(PLACES)
         self._gates: dict[Endpoint, Gate] = {}
         self.over = asyncio.Event()
         self._defect: BaseException | None = None
@@ -240,25 +219,23 @@ class Run:
             self.in_flight_bound = len(workers)
             renewing = asyncio.create_task(self._renew(thread))
             try:
-                await self._see_through(workers, asyncio.create_task(self._journal.run()))
+                writer = asyncio.create_task(self._journal.run())
+                crew = asyncio.gather(*workers)
+                crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
+                both: set[asyncio.Future[Any]] = {crew, writer}
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+                if writer.done():  # it cannot write: nobody may send anything more
+                    crew.cancel()
+                    await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
+                self._journal.close()
+                await writer
+                await crew
             finally:
                 renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
                     await _in(thread, self.work.requeue)
         if self._defect is not None:
             raise self._defect
-
-    async def _see_through(self, workers: list[asyncio.Task[None]], writer: asyncio.Task[None]) -> None:
-        crew = asyncio.gather(*workers)
-        crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
-        both: set[asyncio.Future[Any]] = {crew, writer}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if writer.done():  # it cannot write: nobody may send anything more
-            crew.cancel()
-            await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
-        self._journal.close()
-        await writer
-        await crew
 
     async def _work_on(self, feed: _Feed, models: Mapping[str, Model]) -> None:
         try:
@@ -277,7 +254,7 @@ class Run:
                 return
             self.retried += sent > 0
             sent += 1
-            place = self._room.place()
+            place = Slot(self._room)
             self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
             self._under_way -= 1
@@ -308,10 +285,7 @@ class Run:
     async def _leave(
         self, gate: Gate, due: PendingCall
     ) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
-        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run.
-
-        The leave is given back with how the attempt ended; None: it was not sent.
-        """
+        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
         hold: Reservation | None = None
         if self._purse is not None:
             hold = await self._purse.take(due.call, lambda: gate.shut)
@@ -384,10 +358,7 @@ class Run:
             self._told(due.call.model, reply)
 
     def take_as_refusals(self) -> None:
-        """Record as refused what a model that answers nearly all calls turned away for good.
-
-        A model that turns many calls away may be asked wrongly, or not be there any more: the next run asks them again.
-        """
+        """Record as refused what a model that answers nearly all calls turned away for good."""
         count = Counter(one.model for one in self.failed if one.key in self.rate_limited)
         answered = self._ledger.standing() if count else {}
         few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
@@ -408,9 +379,8 @@ class Run:
             orphaned = self.work.lost
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
-            planned=self._planned, already=self._already, made=self.made, failed=tuple(self.failed),
-            retried=self.retried, interrupted=self.interrupted, in_flight_bound=self.in_flight_bound,
-            orphaned=orphaned, put_off=self.put_off, stopped=self.stopped, elsewhere=elsewhere,
+            self._planned, self._already, self.made, tuple(self.failed), self.retried, self.interrupted,
+            self.in_flight_bound, orphaned, self.put_off, self.stopped, elsewhere,
         )  # fmt: skip
 
     def interrupt(self) -> None:
@@ -506,22 +476,12 @@ async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
 
 
 def run_calls(
-    ledger: Ledger,
-    calls: Iterable[CallSpec],
-    models: Mapping[str, Model],
-    *,
-    concurrency: int = 64,
-    deadline_s: float = 120.0,
-    attempts: int = 4,
-    backoff_s: float = 1.0,
-    lease_s: float = 60.0,
-    patience: CircuitBreakerPolicy | None = None,
-    limits: Mapping[str, Limits] | None = None,
-    purse: SpendLimit | None = None,
-    progress: Progress | None = None,
-    told: Told | None = None,
+    ledger: Ledger, calls: Iterable[CallSpec] | None, models: Mapping[str, Model], *, concurrency: int = 64,
+    deadline_s: float = 120.0, attempts: int = 4, backoff_s: float = 1.0, lease_s: float = 60.0,
+    patience: CircuitBreakerPolicy | None = None, limits: Mapping[str, Limits] | None = None,
+    purse: SpendLimit | None = None, progress: Progress | None = None, told: Told | None = None,
     watch: Watch | None = None,
-) -> RunSummary:
+) -> RunSummary:  # fmt: skip
     """Ask every call that has no reply yet, and write down what comes back.
 
     A call that fails in a way that may pass (`ModelError` with ``retryable``, or ``deadline_s``) is tried again,
@@ -546,61 +506,50 @@ def run_calls(
         concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
     )
     with ledger.exclusive():
+        asked: dict[str, CallSpec] = {}
+        pending: dict[str, CallSpec] | None = None
         with _looking_over(ledger):
-            asked = {call.key: call for call in calls}
-            for name in {call.model for call in asked.values()} - models.keys():
-                raise UnknownNameError("model", name, list(models))
-            pending = {key: asked[key] for key in ledger.pending(asked)}
-            _check_no_batches(ledger, pending)
+            if calls is not None:
+                asked = {call.key: call for call in calls}
+                for name in {call.model for call in asked.values()} - models.keys():
+                    raise UnknownNameError("model", name, list(models))
+                pending = {key: asked[key] for key in ledger.pending(asked)}
+            sizes = _sizes(ledger, models) if pending is None else sizes_of(pending.values())
+            # Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it.
+            if ledger.leases is None:
+                inside = {key for key, _ in ledger.batches.attempts_under_way()}
+                if n := len(inside if pending is None else inside.intersection(pending)):
+                    advice = "collect the batches or cancel them first"
+                    raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
         orphaned = 0 if ledger.leases else len(ledger.mark_lost())
-        ledger.plan(pending.values())
-        work, already = Work(ledger, sizes_of(pending.values()), lease_s, pending), len(asked) - len(pending)
-        run = Run(ledger, work, manner, len(asked), already, progress, purse, told, watch)
-        run.through(models, pending.values())
-        return run.summary(orphaned, len(ledger.pending(pending)) if ledger.leases else 0)
+        ledger.plan((pending or {}).values())
+        waiting = sum(sizes.values())
+        planned = waiting if pending is None else len(asked)
+        work = Work(ledger, sizes, lease_s, pending)
+        run = Run(ledger, work, manner, planned, planned - waiting, progress, purse, told, watch)
+        some = (
+            [] if purse is None or pending is not None else [key for one in sizes for key in ledger.pending_of(one)[:1]]
+        )
+        run.through(models, ledger.load(some, {}) if pending is None else pending.values())
+        left = 0
+        if ledger.leases:
+            left = sum(_sizes(ledger, models).values()) if pending is None else len(ledger.pending(pending))
+        return run.summary(orphaned, left)
 
 
-def run_worker(
-    ledger: Ledger,
-    models: Mapping[str, Model],
-    *,
-    concurrency: int = 64,
-    deadline_s: float = 120.0,
-    attempts: int = 4,
-    backoff_s: float = 1.0,
-    lease_s: float = 60.0,
-    patience: CircuitBreakerPolicy | None = None,
-    limits: Mapping[str, Limits] | None = None,
-    purse: SpendLimit | None = None,
-    progress: Progress | None = None,
-    told: Told | None = None,
-) -> RunSummary:
-    """Ask the calls that somebody else has planned, until none is left without a reply; see `run_calls`.
+def run_worker(ledger: Ledger, models: Mapping[str, Model], **manner: Any) -> RunSummary:
+    """Ask the calls that others have planned, until none is left without a reply; ``manner`` is as in `run_calls`.
 
     Start as many of these as you like, on as many machines, with a ledger in a database. A ledger in a file has one
     at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
     worker was there. ``planned`` of the summary counts what had no reply at the start.
     """
-    manner = RunOptions(
-        concurrency, deadline_s, attempts, backoff_s, lease_s, patience or CircuitBreakerPolicy(), limits or {}
-    )
-    with ledger.exclusive():
-        with _looking_over(ledger):
-            sizes = _sizes(ledger, models)
-            _check_no_batches(ledger, None)
-        orphaned = 0 if ledger.leases else len(ledger.mark_lost())
-        run = Run(ledger, Work(ledger, sizes, lease_s), manner, sum(sizes.values()), 0, progress, purse, told)
-        some = [] if purse is None else [key for model in sizes for key in ledger.pending_of(model)[:1]]
-        run.through(models, ledger.load(some, {}))
-        return run.summary(orphaned, sum(_sizes(ledger, models).values()) if ledger.leases else 0)
+    return run_calls(ledger, None, models, **manner)
 
 
 @contextmanager
 def _looking_over(ledger: Ledger) -> Iterator[None]:
-    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for.
-
-    Once an opening: whoever asks a few calls at a time would else go over the whole of it for each of them.
-    """
+    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for."""
     if ledger.looked_over:
         yield
         return
@@ -609,15 +558,6 @@ def _looking_over(ledger: Ledger) -> Iterator[None]:
         yield
         sound.result()
     ledger.looked_over = True
-
-
-def _check_no_batches(ledger: Ledger, keys: Collection[str] | None) -> None:
-    """Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it."""
-    if ledger.leases is None:
-        inside = {key for key, _ in ledger.batches.attempts_under_way()}
-        if n := len(inside if keys is None else inside.intersection(keys)):
-            advice = "collect the batches or cancel them first"
-            raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
 
 
 def _sizes(ledger: Ledger, models: Mapping[str, Model]) -> dict[str, int]:

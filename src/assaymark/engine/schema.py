@@ -175,11 +175,7 @@ _ERROR_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One sending of one call, written down before it happens. ``number`` counts from 1 over all runs.
-
-    ``outcome`` is None while it is under way, and ``lost`` when whoever sent it died before it ended. ``fence`` is the
-    claim it was sent under, where workers share a ledger; it is not kept.
-    """
+    """One sending of one call, written down before it happens. ``number`` counts from 1 over all runs."""
 
     key: str
     number: int
@@ -192,10 +188,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ended: with a reply, or with an outcome and what went wrong.
-
-    ``final`` without a reply: this run gives the call up, and no other worker that is at work now is to take it.
-    """
+    """How an attempt ended: with a reply, or with an outcome and what went wrong."""
 
     attempt: Attempt
     outcome: Outcome
@@ -234,13 +227,9 @@ def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, erro
     """What changes in the row of an attempt when it ends; ``at_key`` and ``at_number`` say in which row."""
     error = None if error is None else plain(error)[:_ERROR_CHARS]
     return {
-        "at_key": attempt.key,
-        "at_number": attempt.number,
-        "ended_at": ended_at,
-        "outcome": outcome,
-        "error": error,
+        "at_key": attempt.key, "at_number": attempt.number, "ended_at": ended_at, "outcome": outcome, "error": error,
         "seal": seal(attempt.key, attempt.number, attempt.started_at, ended_at, outcome, error),
-    }
+    }  # fmt: skip
 
 
 def attempt_of(row: Row) -> Attempt:
@@ -277,13 +266,9 @@ def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) 
     written = json.dumps(facts, ensure_ascii=False)  # escapes would merge two lone surrogates into one character
     key, number = end.attempt.key, end.attempt.number
     return {
-        "key": key,
-        "number": number,
-        "object": sha256,
-        "facts": text_bytes(written),
-        "finished_at": now,
+        "key": key, "number": number, "object": sha256, "facts": text_bytes(written), "finished_at": now,
         "seal": seal(key, number, sha256, written, now),
-    }
+    }  # fmt: skip
 
 
 def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:

@@ -1,7 +1,4 @@
-"""Other people's records into ours: one importer per format, from bytes to records and a report of what is missing.
-
-Outcomes leave an importer as a table of their own. Nothing that happened after a decision enters its context.
-"""
+"""Other people's records into ours: one importer per format, from bytes to records and a report of what is missing."""
 
 from __future__ import annotations
 
@@ -25,30 +22,25 @@ if TYPE_CHECKING:
         Imported,
         ImportReport,
         Missing,
-        RecordedBook,
         RecordedTrack,
     )
     from assaymark.importers.roles import Wanted
     from assaymark.importers.scores import ScoresRead, read_scores
     from assaymark.importers.tables import FORMATS, read_rows
+    from assaymark.importers.verdict_log import CALLS_CONDITION, VERDICTS, OrderCounts, VerdictLog, to_pair_calls
     from assaymark.importers.verdicts import (
-        CALLS_CONDITION,
         LABELS,
         SPELLINGS,
-        VERDICTS,
-        OrderCounts,
-        VerdictLog,
         VerdictMap,
         parse_verdict_map,
         read_verdicts,
-        to_pair_calls,
         verdict_map,
     )
 
 __all__ = [
     "CALLS_CONDITION", "CASH", "CLOCK_CONFLICT", "EQUAL_WEIGHT", "FORMATS", "IMPORTERS", "LABELS", "NEXT", "REPLAYED",
     "SPELLINGS", "VERDICTS", "WHOLE", "Audit", "ImportReport", "Imported", "Importer", "Missing", "OrderCounts",
-    "RecordedBook", "RecordedTrack", "ScoresRead", "VerdictLog", "VerdictMap", "Wanted", "audit_aitrader",
+    "RecordedTrack", "ScoresRead", "VerdictLog", "VerdictMap", "Wanted", "audit_aitrader",
     "import_aitrader", "import_capitalbench", "import_generic", "import_human", "import_labels", "importer",
     "parse_map", "parse_verdict_map", "read_rows", "read_scores", "read_verdicts", "season_aitrader", "template",
     "to_pair_calls", "verdict_map",

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
-from typing import Final
+from types import MappingProxyType
+from typing import Annotated, Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from assaymark.errors import UnknownNameError
-from assaymark.importers.aitrader_log import Log, Prices, Step, names_in, texts_of
-from assaymark.importers.read import Progress
-from assaymark.importers.report import (
-    CASH,
-    EQUAL_WEIGHT,
-    NEXT,
-    REPLAYED,
-    WHOLE,
-    Imported,
-    RecordedBook,
-    RecordedCheck,
-    RecordedFill,
-    RecordedTrack,
-    Tally,
-    maker_of,
-    replayed,
-    text_missing,
-    week_of,
-)  # fmt: skip
-from assaymark.portfolio import Book, Mismatch, Reconciliation, StatedStep, Tolerance, reconcile
+from pydantic import BaseModel, ConfigDict, Field
+
+from assaymark import records
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.importers import read, report
+from assaymark.portfolio import Bar, Book, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile
 from assaymark.portfolio.broker import RELIABILITY, CheckKind
-from assaymark.records import (
-    JSON,
-    Agent,
-    CallFacts,
-    Context,
-    Decision,
-    Instrument,
-    Outcome,
-    Portfolio,
-    Provenance,
-    content_id,
-)  # fmt: skip
 
-PROVENANCE: Final = Provenance(source="HKUDS/AI-Trader", licence="MIT")
+PROVENANCE: Final = records.Provenance(source="HKUDS/AI-Trader", licence="MIT")
 """Where the logs come from unless the caller knows more (a commit, another mirror)."""
 
+_MOST: Final = 1e15  # no amount, price or position is larger: sums and products of such numbers are still finite
+_CASH_KEY: Final = "CASH"
+_COLUMNS: Final = ("symbol", "ts", "open", "high", "low", "close", "volume")
+_SHOWN: Final = 20  # complete bars of a held or traded symbol in a context
 _CHECKS: Final[Mapping[str, CheckKind]] = {
     "fill-quantity": "fill", "fill-price": "fill", "position": "position", "negative-position": "position",
     "cash": "cash",
@@ -54,13 +36,373 @@ _CHECKS: Final[Mapping[str, CheckKind]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """One agent's book on one track, held against its own actions and the track's prices.
+class Track:
+    """One market that the agents traded on; the logs state neither its clock nor the capital.
 
-    ``records`` are the ids of its decisions, oldest first, as are ``reconciliation.navs``; a mismatch's ``step`` is
-    such an id. NAV is that of the stated book after a step, at the opens of the step's bars: the prices at which the
-    venue fills.
+    ``opens`` and ``closes`` are when a day of a daily track opens and when its bar is complete, since its midnight; a
+    bar of the others is complete ``lag`` after its stamp. ``units`` is half the last printed digit of positions.
     """
+
+    name: str
+    prices: str
+    zone: str
+    asset_class: str
+    capital: float
+    currency: str
+    opens: timedelta | None = None
+    closes: timedelta | None = None
+    lag: timedelta = timedelta(0)
+    suffix: str = ""
+    units: float = 1e-6
+
+    @property
+    def daily(self) -> bool:
+        """Whether a step is a day."""
+        return self.opens is not None
+
+    def read(self, stamp: str) -> datetime:
+        """A stamp of the log or of a price file as written: local, without a zone."""
+        wanted = "2025-10-09" if self.daily else "2025-10-09 10:30:00"
+        try:
+            found = datetime.strptime(stamp, "%Y-%m-%d" if self.daily else "%Y-%m-%d %H:%M:%S")
+        except ValueError:
+            found = datetime.min
+        if not 1970 <= found.year <= 2200:
+            raise ValueError(f"must be a step such as {wanted} (got {stamp[:40]!r})")
+        return found
+
+    def utc(self, local: datetime, *, complete: bool = False) -> datetime:
+        """When a decision at a step is made: its bar's open is known, nothing later; or when all of its bar is."""
+        after = self.closes if self.closes is not None else self.lag
+        local += after if complete else self.opens or timedelta(0)
+        try:
+            return local.replace(tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
+        except ZoneInfoNotFoundError:
+            what = f"this machine has no time zone data for {self.zone}; install the package tzdata"
+            raise InputError("aitrader", [what]) from None
+
+
+TRACKS: Final[Mapping[str, Track]] = MappingProxyType({
+    "agent_data": Track(
+        "us", "prices_us_hourly.csv", "America/New_York", "equity", 10_000.0, "USD", lag=timedelta(hours=1)
+    ),
+    "agent_data_astock_hour": Track(
+        "cn-hourly", "prices_astock_hourly.csv", "Asia/Shanghai", "equity", 100_000.0, "CNY", suffix="-astock-hour"
+    ),
+    "agent_data_astock": Track(
+        "cn-daily", "prices_astock_daily.csv", "Asia/Shanghai", "equity", 100_000.0, "CNY",
+        opens=timedelta(hours=9, minutes=30), closes=timedelta(hours=15),
+    ),
+    "agent_data_crypto": Track(
+        "crypto", "prices_crypto_daily.csv", "UTC", "crypto", 50_000.0, "USDT", opens=timedelta(0),
+        closes=timedelta(days=1), units=5.1e-5,
+    ),
+})  # fmt: skip
+"""The tracks by the name that the logs give them."""
+
+
+class Prices:
+    """The bars of one track by local stamp, of which only the opens were known at it, and the stamps, oldest first."""
+
+    def __init__(self, track: Track, name: str, data: bytes, tally: report.Tally) -> None:
+        """Every problem of the file is noted, and its row left out; the newest bar may have an open only."""
+        self.track, before = track, len(tally.problems)
+        bars: dict[datetime, dict[str, Bar]] = {}
+        self._volumes: dict[str, float] = {}
+        stamps: dict[str, datetime] = {}
+
+        def wrong(line: int, what: str, column: str = "") -> None:
+            tally.problem(read.joined(f"{name} line {line}", column), what)
+
+        try:
+            for line, row in read.csv_rows(read.text_of(name, data), wrong):
+                if tuple(row) != _COLUMNS:
+                    tally.problem(name, f"must have the columns {', '.join(_COLUMNS)} (got {', '.join(row)[:120]})")
+                    break
+                try:
+                    step = stamps.get(row["ts"]) or stamps.setdefault(row["ts"], track.read(row["ts"]))
+                    bar, volume = _bar(row)
+                except ValueError as exc:
+                    wrong(line, str(exc))
+                    continue
+                symbol = row["symbol"]
+                if not symbol:
+                    wrong(line, "is empty", "symbol")
+                elif symbol in bars.setdefault(step, {}):
+                    wrong(line, f"{symbol} has two bars at {row['ts']}", "ts")
+                else:
+                    bars[step][symbol] = bar
+                    self._volumes[f"{symbol} {step}"] = volume
+        except ValueError as exc:
+            tally.problem(name, str(exc))
+        if not bars and len(tally.problems) == before:
+            tally.problem(name, "holds no bar")
+        self.steps = sorted(bars)
+        self.bars = {step: bars[step] for step in self.steps}
+        self.symbols = tuple(sorted({symbol for found in bars.values() for symbol in found}))
+        self._facts: dict[datetime, tuple[records.Fact, ...]] = {}
+
+    def opens(self, step: datetime) -> dict[str, float]:
+        """The open of every symbol at a step."""
+        return {symbol: bar.open for symbol, bar in self.bars[step].items() if bar.open is not None}
+
+    def facts(self, step: datetime) -> tuple[records.Fact, ...]:
+        """What an agent was shown of prices at a step: every symbol's open, and its close one bar before."""
+        if step not in self._facts:
+            decided = self.track.utc(step)
+            seen = [("price", decided, symbol, price) for symbol, price in self.opens(step).items()]
+            seen += [
+                ("previous_close", self.track.utc(last, complete=True), symbol, bar.close)
+                for last in self._complete(step, 1) for symbol, bar in self.bars[last].items() if bar.close is not None
+            ]  # fmt: skip
+            self._facts[step] = tuple(
+                report.fact(f"{name}:{symbol}", symbol, name, price, "price", at, self.track.prices, at)
+                for name, at, symbol, price in seen
+            )
+        return self._facts[step]
+
+    def series(self, step: datetime, symbols: Iterable[str]) -> tuple[records.Series, ...]:
+        """The last complete bars before a step of each of the symbols that has any."""
+        known, found = self._complete(step, _SHOWN), []
+        for symbol in sorted(set(symbols)):
+            bars = {one: bar for one in known if (bar := self.bars[one].get(symbol)) is not None}
+            whole = {one: bar for one, bar in bars.items() if None not in (bar.open, bar.high, bar.low, bar.close)}
+            if whole:
+                found.append(records.Series(
+                    instrument=symbol, interval_s=86_400 if self.track.daily else 3_600,
+                    times=tuple(self.track.utc(one, complete=True) for one in whole),
+                    volume=tuple(self._volumes.get(f"{symbol} {one}", 0.0) for one in whole),
+                    **{name: tuple(getattr(bar, name) for bar in whole.values())
+                       for name in ("open", "high", "low", "close")},
+                ))  # fmt: skip
+        return tuple(found)
+
+    def benchmark(self, start: datetime, end: datetime) -> float | None:
+        """The mean return from open to open of the symbols that have both: an equal weight of the universe."""
+        one, other = self.opens(start), self.opens(end)
+        both = [other[symbol] / price - 1.0 for symbol, price in one.items() if symbol in other]
+        return math.fsum(both) / len(both) if both else None
+
+    def _complete(self, step: datetime, most: int) -> list[datetime]:
+        """Of the last ``most`` steps before one, those whose bars were complete at it."""
+        at, decided = bisect_left(self.steps, step), self.track.utc(step)
+        return [one for one in self.steps[max(at - most, 0) : at] if self.track.utc(one, complete=True) <= decided]
+
+
+def _bar(row: Mapping[str, str]) -> tuple[Bar, float]:
+    """One row's bar and volume."""
+    found: dict[str, float | None] = {}
+    for column in _COLUMNS[2:]:
+        text, least = row[column], 0.0 if column == "volume" else math.ulp(0.0)
+        try:
+            value = float(text) if text else None
+        except ValueError:
+            value = math.nan
+        if value is not None and not least <= value <= _MOST:
+            above = "above" if least else "from"
+            raise ValueError(f"{column}: must be a number {above} 0 to {_MOST:.0e} (got {text[:40]!r})")
+        found[column] = value
+    opened, high, low, close = (found[column] for column in ("open", "high", "low", "close"))
+    if opened is None:
+        raise ValueError("open: is needed (got nothing)")
+    if high is not None and low is not None and close is not None:
+        slack = 1e-9 * high
+        if not (low - slack <= min(opened, close) and max(opened, close) <= high + slack):
+            seen = f"{opened:g}, {close:g} and {low:g} to {high:g}"
+            raise ValueError(f"open and close must lie from low to high (got {seen})")
+    elif any(one is not None for one in (high, low, close)):
+        raise ValueError("high, low and close: give all three or none")
+    return Bar(open=opened, high=high, low=low, close=close), found["volume"] or 0.0
+
+
+_CODE: Final = r"(?P<code>\d{6}\.S[HZ])"
+_NAME: Final = r"(?P<name>[\u4e00-\u9fff]{2,6})"
+_PATTERNS: Final = (
+    re.compile(rf"(?<![\u4e00-\u9fff]){_NAME}\*{{0,2}}\s?[(（]{_CODE}[)）]"),
+    re.compile(rf"{_CODE}\s?[(（]{_NAME}[)）]"),
+)  # fmt: skip
+_FINISH: Final = re.compile(r"</?FINISH_SIGNAL>")
+_THINK: Final = re.compile(r"<think>(.*?)</think>", re.S)
+_TOOL_OUTPUT: Final = "Tool results:"
+
+
+def names_in(texts: Iterable[str | None]) -> Mapping[str, str]:
+    """The company name of each code, which no price file holds: what most often stands in brackets beside it."""
+    seen: dict[str, Counter[str]] = {}
+    for text in texts:
+        for pattern in _PATTERNS:
+            for found in pattern.finditer(text or ""):
+                seen.setdefault(found["code"], Counter())[found["name"]] += 1
+    # three times, and more often than all others together; a name of two codes goes to neither
+    best = {code: names.most_common(1)[0] for code, names in seen.items()}
+    names = {code: name for code, (name, n) in best.items() if n >= 3 and 2 * n > seen[code].total()}
+    shared = {name for name, n in Counter(names.values()).items() if n > 1}
+    return {code: name for code, name in sorted(names.items()) if name not in shared}
+
+
+def texts_of(text: str | None) -> tuple[tuple[records.Rationale, ...], tuple[str, ...]]:
+    """The texts of a step, and the flags they earn: ``think-block``, ``tool-output``, ``no-finish-signal``."""
+    written = text or ""
+    # what was thought aloud is kept apart: only one of the models left it in its log
+    thoughts = [found.strip() for found in _THINK.findall(written)]
+    answer = _FINISH.sub("", _THINK.sub("", written)).strip()
+    kept = [records.Rationale(text=thought, kind="stage") for thought in thoughts if thought]
+    tool = answer.startswith(_TOOL_OUTPUT)  # repeats what a tool returned: not written by the agent
+    if answer and answer != _TOOL_OUTPUT:
+        kept.append(records.Rationale(text=answer, kind="arena" if tool else "summary"))
+    marks = {"think-block": thoughts, "tool-output": tool, "no-finish-signal": not _FINISH.search(written)}
+    return tuple(kept), tuple(flag for flag, found in marks.items() if found)
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class _LoggedAction(_Shape):
+    action: Literal["buy", "buy_crypto", "sell", "sell_crypto", "no_trade"]
+    symbol: str
+    amount: Annotated[float, Field(ge=0, le=_MOST)]
+    price: Annotated[float, Field(gt=0, le=_MOST)] | None = None
+
+
+class Line(_Shape):
+    """One step of one agent. ``rationale`` is its last message, ``timestamps`` when messages were written, unzoned."""
+
+    track: str
+    model: Annotated[str, Field(pattern=read.NAME)]
+    step: str
+    rationale: str | None
+    n_messages: Annotated[int, Field(ge=0)]
+    timestamps: list[str]
+    actions: list[_LoggedAction]
+    positions_after: dict[str, Annotated[float, Field(ge=-_MOST, le=_MOST)]] | None
+
+
+class Step:
+    """A line with its track and local stamp: its agent, the decision's id, the actions, and the book after it."""
+
+    def __init__(self, line: Line, track: Track, at: datetime) -> None:
+        self.line, self.track, self.at, self.day = line, track, at, at.strftime("%Y-%m-%d")
+        self.agent = line.model.removesuffix(track.suffix)  # some logs add the name of the track
+        self.record_id = f"{track.name}/{at.strftime('%Y-%m-%d' if track.daily else '%Y-%m-%dT%H:%M')}/{self.agent}"
+        self.actions = tuple(
+            records.Action(instrument=one.symbol, price=one.price, quantity=None if kind == "no_trade" else one.amount,
+                           kind=kind)
+            for one in line.actions
+            for kind in [_KINDS[one.action]]
+        )  # fmt: skip
+        # the venue logs an action once it is done
+        self.fills = tuple(
+            StatedFill(one.instrument, one.quantity if one.kind == "buy" else -one.quantity, one.price)
+            for one in self.actions
+            if one.quantity
+        )
+        self.book: Book | None = None
+        if (after := line.positions_after) is not None and _CASH_KEY in after:
+            held = {name: units for name, units in after.items() if units and name != _CASH_KEY}
+            self.book = Book(after[_CASH_KEY], held)
+
+
+_KINDS: Final[Mapping[str, records.ActionKind]] = {
+    "buy": "buy", "buy_crypto": "buy", "sell": "sell", "sell_crypto": "sell", "no_trade": "no_trade",
+}  # fmt: skip
+
+
+class Log:
+    """The good steps of the files in their order and the prices by the log's track name; what is wrong is noted."""
+
+    def __init__(self, files: Mapping[str, bytes], tally: report.Tally, progress: read.Progress | None = None) -> None:
+        self.prices: dict[str, Prices] = {}
+        self.steps: list[Step] = []
+        name, data = read.require(files, "decisions.jsonl")
+        without: dict[str, Counter[str]] = {"missing": Counter(), "broken": Counter()}  # steps without prices
+        places: dict[str, str] = {}
+        lines = 0
+        for place, text, tree in read.json_objects("steps", name, data, tally, progress):
+            lines += 1
+            line = None if tree is None else read.shaped(Line, text, place, tally)
+            if line is None:
+                continue
+            track = TRACKS.get(line.track)
+            if track is None:
+                tally.problem(f"{place}, track", f"must be one of {', '.join(TRACKS)} (got {line.track[:60]!r})")
+                continue
+            if line.track not in self.prices and not any(line.track in of for of in without.values()):
+                made, kind = None, "broken"
+                try:
+                    if (found := read.pick(files, track.prices)) is None:
+                        kind = "missing"
+                    else:
+                        made = Prices(track, *found, tally)
+                except InputError as exc:
+                    tally.problems += [Problem(read.joined(exc.source, one.where), one.what) for one in exc.problems]
+                if made is not None and made.steps:
+                    self.prices[line.track] = made
+                else:
+                    without[kind][line.track] = 0
+            if line.track not in self.prices:
+                next(of for of in without.values() if line.track in of)[line.track] += 1
+                continue
+            try:
+                step = Step(line, track, track.read(line.step))
+            except ValueError as exc:
+                tally.problem(f"{place}, step", str(exc))
+                continue
+            wrong = list(_faults(step, self.prices[line.track]))
+            if step.record_id in places:
+                first = places[step.record_id]
+                wrong.append(("step", f"{line.model} has two lines at {line.step} (first at {first})"))
+            for where, what in wrong:
+                tally.problem(f"{place}, {where}", what)
+            if not wrong:
+                places[step.record_id] = place
+                self.steps.append(step)
+        for track_name, n in without["missing"].items():
+            file = TRACKS[track_name].prices
+            tally.problem(file, f"missing, and needed for {n} steps of {track_name}; give it as {file} or {file}.gz")
+        for track_name, n in without["broken"].items():
+            tally.problem(TRACKS[track_name].prices, f"{n} steps of {track_name} without prices: their file is broken")
+        if not lines:
+            tally.problem(name, "holds no step: no line with anything in it")
+        self.bad = lines - len(self.steps)
+
+    def runs(self) -> dict[tuple[str, str], list[Step]]:
+        """Each agent's steps on each track, oldest first, by track and agent."""
+        found: dict[tuple[str, str], list[Step]] = {}
+        for step in sorted(self.steps, key=lambda one: (one.line.track, one.agent, one.at)):
+            found.setdefault((step.line.track, step.agent), []).append(step)
+        return found
+
+
+def _faults(step: Step, prices: Prices) -> Iterator[tuple[str, str]]:
+    """What is wrong with a line of the right shape: field and what."""
+    line, file = step.line, prices.track.prices
+    if step.at not in prices.bars:
+        yield "step", f"has no bar in {file} (got {line.step!r})"
+    for number, one in enumerate(line.actions):
+        if one.action != "no_trade" and one.symbol not in prices.symbols:
+            yield f"actions.{number}.symbol", f"has no bars in {file} (got {one.symbol!r:.60})"
+    if line.positions_after is not None:
+        if _CASH_KEY not in line.positions_after:
+            yield "positions_after", f"has no {_CASH_KEY}"
+        for symbol in line.positions_after:
+            if symbol != _CASH_KEY and symbol not in prices.symbols:
+                yield "positions_after", f"{symbol!r:.60} has no bars in {file}"
+    times = []
+    for number, text in enumerate(line.timestamps):
+        try:
+            times.append(datetime.fromisoformat(text))
+        except ValueError:
+            yield f"timestamps.{number}", f"must be a time such as 2025-11-17T06:44:32 (got {text[:40]!r})"
+    if any(time.tzinfo is not None for time in times):
+        yield "timestamps", "have a zone, which this log's never had; say what changed in an issue"
+    elif times != sorted(times):
+        yield "timestamps", "go backwards"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """One agent's book on one track against its own actions and the track's prices; ``records`` are its decisions."""
 
     track: str
     agent: str
@@ -73,14 +415,10 @@ class Audit:
         """The last NAV that is known."""
         return next((nav for nav in reversed(self.reconciliation.navs) if nav is not None), None)
 
-    def mismatches(self, record: str) -> tuple[Mismatch, ...]:
-        """What does not fit at one decision."""
-        return tuple(mismatch for mismatch in self.reconciliation.mismatches if mismatch.step == record)
-
 
 def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
     """The books in AI-Trader logs (files as for `import_aitrader`), each mismatch as stated and recomputed."""
-    tally = Tally()
+    tally = report.Tally()
     log = Log(files, tally)
     tally.refuse("aitrader")
     return tuple(_audit_of(steps, log.prices[track]) for (track, _), steps in log.runs().items())
@@ -96,25 +434,20 @@ def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
 
 
 def import_aitrader(
-    files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
-    provenance: Provenance = PROVENANCE,
-) -> Imported:  # fmt: skip
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
+    provenance: records.Provenance = PROVENANCE,
+) -> report.Imported:  # fmt: skip
     """AI-Trader's steps as decisions, what of the prices was known at each, and how the books went on.
 
-    ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The log holds the last
-    message of a step, its actions and the book after it. The prompt and what tools returned are not there, so every
-    context is ``partial``: the book before the step, the open of every symbol (the price at which the venue fills), the
-    close one bar before, and the last bars of what is held or traded; nothing of the step's own bar but its open. Each
-    book is held against the actions and the prices (`Audit`); a decision at whose step something does not fit carries a
-    flag, and its ``stages`` list what. `InputError`: a file is missing or damaged; or, unless ``keep_going``, all that
-    is wrong in them.
+    ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The prompt and what tools
+    returned are not in the log, so every context is ``partial``; nothing of a step's own bar but its open is in it.
     """
-    tally = Tally()
+    tally = report.Tally()
     log = Log(files, tally, progress)
     tally.refuse("aitrader", keep_going)
-    contexts: dict[str, Context] = {}
-    decisions: list[Decision] = []
-    outcomes: list[Outcome] = []
+    contexts: dict[str, records.Context] = {}
+    decisions: list[records.Decision] = []
+    outcomes: list[records.Outcome] = []
     audits: list[Audit] = []
     stamps: dict[str, set[datetime]] = {}
     for step in log.steps:
@@ -125,7 +458,9 @@ def import_aitrader(
     for (track, _), steps in log.runs().items():
         prices = log.prices[track]
         instruments = tuple(
-            Instrument(id=symbol, symbol=symbol, name=names.get(symbol, ""), asset_class=prices.track.asset_class)
+            records.Instrument(
+                id=symbol, symbol=symbol, name=names.get(symbol, ""), asset_class=prices.track.asset_class
+            )
             for symbol in prices.symbols
         )
         audit = _audit_of(steps, prices)
@@ -133,32 +468,23 @@ def import_aitrader(
         before = Book(steps[0].track.capital)
         for step in steps:
             held, opens = before.positions, prices.opens(step.at)
-            context = Context(
-                completeness="partial",
-                cutoff=step.track.utc(step.at),
-                cutoff_source=f"the step's stamp, taken as {step.track.zone} time",
-                prompt="",
-                facts=prices.facts(step.at),
-                instruments=instruments,
-                series=prices.series(
-                    step.at, [*held, *(action.instrument for action in step.actions if action.instrument)]
+            worth_now = before.cash + sum(units * opens[symbol] for symbol, units in held.items() if symbol in opens)
+            shown = [*held, *(action.instrument for action in step.actions if action.instrument)]
+            unpriced = (f"the price of {symbol}" for symbol in sorted(set(held) - set(opens)))
+            context = records.Context(
+                completeness="partial", cutoff=step.track.utc(step.at), prompt="",
+                cutoff_source=f"the step's stamp, taken as {step.track.zone} time", facts=prices.facts(step.at),
+                instruments=instruments, series=prices.series(step.at, shown),
+                portfolio=records.Portfolio(
+                    currency=step.track.currency, cash=before.cash, nav=worth_now, positions=held
                 ),
-                portfolio=Portfolio(
-                    currency=step.track.currency,
-                    cash=before.cash,
-                    positions=held,
-                    nav=before.cash + sum(units * opens[symbol] for symbol, units in held.items() if symbol in opens),
-                ),
-                missing=(
-                    "the prompt",
-                    "what tools returned",
-                    *(f"the price of {symbol}" for symbol in sorted(set(held) - set(opens))),
-                ),
-            )
-            name = content_id(context)
+                missing=("the prompt", "what tools returned", *unpriced),
+            )  # fmt: skip
+            name = records.content_id(context)
             contexts[name] = context
             where = replace(provenance, path=f"{step.line.track}/{step.line.model}")
-            decisions.append(_decision(step, numbers[track, step.at], name, audit.mismatches(step.record_id), where))
+            found = [one for one in audit.reconciliation.mismatches if one.step == step.record_id]
+            decisions.append(_decision(step, numbers[track, step.at], name, found, where))
             before = step.book or before
         # what each stated book was worth at the agent's next step, and the whole log's return at its last
         worth: list[tuple[Step, Step, Step, str, float]] = []
@@ -166,22 +492,21 @@ def import_aitrader(
             pair = [prices.opens(at) for at in (step.at, later.at)]
             if (book := step.book) is not None and all(set(book.positions) <= set(one) for one in pair):
                 now, then = (book.cash + sum(n * one[symbol] for symbol, n in book.positions.items()) for one in pair)
-                worth += [(step, step, later, NEXT, then / now - 1.0)] if now > 0 else []
+                worth += [(step, step, later, report.NEXT, then / now - 1.0)] if now > 0 else []
         if audit.last_nav is not None and audit.reconciliation.navs[-1] is not None:
-            worth.append((steps[-1], steps[0], steps[-1], WHOLE, audit.last_nav / audit.capital - 1.0))
+            worth.append((steps[-1], steps[0], steps[-1], report.WHOLE, audit.last_nav / audit.capital - 1.0))
         outcomes += [
-            Outcome(record_id=step.record_id, horizon=horizon, value=value, resolved_at=step.track.utc(end.at),
-                    benchmark=prices.benchmark(start.at, end.at),
-                    source=f"recomputed from positions and the opens of {step.track.prices}")
+            report.outcome(step.record_id, horizon, value, prices.benchmark(start.at, end.at), step.track.utc(end.at),
+                           f"recomputed from positions and the opens of {step.track.prices}")
             for step, start, end, horizon, value in worth
         ]  # fmt: skip
     tally.unresolved(
-        decisions, {outcome.record_id for outcome in outcomes if outcome.horizon == NEXT}, "outcome at a next step"
+        decisions, {one.record_id for one in outcomes if one.horizon == report.NEXT}, "outcome at a next step"
     )
     kinds = Counter(one.kind for audit in audits for one in audit.reconciliation.mismatches)
     tally.counts.update({f"mismatches of kind {kind}": n for kind, n in sorted(kinds.items())})
     notes = ["high, low and close of a step's own bar are left out of its context: they came after the decision"]
-    notes += replayed(decisions, "step")
+    notes += report.replayed(decisions, "step")
     for audit in audits:
         checked = audit.reconciliation
         last = "not known" if audit.last_nav is None else f"{audit.last_nav:,.2f}"
@@ -192,18 +517,20 @@ def import_aitrader(
     return tally.imported("aitrader", decisions, contexts, outcomes, log.bad, notes)
 
 
-def _decision(step: Step, number: int, context_id: str, found: Sequence[Mismatch], provenance: Provenance) -> Decision:
+def _decision(
+    step: Step, number: int, context_id: str, found: Sequence[Mismatch], provenance: records.Provenance
+) -> records.Decision:
     rationales, marks = texts_of(step.line.rationale)
     flags = [*marks, *dict.fromkeys(f"{_CHECKS[one.kind]}-mismatch" for one in found)]
-    decided, book, call = step.track.utc(step.at), step.book, CallFacts()
+    decided, book, call = step.track.utc(step.at), step.book, records.CallFacts()
     written = [datetime.fromisoformat(timestamp) for timestamp in step.line.timestamps]
     # the clock's zone is not known: a day is more than any zone can make up for
     if written and written[0].replace(tzinfo=UTC) - decided > timedelta(days=1):
-        flags.append(REPLAYED)
+        flags.append(report.REPLAYED)
     if written and written[0] != written[-1]:  # every call and tool of the step lies between them
-        call = CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
+        call = records.CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
     # how a mismatch lies to the step's bar came after the decision, and is left to the audit
-    stages: dict[str, JSON] = {
+    stages: dict[str, records.JSON] = {
         "reconciliation": [
             f"{f'{one.kind} {one.symbol}'.strip()}: stated {one.stated:.10g}, recomputed {one.recomputed:.10g}"
             for one in found
@@ -211,25 +538,21 @@ def _decision(step: Step, number: int, context_id: str, found: Sequence[Mismatch
     }
     if book is not None:
         stages |= {"holdings": dict(book.positions), "cash_after": book.cash}
-    return Decision(
-        record_id=step.record_id, episode_id=step.track.name, step=number, cluster=week_of(step.at),
-        decided_at=decided, agent=Agent(id=step.agent, family=maker_of(step.agent) or step.agent, model=step.agent),
-        context_id=context_id, actions=step.actions, rationales=rationales, format=step.track.name,
-        provenance=provenance, stages=stages, call=call, flags=tuple(flags),
-        missing=(*text_missing(rationales), *(("positions after",) if book is None else ())),
+    return records.Decision(
+        record_id=step.record_id, episode_id=step.track.name, step=number, cluster=report.week_of(step.at),
+        decided_at=decided, agent=report.agent_of(step.agent, step.agent), context_id=context_id, actions=step.actions,
+        rationales=rationales, format=step.track.name, provenance=provenance, stages=stages, call=call,
+        flags=tuple(flags), missing=(*report.text_missing(rationales), *(("positions after",) if book is None else ())),
     )  # fmt: skip
 
 
-def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
+def season_aitrader(files: Mapping[str, bytes], track: str) -> report.RecordedTrack:
     """One track (``us``, ...) as its log states it, day by day, beside an equal weight and cash.
 
-    A day is one of the exchange. An agent's book of a day is the one it states after its last step of that day, and all
-    books of a day are valued at the opens of the track's last step of that day: the prices at which the venue fills. So
-    at the last step NAV is the audit's (`Audit.last_nav`). A fill without a stated price has the open of its step.
-    Equal weight buys every symbol that has an open at the track's first step, there, and holds. Lines that an import
-    refuses are passed over.
+    An agent's book of a day is the one it states after its last step of that day; all books of a day are valued at the
+    opens of the track's last step of that day. Lines that an import refuses are passed over.
     """
-    log = Log(files, Tally())
+    log = Log(files, report.Tally())
     steps = [one for one in log.steps if one.track.name == track]
     if not steps:
         raise UnknownNameError("track", track, tuple(sorted({one.track.name for one in log.steps})))
@@ -237,44 +560,44 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
     # the last step of each day, whoever made it
     closing = {one.day: one.at for one in sorted(steps, key=lambda one: one.at)}
 
-    def valued(name: str, day: str, book: Book, stated: bool = True) -> Iterator[RecordedBook]:
+    def valued(name: str, day: str, book: Book, state: str = "ok") -> Iterator[report.RecordedBook]:
         """At the day's opens, what has none there at its last one; nothing where a symbol never had any."""
-        found = {symbol: prices.last_open(symbol, closing[day]) for symbol in sorted(book.positions)}
-        known = {symbol: price for symbol, price in found.items() if price is not None}
-        if len(known) == len(found):
-            yield RecordedBook(
-                day, name, "ok" if stated else "not stated", book.cash, book.nav(known),
-                {symbol: book.positions[symbol] for symbol in found},
-                tuple(symbol for symbol in found if symbol not in prices.opens(closing[day])),
-            )  # fmt: skip
+        known: dict[str, float] = {}
+        for symbol in sorted(book.positions):
+            for one in reversed(prices.steps[: bisect_right(prices.steps, closing[day])]):
+                if (bar := prices.bars[one].get(symbol)) is not None and bar.open is not None:
+                    known[symbol] = bar.open
+                    break
+        if len(known) == len(book.positions):
+            stale = tuple(symbol for symbol in known if symbol not in prices.opens(closing[day]))
+            held = {symbol: book.positions[symbol] for symbol in known}
+            yield day, name, state, book.cash, book.nav(known), 0.0, held, stale
 
     opens = prices.opens(min(one.at for one in steps))
     equal = Book(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
-    lines = ((EQUAL_WEIGHT, equal), (CASH, Book(capital)))
-    fills: list[RecordedFill] = []
-    books: list[RecordedBook] = []
-    checks: list[RecordedCheck] = []
-    for run in (found for found in log.runs().values() if found[0].track.name == track):
+    lines = ((report.EQUAL_WEIGHT, equal), (report.CASH, Book(capital)))
+    found = report.RecordedTrack(capital, steps[0].track.currency, prices.symbols, {x.record_id: x.day for x in steps})
+    found.baselines += [book for day in closing for name, held in lines for book in valued(name, day, held)]
+    for run in (one for one in log.runs().values() if one[0].track.name == track):
         agent, held = run[0].agent, Book(capital)
-        for step in run:
-            fills += [
-                RecordedFill(step.day, agent, step.record_id, number, fill.symbol, fill.quantity,
-                             prices.opens(step.at).get(fill.symbol) if fill.price is None else fill.price)
-                for number, fill in enumerate(step.fills, start=1)
-            ]  # fmt: skip
+        found.fills += [
+            (step.day, agent, step.record_id, number, fill.symbol, fill.quantity,
+             prices.opens(step.at).get(fill.symbol) if fill.price is None else fill.price, 0.0)
+            for step in run for number, fill in enumerate(step.fills, start=1)
+        ]  # fmt: skip
         made = {day: list(of) for day, of in groupby(run, key=lambda one: one.day)}
         for day in (one for one in closing if one >= run[0].day):
             for step in made.get(day, ()):
                 held = step.book or held
-            books += valued(agent, day, held, stated=day not in made or made[day][-1].book is not None)
-        found = _audit_of(run, prices).reconciliation
+            stated = day not in made or made[day][-1].book is not None
+            found.books += valued(agent, day, held, "ok" if stated else "not stated")
+        checked = _audit_of(run, prices).reconciliation
         for kind in RELIABILITY:
-            said = [(mismatch.step, str(mismatch).removeprefix(f"{mismatch.step}: ")) for mismatch in found.mismatches
-                    if _CHECKS[mismatch.kind] == kind]  # fmt: skip
-            if found.checks[kind]:
-                checks.append(RecordedCheck(agent, kind, found.checks[kind], found.passed[kind], tuple(said)))
-    return RecordedTrack(
-        track, capital, steps[0].track.currency, prices.symbols, {one.record_id: one.day for one in steps},
-        tuple(fills), tuple(books),
-        tuple(book for day in closing for name, held in lines for book in valued(name, day, held)), tuple(checks),
-    )  # fmt: skip
+            said = tuple(
+                f"{one.step}\t{str(one).removeprefix(f'{one.step}: ')}"
+                for one in checked.mismatches
+                if _CHECKS[one.kind] == kind
+            )
+            if checked.checks[kind]:
+                found.checks.append((agent, kind, checked.checks[kind], checked.passed[kind], said))
+    return found

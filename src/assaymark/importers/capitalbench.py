@@ -9,22 +9,12 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from assaymark import records
 from assaymark.importers.capitalbench_rounds import Round, finite, read_rounds
 from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
-from assaymark.importers.report import Imported, Tally, text_missing, week_of
-from assaymark.records import (
-    JSON,
-    Action,
-    Agent,
-    CallFacts,
-    Decision,
-    Outcome,
-    Provenance,
-    Rationale,
-    RationaleKind,
-)
+from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
 
-PROVENANCE: Final = Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
+PROVENANCE: Final = records.Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
 """Where the records come from unless the caller knows more (a commit, another mirror)."""
 
 CLOCK_CONFLICT: Final = "clock-conflict"
@@ -212,12 +202,8 @@ _RECORDS: Final[Mapping[str, type[Record[Any]]]] = {
 """The reader of each of the four shapes, by their names in ``Decision.format``."""
 
 
-def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
-    """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's.
-
-    Summary, portfolio rationale, key risks and candidates are judged. Reasons for single holdings follow (kind
-    ``holding``): they are checked against the facts and not judged. What the arena wrote is kind ``arena``.
-    """
+def _texts(submission: Submission) -> Iterator[tuple[records.RationaleKind, str]]:
+    """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's."""
     yield "summary", submission.rationale_summary
     if isinstance(submission, WeightsV3):
         yield "summary", submission.metadata.portfolio_v3.market_rationale
@@ -229,8 +215,7 @@ def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
     if isinstance(submission, WeightsV3):
         for own in submission.metadata.portfolio_v3.candidate_assessments:
             yield "candidate", _block(
-                f"{own.option_id} (rank {own.rank})",
-                *(("Evidence", line) for line in own.evidence),
+                f"{own.option_id} (rank {own.rank})", *(("Evidence", line) for line in own.evidence),
                 ("Mechanism", own.mechanism.replace("_", " ")),
                 ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
             )  # fmt: skip
@@ -240,8 +225,7 @@ def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
         ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
         for one in ledger:
             yield "candidate", _block(
-                f"{one.option_id} ({one.decision})",
-                *(("Evidence", line) for line in one.evidence),
+                f"{one.option_id} ({one.decision})", *(("Evidence", line) for line in one.evidence),
                 ("Continuation case", one.continuation_case), ("Reversal case", one.reversal_case),
                 ("Catalyst", one.time_window_catalyst), ("Invalidation", one.invalidation_condition),
             )  # fmt: skip
@@ -272,21 +256,15 @@ def _shape_of(submission: Mapping[str, Any]) -> str:
 
 def import_capitalbench(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None,
-    provenance: Provenance = PROVENANCE,
+    provenance: records.Provenance = PROVENANCE,
 ) -> Imported:  # fmt: skip
-    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table.
-
-    ``files`` are ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip. Contexts are always ``partial``: the
-    rendered appendix that the agents saw was not kept. Prices that scored a round never enter a context. A decision
-    whose call started before the cutoff is kept and flagged ``clock-conflict``. `InputError`: a file is missing or
-    damaged; or, unless ``keep_going``, all that is wrong in them.
-    """
+    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table."""
     tally = Tally()
     rounds, broken = read_rounds(*require(files, "contexts.jsonl"), tally, progress)
     unknown: dict[str, list[str]] = {}
-    decisions: dict[str, Decision] = {}
+    decisions: dict[str, records.Decision] = {}
     places: dict[str, str] = {}
-    outcomes: list[Outcome] = []
+    outcomes: list[records.Outcome] = []
     lines = 0
     name, data = require(files, "decisions.jsonl")
     for place, line, tree in json_objects("decisions", name, data, tally, progress):
@@ -310,7 +288,7 @@ def import_capitalbench(
         found = list(_faults(record, of.options, places.get(record.id)))
         try:
             decision = _decision(record, shape, of, provenance)
-            outcome = _outcome(record.outcome, record.id, of) if record.outcome else None
+            resolved = _outcome(record.outcome, record.id, of) if record.outcome else None
         except ValueError as exc:
             found.append(str(exc))
         for what in found:
@@ -319,7 +297,7 @@ def import_capitalbench(
             continue
         places[record.id] = place
         decisions[record.id] = decision
-        outcomes += [] if outcome is None else [outcome]
+        outcomes += [] if resolved is None else [resolved]
         if decision.decided_at > of.manifest.decision_deadline:
             tally.counts["calls started after the round's deadline"] += 1
     for round_id, unplaced in unknown.items() if rounds or broken else ():
@@ -368,13 +346,8 @@ def _faults(record: Record[Any], options: frozenset[str], first: str | None) -> 
         yield f"submission.model_id: named twice on one round with one replicate (first at {first})"
 
 
-def _decision(record: Record[Any], shape: str, of: Round, provenance: Provenance) -> Decision:
-    """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent.
-
-    A text that repeats one before it is left out: in v3 the summary is the agent's market rationale, and a v2 holding
-    mostly repeats the catalyst of its candidate. ``stages`` has holdings, forecasts in percent, candidates, and who set
-    weights and confidence.
-    """
+def _decision(record: Record[Any], shape: str, of: Round, provenance: records.Provenance) -> records.Decision:
+    """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent."""
     submission, call, times = record.submission, record.call, []
     for part in ("started_at_utc", "completed_at_utc"):
         try:
@@ -387,25 +360,25 @@ def _decision(record: Record[Any], shape: str, of: Round, provenance: Provenance
     missing = ["raw response (its sha256 is kept)"]
     if isinstance(submission, WeightsV2) and not submission.candidate_ledger:
         missing.append("candidate ledger")
-    texts: dict[str, RationaleKind] = {}
+    texts: dict[str, records.RationaleKind] = {}
     for kind, text in _texts(submission):
         if text.strip():
             texts.setdefault(text, kind)
-    rationales = tuple(Rationale(text=text, kind=kind) for text, kind in texts.items())
+    rationales = tuple(records.Rationale(text=text, kind=kind) for text, kind in texts.items())
     try:
         cluster = week_of(date.fromisoformat("-".join(record.round_id.split("-")[1:4])))
     except ValueError:
         what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {record.round_id!r})"
         raise ValueError(what) from None
     if isinstance(submission, OptionSubmission):
-        actions = [Action(instrument=submission.selected_option_id, kind="target_weight", weight=1.0)]
+        actions = [records.Action(instrument=submission.selected_option_id, kind="target_weight", weight=1.0)]
     else:
         actions = [
-            Action(instrument=one.option_id, kind="target_weight", weight=one.allocation_pct / 100,
+            records.Action(instrument=one.option_id, kind="target_weight", weight=one.allocation_pct / 100,
                    expected_return=None if one.expected_return_pct is None else one.expected_return_pct / 100)
             for one in submission.portfolio
         ]  # fmt: skip
-    stages: dict[str, JSON] = {
+    stages: dict[str, records.JSON] = {
         "selected": [action.instrument for action in actions], "raw_response_sha256": call.raw_response_sha256,
         "run": record.run_id, "weights_by": "agent", "confidence_by": "agent",
     }  # fmt: skip
@@ -426,25 +399,21 @@ def _decision(record: Record[Any], shape: str, of: Round, provenance: Provenance
             "views": {"dispersion_state": said.dispersion_state, "dominant_pattern": said.dominant_pattern,
                       "prefer_spy": said.prefer_spy, "top3": list(said.top3_option_ids)},
         }  # fmt: skip
-    return Decision(
+    return records.Decision(
         record_id=record.id, episode_id=record.round_id, step=0, cluster=cluster, decided_at=started,
-        agent=Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
+        agent=records.Agent(id=submission.model_id, family=submission.provider, model=call.api_model_name,
                     params={"mode": submission.mode}),
         context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
         provenance=replace(provenance, path=record.path), confidence=submission.confidence, stages=stages,
-        call=CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
+        call=records.CallFacts(seconds=call.latency_seconds, timing_source="measured", cost_usd=submission.cost_usd,
                        **{name: getattr(call, name) for name in ("input_tokens", "output_tokens", "reasoning_tokens")}),
         replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
         missing=(*missing, *text_missing(rationales)),
     )  # fmt: skip
 
 
-def _outcome(resolved: Resolved, name: str, of: Round) -> Outcome | None:
-    """What the portfolio returned over the horizon, beside the S&P 500; None while nothing is resolved.
-
-    The first shape has no portfolio return; there it is the benchmark's plus alpha, as the arena defines alpha. The
-    day of exit counts until its end (UTC), for the closing price comes late in it.
-    """
+def _outcome(resolved: Resolved, name: str, of: Round) -> records.Outcome | None:
+    """What the portfolio returned over the horizon, beside the S&P 500; None while nothing is resolved."""
     own, benchmark, alpha = (
         finite(text, f"outcome.{part}") if (text := getattr(resolved, part)) else None
         for part in ("portfolio_return", "sp500_return", "alpha_vs_sp500")
@@ -457,5 +426,4 @@ def _outcome(resolved: Resolved, name: str, of: Round) -> Outcome | None:
     if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
         raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
     resolved_at = midnight(of.manifest.exit_date) + timedelta(days=1)
-    return Outcome(record_id=name, horizon=of.manifest.horizon, value=own, benchmark=benchmark, resolved_at=resolved_at,
-                   source=source)  # fmt: skip
+    return outcome(name, of.manifest.horizon, own, benchmark, resolved_at, source)

@@ -31,7 +31,7 @@ from assaymark.importers.read import (
     object_as_shape,
     yaml_tree,
 )
-from assaymark.importers.report import Tally
+from assaymark.importers.report import Tally, fact
 from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, sha256_text
 
 _MONTH = (
@@ -101,11 +101,7 @@ class Number(NamedTuple):
 
 
 def numbers(text: str) -> tuple[Number, ...]:
-    """The values a text states, in order; dates, years, horizons and index names are none.
-
-    A number without a unit takes that of the next one across a range, and is otherwise an ``index`` when it has
-    decimals and a ``count`` when it has none. Words of decrease before it (or "lower" behind it) make it negative.
-    """
+    """The values a text states, in order; dates, years, horizons and index names are none."""
     if not _DIGIT.search(text):
         return ()
     # Most table cells are one plain number; searching them for dates and names is half the cost of a briefing.
@@ -209,10 +205,9 @@ def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime
                 start = 0 if len(sentence) <= _NOTE_LENGTH else max(one.start - _REACH, 0)
                 found.append(("", label, one.value, one.unit, sentence[start:][:_NOTE_LENGTH]))
     return tuple(
-        Fact(id=f"b{number}", instrument=instrument, field=label, value=value, unit=unit, available_at=available_at,
-             source="briefing.md", note=note)
+        fact(f"b{number}", instrument, label, value, unit, available_at, "briefing.md", note=note)
         for number, (instrument, label, value, unit, note) in enumerate(found, start=1)
-    )  # fmt: skip
+    )
 
 
 def _of_row(
@@ -305,8 +300,7 @@ def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datet
     def add(
         kind: str, option: str, column: str, value: float | str, unit: str, as_of: datetime | None, note: str = ""
     ) -> None:
-        facts.append(Fact(id=f"{kind}:{option}.{column}", instrument=option, field=column, value=value, unit=unit,
-                          available_at=cutoff, as_of=as_of, source=name, note=note))  # fmt: skip
+        facts.append(fact(f"{kind}:{option}.{column}", option, column, value, unit, cutoff, name, as_of, note))
 
     def known(option: str, seen: set[str], place: str) -> None:
         if option not in options:
@@ -380,11 +374,7 @@ _CUTOFF_REACH = 300
 
 
 def stated(text: str) -> tuple[datetime, int] | None:
-    """The cutoff a text states and the line where it does, or None.
-
-    Only a time that follows a mention of the cutoff counts: in its line or, below a heading, in the next line that
-    holds something. A decision deadline is never taken for it, nor a time without a zone.
-    """
+    """The cutoff a text states and the line where it does, or None."""
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
         for mention in _MENTION.finditer(line):

@@ -36,10 +36,7 @@ def names_later(name: str) -> bool:
 
 
 def names_outcome(field: str) -> bool:
-    """Whether the name of a fact says that it happened afterwards: exit_price, realized_return_1w, returnAfter1w.
-
-    Narrower than `names_later`: facts are rightly called next_meeting, forward_pe or realized_volatility.
-    """
+    """Whether the name of a fact says that it happened afterwards: exit_price, realized_return_1w, returnAfter1w."""
     words = {word.lower() for word in _WORDS.findall(field)}
     if words & {"outcome", "outcomes"} or ("exit" in words and words & (_MEASURES | {"value", "nav", "date"})):
         return True

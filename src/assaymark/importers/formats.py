@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers import aitrader, capitalbench, deepfund, nof1
+from assaymark.importers import aitrader, arenas, capitalbench
 from assaymark.importers.generic import import_generic
 from assaymark.importers.read import Progress
 from assaymark.importers.report import Imported, RecordedTrack
@@ -29,12 +29,7 @@ class Read(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """One format: what it is, which files it reads, where such records come from by default, and the reader.
-
-    ``patterns`` are names with shell wildcards; each also matches with ``.gz`` behind it. ``track`` reads what else a
-    season needs; where it is there the ``episode_id`` of a decision names its track, where not the records are one
-    track and state neither books nor fills.
-    """
+    """One format: what it is, which files it reads, where such records come from by default, and the reader."""
 
     name: str
     title: str
@@ -67,12 +62,12 @@ _ALL = (
              aitrader.PROVENANCE, aitrader.import_aitrader, aitrader.season_aitrader),
     Importer("capitalbench", "CapitalBench: allocation rounds with frozen inputs",
              ("contexts.jsonl", "decisions.jsonl"), capitalbench.PROVENANCE, capitalbench.import_capitalbench),
-    Importer("deepfund", "DeepFund: an SQLite file of runs that decide on one ticker at a time", (deepfund.FILE,),
-             deepfund.PROVENANCE, deepfund.import_deepfund),
+    Importer("deepfund", "DeepFund: an SQLite file of runs that decide on one ticker at a time", (arenas.DATABASE,),
+             arenas.DEEPFUND, arenas.import_deepfund),
     Importer("generic", "your own agent: CSV or JSONL with a column map",
              ("*.toml", "*.csv", "*.json", "*.jsonl", "*.ndjson"), Provenance(source="generic"), import_generic),
     Importer("nof1", "Alpha Arena: conversations in which a model decides on several coins at once",
-             ("conv*.json", nof1.TRADES), nof1.PROVENANCE, nof1.import_nof1),
+             ("conv*.json", arenas.TRADES), arenas.NOF1, arenas.import_nof1),
 )  # fmt: skip
 IMPORTERS: Mapping[str, Importer] = MappingProxyType({one.name: one for one in _ALL})
 """Every format by its name."""

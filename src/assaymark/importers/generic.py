@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
+from assaymark import records
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.column_map import (
     ColumnMap,
@@ -31,34 +32,17 @@ from assaymark.importers.read import (
     rounds_of,
     text_of,
 )
-from assaymark.importers.report import Imported, Tally, text_missing, week_of
-from assaymark.records import (
-    Action,
-    ActionKind,
-    Agent,
-    CallFacts,
-    Constraint,
-    Context,
-    Decision,
-    Derivation,
-    DerivationKind,
-    Fact,
-    Instrument,
-    Outcome,
-    Provenance,
-    Rationale,
-    RationaleKind,
-    content_id,
-)
+from assaymark.importers.report import Imported, Tally, outcome, text_missing, week_of
+from assaymark.importers.report import fact as new_fact
 from assaymark.rows import unpack
 
 MOST = 10.0
 """The largest weight, and sum of weights without their signs, in net asset values: beyond what leverage allows."""
 
-FROM_AN_HONEST_RECORD: tuple[DerivationKind, ...] = ("paraphrase", "fact_flip", "length_matched")
+FROM_AN_HONEST_RECORD: tuple[records.DerivationKind, ...] = ("paraphrase", "fact_flip", "length_matched")
 """The control cells that are made from one honest record each and held against it."""
 
-KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "holding", "stage", "arena")
+KINDS: tuple[records.RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "holding", "stage", "arena")
 """The order in which rationales are stored: what a judge reads first."""
 
 _PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
@@ -70,14 +54,7 @@ _Answer = tuple[str, int, str, int]
 def import_generic(
     files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
 ) -> Imported:
-    """Decisions, contexts and outcomes from files of your own, read through a column map.
-
-    ``files`` are one ``*.toml`` map and the files that it names, plain or gzip. Nothing that happened after a decision
-    can enter its context: a fact that became available later, a dated row from later, an outcome offered as facts are
-    problems, not warnings. So are facts of a context that no decision names. A context that lost a fact to a problem,
-    or holds one without a value, is ``partial`` whatever the map says. `InputError`: the map or a file it names is
-    missing or wrong; or, unless ``keep_going``, all that is wrong in them.
-    """
+    """Decisions, contexts and outcomes from files of your own, read through a column map."""
     maps = sorted(name for name in files if name.endswith(".toml"))
     if len(maps) != 1:
         held = ", ".join(maps) or "none"
@@ -119,8 +96,8 @@ class _Build:
         self.map = columns
         self.tally = tally
         self.material = Material(columns, tally)
-        self.decisions: list[Decision] = []
-        self.outcomes: dict[tuple[str, str], Outcome] = {}
+        self.decisions: list[records.Decision] = []
+        self.outcomes: dict[tuple[str, str], records.Outcome] = {}
         self.bad = 0
         self._records: dict[_Answer, str] = {}
         self._left_out: set[_Answer] = set()
@@ -175,7 +152,7 @@ class _Build:
         if self.map.round is not None:
             asked = [(self._who(row, columns), at) for row in rows if (at := row.quiet.time(columns.decided_at))]
             self._rounds = rounds_of(asked, round_width(self.map.round))
-        made: list[Decision] = []
+        made: list[records.Decision] = []
         groups = list(self._groups(rows, refused))
         for group in groups:
             before, row = len(self.tally.problems), group[0]
@@ -236,7 +213,7 @@ class _Build:
                 refused.update(places[agent])
         return refused
 
-    def _decision(self, rows: Sequence[Row], columns: Columns) -> Decision | None:
+    def _decision(self, rows: Sequence[Row], columns: Columns) -> records.Decision | None:
         """One decision from its rows: the first says what it is, each has an order."""
         row, *further = rows
         shared = ("family", "model", "decided_at", "context", "cutoff", "cluster", "seconds", "parent")
@@ -262,42 +239,42 @@ class _Build:
         seconds = row.number(columns.seconds, 0, 1e9)
         source, texts = self.map.provenance, self.map.rationales.model_dump()
         pairs = [(text, kind) for kind in KINDS for column in texts[kind] for one in rows for text in one.texts(column)]
-        rationales = tuple(Rationale(text=text, kind=kind) for text, kind in dict.fromkeys(pairs))
+        rationales = tuple(records.Rationale(text=text, kind=kind) for text, kind in dict.fromkeys(pairs))
         sure = {value for one in rows if (value := one.number(columns.confidence, 0, 1)) is not None}
         actions = [action for one in rows for action in self._actions(one, columns, each=len(sure) > 1)]
         total = sum(abs(action.weight or 0.0) for action in actions)
         if total > MOST:
             what = f"weights of {total:g} times net asset value (allowed at most {MOST:g})"
             row.problem("", what if self.map.weight_unit == "percent" else f"{what}; {_PERCENT}")
-        made = Decision(
+        made = records.Decision(
             record_id=name, episode_id=episode, step=step,
             cluster=row.text(columns.cluster, needed=bool(columns.cluster)) or week_of(decided_at),
-            decided_at=decided_at, agent=Agent(id=agent, family=family, model=row.text(columns.model)),
+            decided_at=decided_at, agent=records.Agent(id=agent, family=family, model=row.text(columns.model)),
             context_id=context_id or "", actions=tuple(actions), rationales=rationales, format="generic",
-            provenance=Provenance(**source.model_dump(), path=row.place),
+            provenance=records.Provenance(**source.model_dump(), path=row.place),
             confidence=next(iter(sure)) if len(sure) == 1 else None,
-            call=CallFacts(seconds=seconds, timing_source="absent" if seconds is None else "measured"),
+            call=records.CallFacts(seconds=seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate, derivation=derivation, missing=text_missing(rationales),
         )  # fmt: skip
         return made if context_id else None
 
-    def _derivation(self, row: Row, columns: Columns, honest: str) -> Derivation:
+    def _derivation(self, row: Row, columns: Columns, honest: str) -> records.Derivation:
         """How the record came about; ``honest`` is the id of the same agent's honest answer to the same question."""
         kind: Any = row.text(columns.derivation) or "honest"
-        if kind not in get_args(DerivationKind):
-            allowed = ", ".join(get_args(DerivationKind))
+        if kind not in get_args(records.DerivationKind):
+            allowed = ", ".join(get_args(records.DerivationKind))
             row.problem(columns.derivation, f"must be one of {allowed} (got {kind!r:.60})")
-            return Derivation()
+            return records.Derivation()
         known = {name: row.number(column, *self.map.known_scale) for column, name in self.map.known_scores.items()}
         scores = {name: value for name, value in known.items() if value is not None}
         if kind == "honest":
             if scores:
                 row.problem(next(iter(self.map.known_scores)), "an honest record has no known score")
-            return Derivation()
+            return records.Derivation()
         parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
-        return Derivation(kind=kind, parent=parent, known_scores=scores)
+        return records.Derivation(kind=kind, parent=parent, known_scores=scores)
 
-    def _actions(self, row: Row, columns: Columns, *, each: bool) -> tuple[Action, ...]:
+    def _actions(self, row: Row, columns: Columns, *, each: bool) -> tuple[records.Action, ...]:
         """The orders of one row; ``each`` where orders have confidences of their own."""
         fraction = self.map.weight_unit == "fraction"
         scale, advice = (1.0, _PERCENT) if fraction else (100.0, "")
@@ -307,16 +284,16 @@ class _Build:
             return None if weight is None else weight / scale
 
         actions = [
-            Action(instrument=instrument, kind="target_weight", weight=weight)
+            records.Action(instrument=instrument, kind="target_weight", weight=weight)
             for column, instrument in self.map.weights.items()
             if (weight := weight_in(column))
         ]
         instrument = row.text(columns.instrument)
         kind: Any = row.text(columns.action) or "target_weight"
-        if kind not in get_args(ActionKind):
-            row.problem(columns.action, f"must be one of {', '.join(get_args(ActionKind))} (got {kind!r:.60})")
+        if kind not in get_args(records.ActionKind):
+            row.problem(columns.action, f"must be one of {', '.join(get_args(records.ActionKind))} (got {kind!r:.60})")
         elif instrument:
-            actions.append(Action(
+            actions.append(records.Action(
                 instrument=instrument, kind=kind, weight=weight_in(columns.weight),
                 quantity=row.number(columns.quantity), price=row.number(columns.price),
                 leverage=row.number(columns.leverage, 0, 1000), stop=row.number(columns.stop),
@@ -357,8 +334,7 @@ class _Build:
                 self.outcomes.pop((record, horizon), None)
             else:
                 first[record, horizon] = row.place
-                self.outcomes[record, horizon] = Outcome(record_id=record, horizon=horizon, value=value, source=name,
-                                                         benchmark=benchmark, resolved_at=resolved)  # fmt: skip
+                self.outcomes[record, horizon] = outcome(record, horizon, value, benchmark, resolved, name)
         asked = [f"episode {answer[0]!r:.60}, agent {answer[2]!r:.60}" for _, answer in unknown]
         if unknown and self._unread:
             what = f"{len(unknown)} outcomes of no imported decision (the first has {asked[0]})"
@@ -370,21 +346,17 @@ class _Build:
 
 
 class Material:
-    """The contexts of one import, put together from the facts and constraints files and the decisions' prompts.
-
-    Whatever is refused, empty or unreadable is noted as a loss of its context (of every context, where the row does
-    not say which): a context that lost something is ``partial``, for a number that the agent saw may be gone from it.
-    """
+    """The contexts of one import, put together from the facts and constraints files and the decisions' prompts."""
 
     def __init__(self, columns: ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
         self.prompts: dict[str, str] = {}
         self.used: dict[str, datetime] = {}
-        self.contexts: dict[str, Context] = {}
+        self.contexts: dict[str, records.Context] = {}
         self.robbed = 0
-        self._facts: dict[str, list[tuple[str, Fact]]] = {}
-        self._rules: dict[str, list[tuple[str, Constraint]]] = {}
+        self._facts: dict[str, list[tuple[str, records.Fact]]] = {}
+        self._rules: dict[str, list[tuple[str, records.Constraint]]] = {}
         self._later: dict[str, list[tuple[str, str, datetime]]] = {}
         self._lost: dict[str, list[str]] = {}
         self._lost_anywhere: list[str] = []
@@ -409,11 +381,9 @@ class Material:
                 self.tally.missing("fact value", row.place)
             fact = None
             if value is not None and available_at is not None:
-                fact = Fact(
-                    id=f"f{len(self._facts.get(key, ())) + 1}", instrument=row.text(named.instrument), field=field,
-                    value=value, unit=unit, available_at=available_at, as_of=row.time(named.as_of),
-                    source=row.text(named.source) or self.map.files.facts or "", note=row.text(named.note),
-                )  # fmt: skip
+                name, of = f"f{len(self._facts.get(key, ())) + 1}", row.text(named.instrument)
+                as_of, source = row.time(named.as_of), row.text(named.source) or self.map.files.facts or ""
+                fact = new_fact(name, of, field, value, unit, available_at, source, as_of, row.text(named.note))
             refused = afterwards or len(self.tally.problems) > before
             if fact is not None and not refused:
                 self._facts.setdefault(key, []).append((row.place, fact))
@@ -465,7 +435,7 @@ class Material:
             if limit is None or len(self.tally.problems) > before:
                 self._lose(key, f"constraint {kind or '(unnamed)'}: refused")
             else:
-                rule = Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
+                rule = records.Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
                 self._rules.setdefault(key, []).append((row.place, rule))
         for key, rules in self._rules.items():
             cells = {place: ((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}") for place, rule in rules}
@@ -513,10 +483,7 @@ class Material:
         return other
 
     def context(self, row: Row, key: str, decided_at: datetime) -> str | None:
-        """The id of what the decision saw; None where it saw nothing, or something from after it.
-
-        The cutoff is as stated, else the latest fact's time, else the first use.
-        """
+        """The id of what the decision saw; None where it saw nothing, or something from after it."""
         columns, facts = self.map.columns, self._facts.get(key, [])
         early = [
             (
@@ -553,24 +520,21 @@ class Material:
             source = f"column {columns.decided_at} of its first use"
         if (key, at, source) not in self._made:
             instruments = [fact.instrument for _, fact in facts if fact.instrument]
-            context = Context(
+            context = records.Context(
                 completeness="partial" if lost else self.map.completeness, cutoff=at, cutoff_source=source,
                 prompt=self.prompts.get(key, ""), facts=tuple(fact for _, fact in facts),
                 instruments=tuple(
-                    Instrument(id=name, aliases=(name,))
+                    records.Instrument(id=name, aliases=(name,))
                     for name in dict.fromkeys([*instruments, *self.map.weights.values()])
                 ),
                 constraints=tuple(rule for _, rule in self._rules.get(key, ())), missing=lost,
             )  # fmt: skip
-            self._made[key, at, source] = content_id(context)
+            self._made[key, at, source] = records.content_id(context)
             self.contexts[self._made[key, at, source]] = context
         return self._made[key, at, source]
 
     def finish(self, unread: int) -> None:
-        """Notes once each what lies after decisions, and facts and rules of contexts that no decision names.
-
-        ``unread`` is how many rows of the decisions could not be read; their contexts are not known either.
-        """
+        """Notes once each what lies after decisions, and facts and rules of contexts that no decision names."""
         for (where, what, hint), used in self._early.items():
             more = f" and {len(used) - 1} more" if len(used) > 1 else ""
             self.tally.problem(where, f"{what} {used[0]}{more}{hint}")

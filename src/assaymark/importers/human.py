@@ -23,15 +23,7 @@ def import_human(
     name: str, data: bytes, records: Collection[str], dimensions: Sequence[str], rubric: str,
     scale: tuple[float, float] = (1, 5), *, optional: Sequence[str] = (), graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:  # fmt: skip
-    """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``.
-
-    Columns are ``trajectory`` (one of ``records``), ``judge`` (the grader's name, one of ``graders`` where there is a
-    plan), ``trial`` (default 1), one for each of ``dimensions``, any of ``optional``, and ``comment``, which is not
-    kept. A row without any grade was not graded and is passed over; a row with some of them is recorded as invalid.
-    Half points are fine. A table may also have one row for each grade: ``trajectory``, ``grader``, ``dimension``,
-    ``grade``, and ``trial``; other columns of it are not kept. `InputError`: all that is wrong in the table, or no
-    grade in it.
-    """
+    """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``."""
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
     if {"trajectory", "grader", "dimension", "grade"} <= set(sheet.columns):
@@ -79,12 +71,7 @@ def import_labels(
     name: str, data: bytes, records: Mapping[str, str], dimensions: Collection[str],
     scale: tuple[float, float] = (1, 5),
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The grades of people outside the panel in a CSV or JSONL table, one row a grade, as the fields of each.
-
-    Columns are ``trajectory`` (``records`` has the cycle of each), ``grader``, ``dimension`` (one of ``dimensions``),
-    ``grade`` (empty: cannot say), ``time`` with its zone, and if known ``seconds`` and ``comment``. `InputError`: all
-    that is wrong in the table, or no grade in it.
-    """
+    """The grades of people outside the panel in a CSV or JSONL table, one row a grade, as the fields of each."""
     tally = Tally()
     sheet = _parquet(name, data, tally) if data.startswith(b"PAR1") else read_sheet(name, unpack(name, data), tally)
     needed = ("trajectory", "grader", "dimension", "grade", "time")

@@ -180,10 +180,7 @@ def noting(tally: Tally, place: str) -> Iterator[None]:
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV text with a header, with the line where each begins.
-
-    A row that cannot be read, or is not as long as the header, goes to ``wrong`` with its line; the next is read.
-    """
+    """The rows of a CSV text with a header, with the line where each begins."""
     with closing(csv_lines(text, wrong)) as lines:
         _, header = next(lines, (1, []))
         if not header:
@@ -247,11 +244,7 @@ def round_width(text: str) -> timedelta:
 
 
 def rounds_of(asked: Iterable[tuple[str, datetime]], width: timedelta) -> dict[tuple[str, datetime], tuple[str, int]]:
-    """The round of each agent's decisions, and how many the agent made in it before: what makes them one question.
-
-    Rounds are ``width`` long, counted from a Monday, 00:00 UTC, and named by their first moment. The first decision of
-    each agent in a round meets the first ones of the others, the second ones the second.
-    """
+    """The round of each agent's decisions, and how many the agent made in it before: what makes them one question."""
     found: dict[tuple[str, datetime], tuple[str, int]] = {}
     made: Counter[tuple[str, str]] = Counter()
     for agent, at in sorted(set(asked)):
@@ -350,11 +343,7 @@ class Sheet:
 
 
 def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (), zone: tzinfo | None = None) -> Sheet:
-    """The rows of a CSV, JSON or JSONL file (told by its name); unreadable ones are noted, counted and left out.
-
-    Objects in objects become dotted columns; a list of objects with a ``wanted`` column becomes a row each. ``zone`` is
-    that of times that say none.
-    """
+    """The rows of a CSV, JSON or JSONL file (told by its name); unreadable ones are noted, counted and left out."""
     sheet = Sheet([])
 
     def wrong(number: int, what: str) -> None:

@@ -6,16 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from itertools import combinations
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import ConfigDict
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind
-from assaymark.records import Context, Decision, Outcome, Rationale
+from assaymark.records import Agent, Context, Decision, Fact, Outcome, Rationale
 
 EXAMPLES = 3
 """How many examples of each missing thing a report keeps."""
@@ -174,6 +174,28 @@ class Tally:
         return Imported(tuple(decisions), contexts, tuple(outcomes), report)
 
 
+def fact(
+    name: str, of: str, field: str, value: float | str, unit: str, at: datetime, source: str,
+    as_of: datetime | None = None, note: str = "",
+) -> Fact:  # fmt: skip
+    """A fact about an instrument that was available ``at`` a time."""
+    return Fact(id=name, instrument=of, field=field, value=value, unit=unit, available_at=at, source=source,
+                as_of=as_of, note=note)  # fmt: skip
+
+
+def outcome(
+    record: str, horizon: str, value: float, benchmark: float | None, resolved: datetime | None, source: str
+) -> Outcome:
+    """What came of a decision."""
+    return Outcome(record_id=record, horizon=horizon, value=value, benchmark=benchmark, resolved_at=resolved,
+                   source=source)  # fmt: skip
+
+
+def agent_of(name: str, model: str) -> Agent:
+    """An agent whose family is the maker of its model, where the table knows it."""
+    return Agent(id=name, family=maker_of(model) or model, model=model)
+
+
 def text_missing(rationales: Iterable[Rationale]) -> tuple[str, ...]:
     """The entry of ``Decision.missing`` where a judge can read nothing; reasons for single holdings are not judged."""
     return () if any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales) else (NO_TEXT,)
@@ -199,64 +221,30 @@ CASH: Final = "cash"
 """The baseline that holds its capital."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFill:
-    """One logged action that was carried out: signed units. ``price`` is None where it is not known."""
+RecordedFill = tuple[str, str, str, int, str, float, float | None, float]
+"""Day, agent, record id, number, symbol, signed units, price (None: not known) and cost of an action carried out."""
 
-    day: str
-    agent: str
-    record_id: str
-    number: int
-    symbol: str
-    quantity: float
-    price: float | None
+RecordedBook = tuple[str, str, str, float, float, float, Mapping[str, float], tuple[str, ...]]
+"""Day, agent, state, cash, NAV, costs, positions, and the symbols that are valued at an earlier price.
 
+The state is ``ok``, or ``not stated``: the log states no book on that day, and the one before it is carried on."""
 
-@dataclass(frozen=True, slots=True)
-class RecordedBook:
-    """The stated book after the last step of a day, and what it was worth then.
-
-    ``not stated``: the log states no book on that day, and the one before it is carried on. ``stale`` names symbols
-    without a price at that moment, valued at their last known one.
-    """
-
-    day: str
-    agent: str
-    state: Literal["ok", "not stated"]
-    cash: float
-    nav: float
-    positions: Mapping[str, float]
-    stale: tuple[str, ...] = ()
+RecordedCheck = tuple[str, CheckKind, int, int, tuple[str, ...]]
+"""Agent, kind, how many checks of it the log had and passed, and the mismatches: record id, tab, sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCheck:
-    """How many checks of one kind an agent's log had and passed; ``mismatches`` are (record id, sentence)."""
-
-    agent: str
-    kind: CheckKind
-    checks: int
-    passed: int
-    mismatches: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RecordedTrack:
-    """One track of a log: books, fills, baselines (``agent`` is the baseline's name), and checks of one by the other.
+    """One track of a log: capital, symbols with prices, the day of each decision, and rows of a season's tables."""
 
-    ``capital`` is what each agent began with, ``universe`` the symbols with prices, ``days`` the day of each decision
-    (by record id) where it was made.
-    """
-
-    name: str
     capital: float
     currency: str
     universe: tuple[str, ...]
     days: Mapping[str, str]
-    fills: tuple[RecordedFill, ...] = ()
-    books: tuple[RecordedBook, ...] = ()
-    baselines: tuple[RecordedBook, ...] = ()
-    checks: tuple[RecordedCheck, ...] = ()
+    fills: list[RecordedFill] = field(default_factory=list)
+    books: list[RecordedBook] = field(default_factory=list)
+    baselines: list[RecordedBook] = field(default_factory=list)
+    checks: list[RecordedCheck] = field(default_factory=list)
 
 
 # Who makes a model, told from its name: a dated table, printed wherever it was used and overridden by ``--family``.
@@ -265,73 +253,33 @@ MAKERS_OF: Final = "2026-11"
 """When the table was last gone over."""
 
 MAKERS: Final = {
-    "openai": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex",
-    "anthropic": r"claude|anthropic",
-    "google": r"gemini|gemma|palm-2|learnlm|google",
-    "meta": r"llama|meta(?![a-z])",
-    "alibaba": r"qwen|qwq|qvq|tongyi",
-    "deepseek": r"deepseek",
-    "mistral": r"mistral|mixtral|ministral|codestral|magistral|pixtral",
-    "xai": r"grok|xai",
-    "cohere": r"command-|cohere|aya-",
-    "microsoft": r"phi|wizardlm|microsoft",
-    "lg": r"exaone",
-    "moonshot": r"kimi|moonshot",
-    "zhipu": r"glm|chatglm|zhipu",
-    "minimax": r"minimax|abab",
-    "01-ai": r"yi(?![a-z])",
-    "nvidia": r"nemotron|nvidia",
-    "ai21": r"jamba|jurassic",
-    "amazon": r"nova-|titan-|amazon",
-    "ibm": r"granite-|ibm(?![a-z])",
-    "databricks": r"dbrx|dolly",
-    "upstage": r"solar-|upstage",
-    "yanolja": r"eeve",
-    "tencent": r"hunyuan",
-    "baidu": r"ernie",
-    "bytedance": r"doubao|seed(?![a-z])",
-    "tii": r"falcon-",
-    "lmsys": r"vicuna|fastchat",
-    "stanford": r"alpaca-",
-    "perplexity": r"sonar-|perplexity|pplx",
-    "reka": r"reka-",
-    "snowflake": r"snowflake",
-    "allenai": r"olmo|tulu",
+    "openai": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex", "anthropic": r"claude|anthropic",
+    "google": r"gemini|gemma|palm-2|learnlm|google", "meta": r"llama|meta(?![a-z])", "alibaba": r"qwen|qwq|qvq|tongyi",
+    "deepseek": r"deepseek", "mistral": r"mistral|mixtral|ministral|codestral|magistral|pixtral", "xai": r"grok|xai",
+    "cohere": r"command-|cohere|aya-", "microsoft": r"phi|wizardlm|microsoft", "lg": r"exaone",
+    "moonshot": r"kimi|moonshot", "zhipu": r"glm|chatglm|zhipu", "minimax": r"minimax|abab", "01-ai": r"yi(?![a-z])",
+    "nvidia": r"nemotron|nvidia", "ai21": r"jamba|jurassic", "amazon": r"nova-|titan-|amazon",
+    "ibm": r"granite-|ibm(?![a-z])", "databricks": r"dbrx|dolly", "upstage": r"solar-|upstage", "yanolja": r"eeve",
+    "tencent": r"hunyuan", "baidu": r"ernie", "bytedance": r"doubao|seed(?![a-z])", "tii": r"falcon-",
+    "lmsys": r"vicuna|fastchat", "stanford": r"alpaca-", "perplexity": r"sonar-|perplexity|pplx", "reka": r"reka-",
+    "snowflake": r"snowflake", "allenai": r"olmo|tulu",
 }  # fmt: skip
 _FOUND: Final = {maker: re.compile(rf"(?<![a-z0-9])(?:{words})", re.I) for maker, words in MAKERS.items()}
 _PERSON: Final = re.compile(r"(?<![a-z])(?:humans?|person|people|expert|annotator|crowd(?:worker)?)(?![a-z])", re.I)
 
 
 def maker_of(name: str) -> str | None:
-    """The maker of a model, by the first word of its name that the table knows; None where it knows none.
-
-    Examples
-    --------
-    >>> maker_of("gpt-4o-mini"), maker_of("deepseek-r1-distill-qwen-32b"), maker_of("our-bot")
-    ('openai', 'deepseek', None)
-    """
+    """The maker of a model, by the first word of its name that the table knows; None where it knows none."""
     places = {maker: match.start() for maker, words in _FOUND.items() if (match := words.search(name))}
     return min(places, key=lambda maker: (places[maker], maker)) if places else None
 
 
 def family_of(name: str) -> str:
-    """A maker's name as the table writes it; one that it does not know as it is.
-
-    Examples
-    --------
-    >>> family_of("OpenAI"), family_of("our lab")
-    ('openai', 'our lab')
-    """
+    """A maker's name as the table writes it; one that it does not know as it is."""
     plain = name.strip().lower()
     return plain if plain in MAKERS else name.strip()
 
 
 def is_person(name: str) -> bool:
-    """Whether the name of a judge says that it is a person: human_1, expert-a.
-
-    Examples
-    --------
-    >>> is_person("human_2"), is_person("gpt-4o")
-    (True, False)
-    """
+    """Whether the name of a judge says that it is a person: human_1, expert-a."""
     return _PERSON.search(name.replace("_", " ")) is not None

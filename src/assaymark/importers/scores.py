@@ -1,8 +1,4 @@
-"""Anybody's table of scores, told by its columns: which shape it has, and what was filled in.
-
-What comes out is one table in the documented columns (`assaymark.metrology.read_scores`), with everything that was
-understood, assumed or left aside in words. Nothing is dropped without a line that says how much and why.
-"""
+"""Anybody's table of scores, told by its columns: which shape it has, and what was filled in."""
 
 from __future__ import annotations
 
@@ -17,9 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
-from assaymark.importers.comparisons import PairOrders, shares_of_wins
 from assaymark.importers.report import MAKERS_OF, family_of, is_person, maker_of
-from assaymark.importers.roles import NAMES, Cells, Floats, Ints, Scored, Wanted, coding, listed, plural
+from assaymark.importers.roles import (
+    NAMES,
+    Cells,
+    Floats,
+    Ints,
+    PairOrders,
+    Scored,
+    Wanted,
+    coding,
+    listed,
+    plural,
+    shares_of_wins,
+)
 from assaymark.rows import Rows
 
 Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
@@ -33,7 +40,7 @@ NO_SCORE: Final = -1.0
 """What many tools write where a reply could not be read; a score on no scale here, so it counts as missing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ScoresRead:
     """A table as it was understood.
 
@@ -78,11 +85,7 @@ class UnnamedError(InputError):
 
 
 def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
-    """A raw table as scores in documented columns, or all that is wrong with it at once.
-
-    `InputError`: two columns for one role, a role that is lacking, numbers that nobody named, text where scores belong,
-    two scales, one result given twice.
-    """
+    """A raw table as scores in documented columns, or all that is wrong with it at once."""
     reading, orders = _Reading(rows, wanted or Wanted()), dict[str, PairOrders]()
     shape = reading.shape()
     if shape in _MARKS:
@@ -251,8 +254,8 @@ class _Reading(Cells):
         found = np.full((records.size, len(dimensions)), np.nan)
         found[at[~again], d[~again]] = scores[~again]
         return Scored(
-            items=items, item=item[first], agents=agents, agent=agent[first], judges=list(judges), judge=judge[first],
-            trial=trial[first] + 1, dimensions=list(dimensions), scores=found, row=rows[first],
+            items, item[first], agents, agent[first], list(judges), judge[first], trial[first] + 1, list(dimensions),
+            found, rows[first],
         )  # fmt: skip
 
     def _trials(self, result: Ints, scores: Floats, rows: Ints) -> Ints:
@@ -321,14 +324,11 @@ class _Reading(Cells):
             named.append(f"judges = {listed(found.judges)}")
         named += [f"people = {listed(self.human)}"] if people else []
         rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
+        read = f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}"
         return ScoresRead(
-            table=table, shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions),
-            scale=scale, levels=shape in _MARKS,
-            read=f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}",
-            filled=tuple(self.filled), left=tuple(self.left), choices=tuple(choices), families=families,
-            families_known=known, unused=unused,
-            orders={name: one for name, one in orders.items() if name in chosen}, dropped=tuple(dropped),
-            row=found.row, people=people, pi=pi, pi_by=pi_by if pi else "",
+            table, shape, dict(self.roles), tuple(found.dimensions), scale, shape in _MARKS, read, tuple(self.filled),
+            tuple(self.left), tuple(choices), families, known, unused, tuple(dropped),
+            {name: one for name, one in orders.items() if name in chosen}, found.row, people, pi, pi_by if pi else "",
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:

@@ -1,10 +1,4 @@
-"""Rows from anybody's file, and from the logs of well-known evaluation tools, which are known by their content.
-
-`read_rows` reads a table of any kind. Where the objects of a JSON file are those of a tool in `FORMATS`, they become
-long rows under our names: ``item``, ``agent``, ``judge``, ``score`` and where there is one ``trial``; comparisons have
-``item``, ``agent_a`` (always the one shown first), ``agent_b``, ``judge``, ``winner`` (a name, ``tie`` or ``invalid``).
-``cluster`` is what several items have in common.
-"""
+"""Rows from anybody's file, and from the logs of well-known evaluation tools, which are known by their content."""
 
 from __future__ import annotations
 
@@ -37,10 +31,7 @@ Made = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One tool: the keys that each of its objects has, which keys are read, what is said of it, how rows are made.
-
-    ``needs`` are the keys that each object of a list has. Where not every object is alike, ``looks`` knows the tool.
-    """
+    """One tool: the keys that each of its objects has, which keys are read, what is said of it, how rows are made."""
 
     name: str
     reads: frozenset[str]
@@ -75,16 +66,7 @@ def _format(
 def read_rows(
     source: Path | bytes, name: str = "", *, nested: bool = True, delimiter: str | None = None, keep_going: bool = False
 ) -> Rows:
-    """The rows of anybody's file.
-
-    CSV, TSV, semicolons and bars, JSON (a list of objects, an object of lists, an object with one list of objects),
-    JSON lines, Parquet and Arrow, each plain, gzip or Zstandard, and the logs of `FORMATS`. Told by content, not by
-    name. A folder is all logs of one tool in it, such as one a model. ``nested``: objects in objects become dotted
-    columns (``response.score``); otherwise they stay JSON text. ``delimiter``: of a text whose header does not tell.
-    ``keep_going``: lines that cannot be read are left out and said.
-
-    Raises `InputError`: every problem of the file at once, each with its line.
-    """
+    """The rows of anybody's file."""
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name=name, keep_going=keep_going)
     try:

@@ -199,11 +199,7 @@ class VerdictLog:
 
 
 def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
-    """One judge's calls as records, for logs small enough to hold them: about a microsecond and a kilobyte each.
-
-    ``task`` is the question. ``delta`` is 0 and ``better`` None: neither is known. The condition is `CALLS_CONDITION`;
-    a share measured on these calls is about all pairs of the log, not about equal ones.
-    """
+    """One judge's calls as records, for logs small enough to hold them: about a microsecond and a kilobyte each."""
     if judge not in log.judges:
         raise UnknownNameError("judge", judge, log.judges)
     rows = np.flatnonzero(log.judge == log.judges.index(judge))

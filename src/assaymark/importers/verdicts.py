@@ -1,9 +1,4 @@
-"""Logs of pairwise verdicts that were made elsewhere: from a file of any tool to checked columns of codes.
-
-`read_verdicts` reads a file, `parse_verdict_map` and `verdict_map` say which of its columns is what, and the result is
-a `VerdictLog`; `to_pair_calls` turns a small one into records. Such a log does not say which text is better, so
-nothing read from it is about sensitivity.
-"""
+"""Logs of pairwise verdicts that were made elsewhere: from a file of any tool to checked columns of codes."""
 
 from __future__ import annotations
 
@@ -25,33 +20,24 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
-from assaymark.importers.comparisons import shown_swapped
 from assaymark.importers.read import ShapeError, as_shape
-from assaymark.importers.roles import SYNONYMS
+from assaymark.importers.roles import SYNONYMS, shown_swapped
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.importers.verdict_log import (
     BLANKS,
-    CALLS_CONDITION,
     VERDICTS,
     Bools,
     Coded,
     Findings,
     Ints,
-    OrderCounts,
     VerdictLog,
     coded,
     dense,
     joined,
     sorted_codes,
-    to_pair_calls,
 )
 from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
-
-__all__ = [
-    "CALLS_CONDITION", "LABELS", "SPELLINGS", "VERDICTS", "OrderCounts", "VerdictLog", "VerdictMap",
-    "parse_verdict_map", "read_verdicts", "to_pair_calls", "verdict_map",
-]  # fmt: skip
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -81,10 +67,9 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
         "1": ("1", "1.0", "a", "[[a]]", "slot_1", "slot1", "model_a", "model_1", "assistant_a", "first"),
         "2": ("2", "2.0", "b", "[[b]]", "slot_2", "slot2", "model_b", "model_2", "assistant_b", "second"),
         "tie": ("tie", "c", "[[c]]", "draw", "tie_(bothbad)", "both_bad", "bothbad"),
-        "abstain": ("abstain", "abstention"),
-        "invalid": ("invalid", "error"),
-    }
-)
+        "abstain": ("abstain", "abstention"), "invalid": ("invalid", "error"),
+    },
+)  # fmt: skip
 """Words that are known as verdicts without a map; case, spaces and dashes are free."""
 
 VERDICT_OF: Final[Mapping[str, SlotVerdict]] = {word: verdict for verdict, words in LABELS.items() for word in words}
@@ -310,16 +295,14 @@ def read_verdicts(
         digest.update(numbers.tobytes())
     if len(calls.nulls) or (calls.pair_truth >= 0).any():
         digest.update(calls.nulls.tobytes() + calls.pair_truth.tobytes())
+    named = ("judges", "questions", "contents", "trials", "pair_question", "pair_contents", "labels", "pair_truth",
+             "nulls", "reading")  # fmt: skip
+    of_calls = {name: getattr(calls, name)[chosen] for name in ("pair", "trial", "order", "line")}
     return VerdictLog(
-        source=name, digest=digest.hexdigest()[:16], judges=calls.judges, questions=calls.questions,
-        contents=calls.contents, trials=calls.trials, pair_ids=calls.ids, pair_question=calls.pair_question,
-        pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
-        order=calls.order[chosen], verdict=verdict, line=calls.line[chosen], both=both,
-        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=len(rows),
-        filtered=len(rows) - kept.size,
-        duplicates=again, columns=fields, labels=calls.labels, pair_truth=calls.pair_truth,
-        nulls=calls.nulls, reading=calls.reading, said=said, sha256=rows.sha256, format=rows.format,
-        filters=mapping.wanted,
+        **{name: getattr(calls, name) for name in named}, **of_calls, source=name, digest=digest.hexdigest()[:16],
+        pair_ids=calls.ids, judge=judge, verdict=verdict, both=both, rows=len(rows), filtered=len(rows) - kept.size,
+        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, duplicates=again, columns=fields, said=said,
+        sha256=rows.sha256, format=rows.format, filters=mapping.wanted,
     )  # fmt: skip
 
 
@@ -358,11 +341,7 @@ def _calls(rows: Rows, fields: Mapping[str, str], kept: Ints, mapping: VerdictMa
 
 
 class _Calls:
-    """The rows that could be read, in their sequence in the file: names, and one code a row in each column.
-
-    Rows with a cell that means nothing go to ``found`` and are left out. Without a column for the question, a pair is
-    one. ``second`` are the calls that show the contents of their row swapped.
-    """
+    """The rows that could be read, in their sequence in the file: names, and one code a row in each column."""
 
     def __init__(
         self, columns: Mapping[str, Coded], line: Ints, unit: str, second: Bools | None, mapping: VerdictMap,

@@ -26,7 +26,7 @@ from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
 from assaymark.report.portbench.levels import lede, stage_tables
 from assaymark.report.portbench.levels import said_levels as bench_levels
-from assaymark.report.season.accounts import account_figure
+from assaymark.report.season.decisions import account_figure
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import (
     account_facts,

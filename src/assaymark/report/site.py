@@ -15,7 +15,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
 from assaymark.report.blocks import Inline, Items, Linked, Mark, Page, Quote, Section, Table, bold, code
 from assaymark.report.datasheet import COMPARISON
-from assaymark.report.datasheet.comparison import comparison_lead, judge_line
+from assaymark.report.datasheet.pages import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import datasheet_path, opened
 from assaymark.report.inputs import AssayRun, RunIndex
 from assaymark.report.levels import LEVELS, TALLY, TITLES, SaidLevel, said_levels

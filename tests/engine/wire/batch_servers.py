@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from openai_wire import COMPLETION, RESPONSE
-from provider_cases import GENERATED, MESSAGE
+from provider_cases import COMPLETION, GENERATED, MESSAGE, RESPONSE
 from provider_server import ProviderServer, Received, answer, serving
 
 Answer = tuple[int, Mapping[str, str], bytes]
@@ -153,16 +152,11 @@ class OpenAIHost(Host):
         status = held.status or ("in_progress" if not self.ended(held) else "completed")
         status = "cancelled" if held.cancelled else status
         body: dict[str, Any] = {
-            "id": held.remote,
-            "object": "batch",
-            "endpoint": held.lines[0]["url"],
-            "input_file_id": "file-1",
-            "completion_window": "24h",
-            "created_at": int(held.made),
-            "status": status,
+            "id": held.remote, "object": "batch", "endpoint": held.lines[0]["url"], "input_file_id": "file-1",
+            "completion_window": "24h", "created_at": int(held.made), "status": status,
             "metadata": {"assaymark": held.label},
             "request_counts": {"total": len(held.lines), "completed": 0, "failed": 0},
-        }
+        }  # fmt: skip
         if status in ("completed", "cancelled", "expired"):
             body |= self._result_files(held)
         if status == "failed":
@@ -184,9 +178,8 @@ class OpenAIHost(Host):
         line: dict[str, Any] = {"id": "batch_req_1", "custom_id": key, "response": None, "error": None}
         if word == "expired":
             return {
-                **line,
-                "error": {"code": "batch_expired", "message": "This request could not be executed in time."},
-            }
+                **line, "error": {"code": "batch_expired", "message": "This request could not be executed in time."},
+            }  # fmt: skip
         response = {"status_code": 200, "request_id": "req_1", "body": self.reply(key)}
         if word is not None:
             said = {"message": f"{word} thing", "type": word, "param": None, "code": None}
@@ -234,17 +227,11 @@ class AnthropicHost(Host):
         counts = {"processing": 0, "succeeded": 0, "errored": 0, "canceled": 0, "expired": 0}
         counts["succeeded" if ended else "processing"] = len(held.lines)
         return {
-            "id": held.remote,
-            "type": "message_batch",
-            "processing_status": "ended" if ended else "in_progress",
-            "request_counts": counts,
-            "created_at": at,
-            "expires_at": at,
-            "ended_at": at if ended else None,
-            "archived_at": None,
-            "cancel_initiated_at": at if held.cancelled else None,
+            "id": held.remote, "type": "message_batch", "processing_status": "ended" if ended else "in_progress",
+            "request_counts": counts, "created_at": at, "expires_at": at, "ended_at": at if ended else None,
+            "archived_at": None, "cancel_initiated_at": at if held.cancelled else None,
             "results_url": f"{self.url}/v1/messages/batches/{held.remote}/results" if ended else None,
-        }
+        }  # fmt: skip
 
     def result(self, key: str, word: str | None) -> dict[str, Any]:
         if word == "expired":
@@ -300,12 +287,9 @@ class GoogleHost(Host):
         state = "CANCELLED" if held.cancelled else state
         about: dict[str, Any] = {
             "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
-            "name": held.remote,
-            "model": "models/gemini-3.8-flash",
-            "displayName": held.label,
-            "createTime": datetime.fromtimestamp(held.made, UTC).isoformat(),
-            "state": f"BATCH_STATE_{state}",
-        }
+            "name": held.remote, "model": "models/gemini-3.8-flash", "displayName": held.label,
+            "createTime": datetime.fromtimestamp(held.made, UTC).isoformat(), "state": f"BATCH_STATE_{state}",
+        }  # fmt: skip
         if state in ("SUCCEEDED", "CANCELLED"):
             out = f"files/out-{held.remote.partition('/')[2]}"
             self.files[out] = self.results(held)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.report import text_width
-from assaymark.report.charts import Box, Request, apart, around, placed
+from assaymark.report.charts import Box, apart, around, placed
 from assaymark.report.charts.datasheet import (
     PARTS,
     Curve,
@@ -127,11 +127,11 @@ def test_no_name_on_a_map_leaves_it_and_no_two_overlap(points, width):
 
 
 def test_labels_take_the_first_free_spot():
-    one = Request(("name",), tuple(around(100, 100)))
+    one = (("name",), tuple(around(100, 100)))
     (free,) = placed([one], [], Box(0, 0, 300, 300))
-    assert free == one.spots[0]
+    assert free == one[1][0]
     (moved,) = placed([one], [Box(105, 80, 200, 120)], Box(0, 0, 300, 300))
-    assert moved == one.spots[3], "above and below touch the taken box by two pixels"
+    assert moved == one[1][3], "above and below touch the taken box by two pixels"
 
 
 def test_the_foot_of_a_threshold_stands_at_its_value():

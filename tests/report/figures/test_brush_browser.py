@@ -14,7 +14,7 @@ from assaymark.report.charts import falls
 from assaymark.report.portbench import BenchmarkIndex, render_benchmark
 from assaymark.report.portbench.book import EQUAL_WEIGHT
 from assaymark.report.season import site_pages
-from assaymark.report.season.accounts import on_days
+from assaymark.report.season.decisions import on_days
 
 pytestmark = pytest.mark.browser
 

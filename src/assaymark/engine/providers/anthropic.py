@@ -3,53 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
-from assaymark.engine.providers.base import (
-    Refused,
-    SdkModel,
-    as_model_error,
-    bounded_client,
-    count_of,
-    finish_of,
-    part_of,
-    parts_of,
-    prompt_problems,
-    read_object,
-    refusal,
-    reply_schema,
-    system_and_users,
-    text_of,
-    word_of,
-    words_of,
-)
-from assaymark.engine.providers.batches import (
-    CLOCKS_APART_S,
-    MOST_RESULT_BYTES,
-    BatchState,
-    Item,
-    Result,
-    Status,
-    StreamedBatches,
-    Trace,
-    newest,
-)
+from assaymark.engine.providers import base, batches
 from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
 from assaymark.errors import ModelError
 from assaymark.records import JSON
 
 ANTHROPIC: Final = Provider(
-    name="anthropic",
-    sdk="anthropic",
-    extra="anthropic",
-    key_envs=("ANTHROPIC_API_KEY",),
-    home="https://api.anthropic.com",
-    base_env="ANTHROPIC_BASE_URL",
-)
+    name="anthropic", sdk="anthropic", extra="anthropic", key_envs=("ANTHROPIC_API_KEY",),
+    home="https://api.anthropic.com", base_env="ANTHROPIC_BASE_URL",
+)  # fmt: skip
 
 API_VERSION: Final = "2026-10-21"
 """The version of the Messages API that requests are made for; it has no temperature."""
@@ -72,10 +40,8 @@ _RULES: Final[Mapping[str, Rule]] = {
     "api_version": (lambda value: value in _VERSIONS, f"one of {', '.join(_VERSIONS)}"),
 }
 _FINISH: Final[Mapping[str, Finish]] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
+    "max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal",
+}  # fmt: skip
 _UNKNOWN_TO_SCHEMAS: Final = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
 )
@@ -90,11 +56,8 @@ def _version_of(call: CallSpec) -> str:
     return str(call.args.get("api_version", API_VERSION))
 
 
-class AnthropicModel(SdkModel):
-    """A Claude model. One request to ``POST /v1/messages`` an attempt; nothing is retried here.
-
-    The text of a reply is that of its text blocks; what the model thought is only in ``raw``.
-    """
+class AnthropicModel(base.SdkModel):
+    """A Claude model. One request to ``POST /v1/messages`` an attempt; nothing is retried here."""
 
     provider = ANTHROPIC
 
@@ -105,12 +68,7 @@ class AnthropicModel(SdkModel):
 
     @classmethod
     def argument_problems(cls, model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-        """What is wrong with the arguments of a Claude model, in words.
-
-        Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, ``thinking`` (``adaptive`` or
-        ``disabled``), ``thinking_budget`` (tokens that a model up to Claude 4.6 may think for, fewer than
-        ``max_tokens``) and ``api_version`` (``2023-06-01`` for a study that sets a temperature).
-        """
+        """What is wrong with the arguments of a Claude model, in words."""
         problems = list(super().argument_problems(model, args))
         yield from problems
         budget, most = args.get("thinking_budget"), args.get("max_tokens", DEFAULT_MAX_TOKENS)
@@ -133,20 +91,19 @@ class AnthropicModel(SdkModel):
             )
         elif call.temperature is not None and not is_number(call.temperature, 0, 1):
             yield f"temperature must be from 0 to 1 (got {call.temperature:g})"
-        yield from prompt_problems(call)
+        yield from base.prompt_problems(call)
 
     def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request of a call as it is on the wire."""
-        system, users = system_and_users(call)
+        system, users = base.system_and_users(call)
         body: dict[str, Any] = {
-            "model": at.model,
-            "max_tokens": call.args.get("max_tokens", DEFAULT_MAX_TOKENS),
+            "model": at.model, "max_tokens": call.args.get("max_tokens", DEFAULT_MAX_TOKENS),
             "messages": [{"role": "user", "content": text} for text in users],
-        }
+        }  # fmt: skip
         if system:
             body["system"] = system
         output: dict[str, Any] = {} if call.effort is None else {"effort": call.effort}
-        if (schema := reply_schema(call, _UNKNOWN_TO_SCHEMAS, "Messages API")) is not None:
+        if (schema := base.reply_schema(call, _UNKNOWN_TO_SCHEMAS, "Messages API")) is not None:
             output["format"] = {"type": "json_schema", "schema": schema}
         if output:
             body["output_config"] = output
@@ -169,13 +126,10 @@ class AnthropicModel(SdkModel):
         sdk = load_sdk(ANTHROPIC)
         # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
         return sdk.AsyncAnthropic(
-            api_key=at.key.reveal() if at.key else "none",
-            base_url=at.address,
-            timeout=at.timeout_s,
-            max_retries=0,
+            api_key=at.key.reveal() if at.key else "none", base_url=at.address, timeout=at.timeout_s, max_retries=0,
             default_headers={} if at.key else {"Authorization": sdk.Omit()},
-            http_client=bounded_client(ANTHROPIC, most_bytes=most_bytes),
-        )
+            http_client=base.bounded_client(ANTHROPIC, most_bytes=most_bytes),
+        )  # fmt: skip
 
     async def sent(self, client: Any, request: dict[str, Any], _call: CallSpec, _at: Transport) -> bytes:
         """The body of the reply."""
@@ -185,60 +139,48 @@ class AnthropicModel(SdkModel):
     def failure(self, exc: Exception, at: Transport) -> ModelError:
         """What went wrong; spending limits come with the status of a rate limit or of a bad request."""
         status = getattr(exc, "status_code", None)
-        words, message = words_of(getattr(exc, "body", None))
+        words, message = base.words_of(getattr(exc, "body", None))
         if isinstance(status, int) and (words & _SPENT or _SPENT_SAID.search(message)):
-            return refusal(Refused(status, words | {"billing_error"}, message, {}), at)
-        return as_model_error(exc, at)
+            return base.refusal(base.Refused(status, words | {"billing_error"}, message, {}), at)
+        return base.as_model_error(exc, at)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body; how ``usage`` counts is in the reference of the Messages API, "Usage"."""
-        raw, found = read_object(body, at)
+        raw, found = base.read_object(body, at)
         if found.get("type") != "message" or not isinstance(found.get("content"), list):
             what = f"the reply of {at.address} is no message of the Messages API"
             raise ModelError(f"anthropic: {what}", retryable=False)
-        blocks = [block for block in parts_of(found, "content") if block.get("type") == "text"]
-        text = "".join(text_of(block.get("text")) for block in blocks)
-        finish, usage = finish_of(found.get("stop_reason"), _FINISH), part_of(found, "usage")
+        blocks = [block for block in base.parts_of(found, "content") if block.get("type") == "text"]
+        text = "".join(base.text_of(block.get("text")) for block in blocks)
+        finish, usage = base.finish_of(found.get("stop_reason"), _FINISH), base.part_of(found, "usage")
         if finish == "refusal" and not text:
-            text = text_of(part_of(found, "stop_details").get("explanation"))
+            text = base.text_of(base.part_of(found, "stop_details").get("explanation"))
         # ``input_tokens`` of the API leaves out what was read from and written to its cache
-        fresh, cached = count_of(usage.get("input_tokens")), count_of(usage.get("cache_read_input_tokens"))
-        written = count_of(usage.get("cache_creation_input_tokens"))
+        fresh, cached = base.count_of(usage.get("input_tokens")), base.count_of(usage.get("cache_read_input_tokens"))
+        written = base.count_of(usage.get("cache_creation_input_tokens"))
         return Reply(
-            text=at.scrubbed(text), model=word_of(found.get("model")) or call.model, finish=finish, raw=raw,
+            text=at.scrubbed(text), model=base.word_of(found.get("model")) or call.model, finish=finish, raw=raw,
             input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
-            output_tokens=count_of(usage.get("output_tokens")),
-            reasoning_tokens=count_of(part_of(usage, "output_tokens_details").get("thinking_tokens")),
+            output_tokens=base.count_of(usage.get("output_tokens")),
+            reasoning_tokens=base.count_of(base.part_of(usage, "output_tokens_details").get("thinking_tokens")),
             cached_tokens=cached,
         )  # fmt: skip
 
 
 _COUNTS: Final = ("processing", "succeeded", "errored", "canceled", "expired")
 _STATUS_OF_ERRORS: Final[Mapping[str, int]] = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
+    "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+    "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504,
     "overloaded_error": 529,
-}
+}  # fmt: skip
 _NO_ERROR: Final[Mapping[str, tuple[str, bool]]] = {
     "expired": ("the batch ended before this call was made", True),
     "canceled": ("the batch was cancelled before this call was made", False),
 }
 
 
-class AnthropicBatches(StreamedBatches):
-    """Batches of calls to ``anthropic/NAME``. At most 100,000 calls and 256 MB a batch.
-
-    The API keeps nothing of ours with a batch that could name it. So `find` looks at the newest batches of as many
-    calls that were made since: one that has ended must hold one of our keys, one that still runs is taken on trust
-    until its results say whose they are.
-    """
+class AnthropicBatches(batches.StreamedBatches):
+    """Batches of calls to ``anthropic/NAME``. At most 100,000 calls and 256 MB a batch."""
 
     model = AnthropicModel
     most_items = 100_000
@@ -248,19 +190,19 @@ class AnthropicBatches(StreamedBatches):
     def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "params": body}
 
-    async def _submit(self, items: Sequence[Item], label: str) -> str:
+    async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         del label  # there is no place for it
         requests = [self.record(key, call) for key, call in items]
         return await self._created(requests=requests)
 
-    async def _find(self, trace: Trace) -> str | None:
+    async def _find(self, _label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None:
         running: str | None = None
-        async for batch in newest(self._batches.list(limit=100, extra_headers=self._headers)):
+        async for batch in batches.newest(self._batches.list(limit=100, extra_headers=self._headers)):
             made = batch.created_at
-            if isinstance(made, datetime) and made.timestamp() < trace.since - CLOCKS_APART_S:
+            if isinstance(made, datetime) and made.timestamp() < after:
                 break
-            counts = [count_of(getattr(batch.request_counts, name, None)) or 0 for name in _COUNTS]
-            if sum(counts) != len(trace.keys) or batch.id in trace.known:
+            counts = [base.count_of(getattr(batch.request_counts, name, None)) or 0 for name in _COUNTS]
+            if sum(counts) != len(keys) or batch.id in known:
                 continue
             remote = self.remote_of(batch.id)
             if batch.processing_status != "ended":
@@ -268,34 +210,34 @@ class AnthropicBatches(StreamedBatches):
                 continue
             async for page in self._results(remote):
                 if page:  # the first results of a batch say whether it is one of our calls
-                    if any(key in trace.keys for key, _ in page):
+                    if any(key in keys for key, _ in page):
                         return remote
                     break
         return running
 
-    async def _state(self, remote: str) -> BatchState:
+    async def _state(self, remote: str) -> batches.BatchState:
         batch = await self._retrieved(remote)
-        found = part_of(batch, "request_counts")
+        found = base.part_of(batch, "request_counts")
         if batch.get("archived_at") and not batch.get("results_url"):
-            return BatchState("gone", reason=f"the results of batch {remote} are no longer kept")
-        done, failed, expired = (count_of(found.get(name)) or 0 for name in ("succeeded", "errored", "expired"))
-        status: Status = "ended" if batch.get("cancel_initiated_at") is None else "cancelled"
+            return batches.BatchState("gone", reason=f"the results of batch {remote} are no longer kept")
+        done, failed, expired = (base.count_of(found.get(name)) or 0 for name in ("succeeded", "errored", "expired"))
+        status: batches.Status = "ended" if batch.get("cancel_initiated_at") is None else "cancelled"
         status = status if batch.get("processing_status") == "ended" else "running"
-        return BatchState(status, done, failed, expired)
+        return batches.BatchState(status, done, failed, expired)
 
-    async def _results(self, remote: str) -> AsyncIterator[list[Result]]:
-        results = self.client(MOST_RESULT_BYTES).messages.batches.with_streaming_response.results
+    async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
+        results = self.client(batches.MOST_RESULT_BYTES).messages.batches.with_streaming_response.results
         async with results(remote, extra_headers=self._headers) as response:
             async for page in self.pages(response.iter_bytes()):
                 yield page
 
     def _answer(self, record: dict[str, Any]) -> Reply:
-        result = part_of(record, "result")
+        result = base.part_of(record, "result")
         kind, message, error = result.get("type"), result.get("message"), result.get("error")
         if kind == "succeeded" and isinstance(message, dict):
             return self.reply_in(message)
         if kind == "errored" and isinstance(error, dict):
-            raise self.refused(_STATUS_OF_ERRORS.get(str(part_of(error, "error").get("type")), 400), error)
+            raise self.refused(_STATUS_OF_ERRORS.get(str(base.part_of(error, "error").get("type")), 400), error)
         why, retryable = _NO_ERROR.get(str(kind), ("the result is of no known kind", True))
         raise ModelError(f"anthropic: {why}", retryable=retryable)
 

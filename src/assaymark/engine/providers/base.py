@@ -1,7 +1,4 @@
-"""What models asked over an official client share: one client an event loop, one request a call, no retries.
-
-What a failed request to a provider means is said here once: whether to ask again, when, and what a person can do.
-"""
+"""What models asked over an official client share: one client an event loop, one request a call, no retries."""
 
 from __future__ import annotations
 
@@ -83,10 +80,7 @@ class Refused:
 
 
 def as_model_error(exc: BaseException, at: Transport) -> ModelError:
-    """What any exception of an SDK means: one line that says what happened, where, and what to do.
-
-    The exception itself is not chained to it: raise the result outside of the ``except`` block.
-    """
+    """What any exception of an SDK means: one line that says what happened, where, and what to do."""
     if (status := status_of(exc)) is not None:
         response = getattr(exc, "response", None)
         headers = {str(name): str(value) for name, value in dict(getattr(response, "headers", None) or {}).items()}
@@ -164,20 +158,15 @@ def refusal(found: Refused, at: Transport) -> ModelError:
         refused = "content" if filtered else "call" if status in (400, 413, 422, 451) else None
     said = "" if found.html or not found.message else f": {at.shown(found.message)}"
     return ModelError(
-        f"{at.provider.name}: {what}{said}",
-        retryable=retryable,
-        retry_after=retry_after_of(found.headers) if retryable else None,
-        quota=quota,
-        always=always,
-        refused=refused,
-    )
+        f"{at.provider.name}: {what}{said}", retryable=retryable,
+        retry_after=retry_after_of(found.headers) if retryable else None, quota=quota, always=always, refused=refused,
+    )  # fmt: skip
 
 
 _MEANINGS: Final[Mapping[int, str]] = {
     404: "unknown model {model} at {address} ({status}); check the name and base_url",
-    413: "the prompt is too long for {model} ({status})",
-    429: "too many requests ({status}) for {model}",
-}
+    413: "the prompt is too long for {model} ({status})", 429: "too many requests ({status}) for {model}",
+}  # fmt: skip
 
 
 def is_html(text: str) -> bool:
@@ -212,10 +201,7 @@ def retryable_status(status: int) -> bool:
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a provider asks to wait: from ``retry-after-ms``, or ``retry-after`` in seconds or as a date.
-
-    A date is compared with the ``date`` of the same reply, so that a wrong clock here does not matter. At most a day.
-    """
+    """Seconds that a provider asks to wait: from ``retry-after-ms``, or ``retry-after`` in seconds or as a date."""
     seen = {name.lower(): value for name, value in headers.items()}
     wait = math.nan
     for name, divisor in (("retry-after", 1.0), ("retry-after-ms", 1000.0)):
@@ -265,14 +251,7 @@ class TooLong(Exception):
 def bounded_client(
     provider: Provider, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
 ) -> Any:
-    """An ``httpx2.AsyncClient`` for the SDK of a provider; ``before`` sees each request before it is sent.
-
-    It follows no redirect, for the prompt and the key would go along. It asks for bodies as they are and takes no
-    packed one, whose length nobody can know. A body that is too long raises `TooLong`; that of a failure is cut. A
-    large one waits for its `Place`. A connection serves one request: on one that is used again, a reply that something
-    on the way delivers twice is taken for the answer to the next call, which the HTTP client cannot notice. A
-    handshake for each call costs milliseconds where a model takes seconds.
-    """
+    """An ``httpx2.AsyncClient`` for the SDK of a provider; ``before`` sees each request before it is sent."""
     httpx = load_sdk(replace(provider, sdk="httpx2"))
 
     class Bounded(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is only known at run time
@@ -307,11 +286,7 @@ def bounded_client(
 
 
 def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
-    """The recorded outcome of a body that is too long for an answer, None for any other; asking again would pay again.
-
-    The body is not parsed, for a few megabytes of JSON can become gigabytes of objects. It is kept as it came, up to
-    `MOST_KEPT_BYTES`; one that was cut there is said to be.
-    """
+    """The recorded outcome of a body that is too long for an answer, None for any other."""
     if len(body) <= MOST_REPLY_BYTES:
         return None
     size, cut = f"{len(body):,} bytes", len(body) > MOST_KEPT_BYTES
@@ -382,11 +357,7 @@ _KINDS: Final[Mapping[str, type[Any]]] = {"properties": dict, "$defs": dict, "re
 
 
 def strict_schema(schema: Text) -> dict[str, JSON]:
-    """The schema of a reply for a provider's structured output, unchanged.
-
-    Strict output needs objects whose every key is required and which take no other keys, and knows only part of JSON
-    Schema. A schema outside of that is refused here: to change it would be to ask another question.
-    """
+    """The schema of a reply for a provider's structured output, unchanged."""
     try:
         found = json.loads(schema.text)
         problems = list(_schema_problems(found, "schema"))
@@ -428,12 +399,7 @@ def _inner_schemas(node: dict[str, Any], where: str) -> Iterator[tuple[str, Any]
 
 
 def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str, JSON] | None:
-    """The schema of the reply, unchanged; None if the call has none.
-
-    ``unknown`` are keywords of `strict_schema` that this provider's structured output (``api``, in words) does not
-    have: a schema with one is refused, for to leave it out would be to ask another question. ``minItems`` among them
-    leaves 0 and 1.
-    """
+    """The schema of the reply, unchanged; None if the call has none."""
     if call.schema is None:
         return None
     schema = strict_schema(call.schema)
@@ -458,21 +424,14 @@ def prompt_problems(call: CallSpec) -> Iterator[str]:
 
 
 def system_and_users(call: CallSpec) -> tuple[str, list[str]]:
-    """The text of the system, which may be empty, and the texts of the user.
-
-    Half a surrogate pair, which UTF-8 cannot carry, becomes its escape: no text may keep itself from its judges.
-    """
+    """The text of the system, which may be empty, and the texts of the user."""
     texts = [(message.role, message.text.encode("utf-8", "backslashreplace").decode()) for message in call.messages]
     system = "\n\n".join(text for role, text in texts if role == "system")
     return system, [text for role, text in texts if role == "user"]
 
 
 class SdkModel(ABC):
-    """A model of a provider, asked over the provider's own client. A new provider fills in four methods.
-
-    ``names`` is what a model's name looks like and ``named`` says so, ``rules`` are the arguments that only this
-    provider has, ``efforts`` what it takes as the effort of reasoning.
-    """
+    """A model of a provider, asked over the provider's own client. A new provider fills in four methods."""
 
     provider: ClassVar[Provider]
     names: ClassVar[re.Pattern[str]]

@@ -6,9 +6,9 @@ import asyncio
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -59,12 +59,7 @@ class NotTaken(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is.
-
-    ``ended``: there are results to read, for some of its calls at least. ``cancelled``: likewise, and somebody wanted
-    no more of them. ``refused``: the provider made nothing of it; ``reason`` is its word on why, and ``retryable`` is
-    whether the same calls may fare better later. ``gone``: the provider does not know it any more.
-    """
+    """How far a batch is."""
 
     status: Status
     done: int = 0
@@ -74,29 +69,13 @@ class BatchState:
     retryable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What is known of a batch whose submission was cut off: its label, its calls, since when, and what it is not."""
-
-    label: str
-    keys: frozenset[str]
-    since: float
-    """When it was about to be sent, in seconds since 1970."""
-    known: frozenset[str] = field(default=frozenset())
-    """Ids of batches that are known to be others."""
-
-
 def lane_of(call: CallSpec) -> str:
     """Which calls can go in one batch: those of one model that go to one address, with one key."""
     return canonical_json([call.model, {name: call.args[name] for name in _PLACE if name in call.args}])
 
 
 class RemoteBatches(ABC):
-    """The batches of one lane (see `lane_of`) at its provider. All it does has a time limit, and fails as `ModelError`.
-
-    It has an event loop of its own. Close it. `keeps_labels` is whether `find` knows a batch by its label; otherwise it
-    guesses, and a lost batch may be paid for nothing.
-    """
+    """The batches of one lane (see `lane_of`) at its provider; whatever fails is a `ModelError`. Close it."""
 
     model: ClassVar[type[SdkModel]]
     most_items: ClassVar[int]
@@ -119,9 +98,9 @@ class RemoteBatches(ABC):
         """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
         return self._do(self._submit_or_not(items, label))
 
-    def find(self, trace: Trace) -> str | None:
-        """The id of the batch that was being submitted when something died; None if there is none."""
-        return self._do(self._find(trace))
+    def find(self, label: str, keys: Set[str], since: float, known: Set[str] = frozenset()) -> str | None:
+        """The id of the batch of these calls that was about to be sent ``since`` and is none of the ``known`` ones."""
+        return self._do(self._find(label, keys, since - CLOCKS_APART_S, known))
 
     def state(self, remote: str) -> BatchState:
         """How far a batch is."""
@@ -153,7 +132,7 @@ class RemoteBatches(ABC):
     async def _submit(self, items: Sequence[Item], label: str) -> str: ...
 
     @abstractmethod
-    async def _find(self, trace: Trace) -> str | None: ...
+    async def _find(self, label: str, keys: Set[str], after: float, known: Set[str], /) -> str | None: ...
 
     @abstractmethod
     async def _state(self, remote: str) -> BatchState: ...

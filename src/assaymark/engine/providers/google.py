@@ -6,51 +6,19 @@ import io
 import math
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
-from assaymark.engine.providers.base import (
-    Refused,
-    SdkModel,
-    as_model_error,
-    bounded_client,
-    count_of,
-    finish_of,
-    part_of,
-    parts_of,
-    prompt_problems,
-    read_object,
-    refusal,
-    reply_schema,
-    system_and_users,
-    text_of,
-    word_of,
-    words_of,
-)
-from assaymark.engine.providers.batches import (
-    CLOCKS_APART_S,
-    MOST_RESULT_BYTES,
-    BatchState,
-    Item,
-    RemoteBatches,
-    Result,
-    Status,
-    Trace,
-    newest,
-)
+from assaymark.engine.providers import base, batches
 from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
 from assaymark.errors import ModelError
 
 GOOGLE: Final = Provider(
-    name="google",
-    sdk="google.genai",
-    extra="google",
-    key_envs=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    home="https://generativelanguage.googleapis.com",
-    base_env="GOOGLE_GEMINI_BASE_URL",
-)
+    name="google", sdk="google.genai", extra="google", key_envs=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    home="https://generativelanguage.googleapis.com", base_env="GOOGLE_GEMINI_BASE_URL",
+)  # fmt: skip
 
 API_VERSION: Final = "v1"
 """The version of the Gemini API that requests are made for."""
@@ -68,9 +36,8 @@ _REFUSALS: Final = (
     "PUP_LIMITED_DISABLED", "MODEL_ARMOR",
 )  # fmt: skip
 _FINISH: Final[Mapping[str, Finish]] = {
-    **dict.fromkeys(_REFUSALS, "refusal"),
-    **dict.fromkeys(("MAX_TOKENS", "CONTINUATION"), "length"),
-}
+    **dict.fromkeys(_REFUSALS, "refusal"), **dict.fromkeys(("MAX_TOKENS", "CONTINUATION"), "length"),
+}  # fmt: skip
 _GENERATION: Final[Mapping[str, str]] = {
     "temperature": "temperature",
     "seed": "seed",
@@ -91,11 +58,8 @@ class Clients(NamedTuple):
     http: Any
 
 
-class GoogleModel(SdkModel):
-    """A Gemini model. One request to ``POST /v1/models/NAME:generateContent`` an attempt; nothing is retried here.
-
-    The text of a reply is that of its first candidate; what the model thought is only in ``raw``.
-    """
+class GoogleModel(base.SdkModel):
+    """A Gemini model. One request to ``POST /v1/models/NAME:generateContent`` an attempt; nothing is retried here."""
 
     provider = GOOGLE
 
@@ -113,11 +77,11 @@ class GoogleModel(SdkModel):
             yield "effort and thinking_budget exclude each other"
         if call.temperature is not None and not is_number(call.temperature, 0, 2):
             yield f"temperature must be from 0 to 2 (got {call.temperature:g})"
-        yield from prompt_problems(call)
+        yield from base.prompt_problems(call)
 
     def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The arguments of ``generate_content``."""
-        system, users = system_and_users(call)
+        system, users = base.system_and_users(call)
         config: dict[str, Any] = {
             # The whole body is read here, and one attempt is one request: the client would send more for a long answer.
             "should_return_http_response": True,
@@ -126,16 +90,14 @@ class GoogleModel(SdkModel):
         }
         if system:
             config["system_instruction"] = system
-        if (schema := reply_schema(call, _UNKNOWN_TO_SCHEMAS, "Gemini API")) is not None:
+        if (schema := base.reply_schema(call, _UNKNOWN_TO_SCHEMAS, "Gemini API")) is not None:
             config |= {"response_mime_type": "application/json", "response_json_schema": schema}
         budget = call.args.get("thinking_budget")
         thinking = None if budget is None else {"thinking_budget": budget}
         given = {
-            "temperature": call.temperature,
-            "seed": call.seed,
-            "max_output_tokens": call.args.get("max_tokens"),
+            "temperature": call.temperature, "seed": call.seed, "max_output_tokens": call.args.get("max_tokens"),
             "thinking_config": thinking if call.effort is None else {"thinking_level": call.effort.upper()},
-        }
+        }  # fmt: skip
         config |= {name: value for name, value in given.items() if value is not None}
         contents = [{"role": "user", "parts": [{"text": text}]} for text in users]
         return {"model": at.model, "contents": contents, "config": config}
@@ -156,7 +118,7 @@ class GoogleModel(SdkModel):
             request.headers.pop("x-goog-api-key", None)
 
         genai = load_sdk(GOOGLE)
-        http = bounded_client(GOOGLE, None if at.key else without_key, most_bytes)
+        http = base.bounded_client(GOOGLE, None if at.key else without_key, most_bytes)
         options = {
             "base_url": at.address,
             "api_version": API_VERSION,
@@ -183,36 +145,38 @@ class GoogleModel(SdkModel):
         """What went wrong; how long to wait, and which quota is used up, is in the details (google.rpc.Status)."""
         status, body = getattr(exc, "code", None), getattr(exc, "details", None)
         if not isinstance(status, int) or status != 429:
-            return as_model_error(exc, at)
-        words, message = words_of(body)
-        details = parts_of(body.get("error", body) if isinstance(body, dict) else None, "details")
-        quotas = [str(one.get("quotaId", "")) for detail in details for one in parts_of(detail, "violations")]
+            return base.as_model_error(exc, at)
+        words, message = base.words_of(body)
+        details = base.parts_of(body.get("error", body) if isinstance(body, dict) else None, "details")
+        quotas = [str(one.get("quotaId", "")) for detail in details for one in base.parts_of(detail, "violations")]
         if any(map(_BY_THE_DAY.search, quotas)):
-            return refusal(Refused(status, words | {"insufficient_quota"}, message, {}), at)
+            return base.refusal(base.Refused(status, words | {"insufficient_quota"}, message, {}), at)
         known = getattr(getattr(exc, "response", None), "headers", None)
         headers = {str(name): str(value) for name, value in dict(known or {}).items()}
         waits = [found[1] for detail in details if (found := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
         if waits:
             headers.setdefault("retry-after", waits[0])
-        return refusal(Refused(status, words, message, headers), at)
+        return base.refusal(base.Refused(status, words, message, headers), at)
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
-        raw, found = read_object(body, at)
+        raw, found = base.read_object(body, at)
         candidates, feedback, usage = found.get("candidates"), found.get("promptFeedback"), found.get("usageMetadata")
         first = candidates[0] if isinstance(candidates, list) and candidates else None
         if not isinstance(first, dict):
             if not isinstance(feedback, dict) and not isinstance(usage, dict):
                 raise ModelError(f"google: the reply of {at.address} is none of generateContent", retryable=False)
             first = {}
-        blocked = part_of(found, "promptFeedback").get("blockReason") is not None
-        said = [part for part in parts_of(first.get("content"), "parts") if part.get("thought") is not True]
+        blocked = base.part_of(found, "promptFeedback").get("blockReason") is not None
+        said = [part for part in base.parts_of(first.get("content"), "parts") if part.get("thought") is not True]
         names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
-        prompt, written, thought, cached = (count_of(part_of(found, "usageMetadata").get(name)) for name in names)
+        prompt, written, thought, cached = (
+            base.count_of(base.part_of(found, "usageMetadata").get(name)) for name in names
+        )
         return Reply(
-            text=at.scrubbed("".join(text_of(part.get("text")) for part in said)),
-            model=word_of(found.get("modelVersion")) or call.model,
-            finish="refusal" if blocked and not first else finish_of(first.get("finishReason"), _FINISH),
+            text=at.scrubbed("".join(base.text_of(part.get("text")) for part in said)),
+            model=base.word_of(found.get("modelVersion")) or call.model,
+            finish="refusal" if blocked and not first else base.finish_of(first.get("finishReason"), _FINISH),
             raw=raw,
             input_tokens=prompt,
             # ``candidatesTokenCount`` leaves out the thoughts, which are paid for as output
@@ -222,13 +186,10 @@ class GoogleModel(SdkModel):
         )
 
 
-_STATUS: Final[Mapping[str, Status]] = {
-    "JOB_STATE_SUCCEEDED": "ended",
-    "JOB_STATE_PARTIALLY_SUCCEEDED": "ended",
-    "JOB_STATE_EXPIRED": "ended",
-    "JOB_STATE_CANCELLED": "cancelled",
-    "JOB_STATE_FAILED": "refused",
-}
+_STATUS: Final[Mapping[str, batches.Status]] = {
+    "JOB_STATE_SUCCEEDED": "ended", "JOB_STATE_PARTIALLY_SUCCEEDED": "ended", "JOB_STATE_EXPIRED": "ended",
+    "JOB_STATE_CANCELLED": "cancelled", "JOB_STATE_FAILED": "refused",
+}  # fmt: skip
 _STATUS_OF_CODES: Final[Mapping[int, int]] = {
     3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 13: 500, 14: 503, 16: 401,
 }  # fmt: skip
@@ -236,12 +197,8 @@ _IN_MEMORY: Final = 16_000_000
 _CHUNK: Final = 1 << 20
 
 
-class GoogleBatches(RemoteBatches):
-    """Batches of calls to ``google/NAME``. The label is their display name.
-
-    They go as a file, because its lines carry our keys and their results are sure to do so; at most 2 GB, of which a
-    batch here takes a tenth.
-    """
+class GoogleBatches(batches.RemoteBatches):
+    """Batches of calls to ``google/NAME``. The label is their display name."""
 
     model = GoogleModel
     most_items = 50_000
@@ -250,40 +207,40 @@ class GoogleBatches(RemoteBatches):
     def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"key": key, "request": body}
 
-    async def _submit(self, items: Sequence[Item], label: str) -> str:
+    async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         lines = io.BytesIO(b"".join(self.line(key, call) for key, call in items))
         sdk, named = self.client().sdk.aio, {"display_name": label}
         file = await sdk.files.upload(file=lines, config={"mime_type": "application/jsonl", **named})
         job = await sdk.batches.create(model=self.at.model, src=self.remote_of(file.name), config=named)
         return self.remote_of(job.name)
 
-    async def _find(self, trace: Trace) -> str | None:
+    async def _find(self, label: str, _keys: Set[str], after: float, _known: Set[str], /) -> str | None:
         jobs = await self.client().sdk.aio.batches.list(config={"page_size": 100})
-        async for job in newest(jobs):
-            if job.display_name == trace.label:
+        async for job in batches.newest(jobs):
+            if job.display_name == label:
                 return self.remote_of(job.name)
-            if job.create_time is not None and job.create_time.timestamp() < trace.since - CLOCKS_APART_S:
+            if job.create_time is not None and job.create_time.timestamp() < after:
                 break
         return None
 
-    async def _state(self, remote: str) -> BatchState:
+    async def _state(self, remote: str) -> batches.BatchState:
         job = await self.client().sdk.aio.batches.get(name=remote)
         status = _STATUS.get(str(getattr(job.state, "value", None)), "running")
         if status == "refused":
             said = getattr(job.error, "message", None) or "no reason is given"
-            return BatchState(status, reason=self.at.shown(str(said)), retryable=True)
-        return BatchState(status)
+            return batches.BatchState(status, reason=self.at.shown(str(said)), retryable=True)
+        return batches.BatchState(status)
 
     async def _cancel(self, remote: str) -> None:
         await self.client().sdk.aio.batches.cancel(name=remote)
 
-    async def _results(self, remote: str) -> AsyncIterator[list[Result]]:
+    async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
         job = await self.client().sdk.aio.batches.get(name=remote)
         name = getattr(job.dest, "file_name", None)
         if name is None:
             return  # of one that expired nothing is left
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
-            download = self.client(MOST_RESULT_BYTES).sdk.aio.files.download
+            download = self.client(batches.MOST_RESULT_BYTES).sdk.aio.files.download
             await download(file=self.remote_of(name), destination=kept)
             kept.seek(0)
 

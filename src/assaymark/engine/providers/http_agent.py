@@ -1,9 +1,4 @@
-"""An agent behind an address: it is sent a context by POST and answers with JSON.
-
-Everything that can go wrong on the way is the agent's outcome, recorded as it happened. The standard library's client
-is used because it does exactly one request: it follows no redirect, reads no proxy from the environment and unpacks
-nothing.
-"""
+"""An agent behind an address: it is sent a context by POST and answers with JSON."""
 
 from __future__ import annotations
 
@@ -51,20 +46,9 @@ MOST_BYTES: Final = 2_000_000
 """The longest answer that is taken from an agent; a decision is a few thousand bytes."""
 
 FailureKind = Literal[
-    "timeout",
-    "refused",
-    "unreachable",
-    "tls",
-    "cut",
-    "not HTTP",
-    "status",
-    "redirect",
-    "encoding",
-    "too large",
-    "not UTF-8",
-    "exception",
-    "wrong type",
-]
+    "timeout", "refused", "unreachable", "tls", "cut", "not HTTP", "status", "redirect", "encoding", "too large",
+    "not UTF-8", "exception", "wrong type",
+]  # fmt: skip
 
 _CAME: Final[frozenset[FailureKind]] = frozenset({"wrong type", "too large", "encoding", "not UTF-8"})
 """Failures of an answer that came and could not be read."""
@@ -74,10 +58,8 @@ _DETAIL_CHARS: Final = 300
 _START_CHARS: Final = 500
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "http": ("token_env", "timeout_s"),
-    "https": ("token_env", "timeout_s"),
-    "python": ("timeout_s",),
-}
+    "http": ("token_env", "timeout_s"), "https": ("token_env", "timeout_s"), "python": ("timeout_s",),
+}  # fmt: skip
 
 OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
 """How the names of agents of one's own begin: an address, or a Python callable."""
@@ -85,13 +67,7 @@ OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
 
 @record
 class MarketContext(Context):
-    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers.
-
-    ``instruments`` give the order of everything that comes as rows and columns. ``returns`` are daily simple returns, a
-    row a day, oldest first, the last one of the decision day; ``correlations`` are those of these returns.
-    ``horizon_days`` is how many trading days ahead views look. ``views`` and ``signals`` are the agent's own answers to
-    the stages before, as they were read; ``weights`` the shares of net asset value that are held before the trade.
-    """
+    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers."""
 
     stage: Literal["S1", "S2", "S3"]
     returns: tuple[tuple[float, ...], ...]
@@ -104,11 +80,7 @@ class MarketContext(Context):
 
 @record
 class QuestionContext(Context):
-    """A context of a question of the benchmark.
-
-    ``given`` are the numbers that the prompt states, by name and with the digits that it prints; of a question whose
-    text is somebody else's there are none. What is left out of a restricted prompt is left out of them too.
-    """
+    """A context of a question of the benchmark."""
 
     template: str
     given: Mapping[str, JSON] = field(default_factory=dict)
@@ -116,10 +88,7 @@ class QuestionContext(Context):
 
 @record
 class AgentRequest:
-    """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
-
-    As JSON it is the user message of the call, and the body of the POST.
-    """
+    """What an external agent is sent: all that it may use, and the JSON Schema of the answer."""
 
     context: Context | MarketContext | QuestionContext
     reply_schema: Mapping[str, JSON]
@@ -155,10 +124,7 @@ def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
 
 
 def no_reply(reply: Reply) -> bool:
-    """Whether a call was asked for and nothing came: an exception, nobody there, a refusal, no answer in time.
-
-    An answer that came and cannot be read is none of these.
-    """
+    """Whether a call was asked for and nothing came: an exception, nobody there, a refusal, no answer in time."""
     return reply.finish == "refusal" or (reply.finish == "failed" and _object(reply.text).get("failure") not in _CAME)
 
 
@@ -186,19 +152,13 @@ def read_request(call: CallSpec) -> AgentRequest:
 
 
 def answered(text: str, model: str) -> Reply:
-    """An agent's answer as a reply. Its own words for who answered, and what it used, are read if they are there.
-
-    The orders and reasons in it are not looked at here; what is not of the form counts as not said.
-    """
+    """An agent's answer as a reply. Its own words for who answered, and what it used, are read if they are there."""
     facts = _object(text)
     usage = part_of(facts, "usage")
     return Reply(
-        text=text,
-        model=word_of(facts.get("model")) or model,
-        fingerprint=word_of(facts.get("fingerprint")),
-        input_tokens=count_of(usage.get("input_tokens")),
-        output_tokens=count_of(usage.get("output_tokens")),
-    )
+        text=text, model=word_of(facts.get("model")) or model, fingerprint=word_of(facts.get("fingerprint")),
+        input_tokens=count_of(usage.get("input_tokens")), output_tokens=count_of(usage.get("output_tokens")),
+    )  # fmt: skip
 
 
 def patience(args: Mapping[str, JSON]) -> float:
@@ -253,12 +213,9 @@ _URL = re.compile(
 )
 _TOKEN = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_TOKEN},}}")
 _HEADERS: Final[Mapping[str, str]] = {
-    "Content-Type": "application/json",
-    "Accept": "application/json",
-    "Accept-Encoding": "identity",
-    "Connection": "close",
-    "User-Agent": f"assaymark/{__version__}",
-}
+    "Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity",
+    "Connection": "close", "User-Agent": f"assaymark/{__version__}",
+}  # fmt: skip
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -288,22 +245,12 @@ class Site:
 
 
 class HttpAgent:
-    """A model that is an agent behind an address, ``http://host:port/path`` or ``https://...``.
-
-    ``timeout_s`` is for one decision, from the first try to connect to the last byte; ``args.timeout_s`` goes before
-    it. An answer longer than ``max_bytes`` is ``too large``, and kept as the raw of its reply. The variable that
-    ``args.token_env`` names is looked up in ``environ`` at each call; ``sleep`` waits between tries to connect.
-    """
+    """A model that is an agent behind an address, ``http://host:port/path`` or ``https://...``."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        timeout_s: float = PATIENCE_S,
-        max_bytes: int = MOST_BYTES,
-        environ: Mapping[str, str] | None = None,
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
+        self, url: str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES,
+        environ: Mapping[str, str] | None = None, sleep: Sleep = asyncio.sleep,
+    ) -> None:  # fmt: skip
         self._site = Site.of(url)
         self.url = url
         self._timeout_s, self._max_bytes = timeout_s, max_bytes
@@ -486,13 +433,7 @@ _INSTALLED: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "pu
 
 
 class PythonAgent:
-    """A model that is a callable of this process, or the name of one, imported when it is first needed.
-
-    ``decide`` takes a `Context` and may be a coroutine function; as text it is ``package.module:attribute`` or an entry
-    point of the group ``assaymark.agents``. Calls run at the same time, each in its own thread. A thread that is past
-    ``timeout_s`` (``args.timeout_s`` goes before it) is left behind: Python cannot stop it. ``max_bytes`` is the
-    longest answer; with ``strict`` an exception stops the run, in place of being recorded as no answer.
-    """
+    """A model that is a callable of this process, or the name of one, imported when it is first needed."""
 
     def __init__(
         self, decide: Decide | str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES, strict: bool = False

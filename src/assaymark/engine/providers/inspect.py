@@ -12,17 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
-from assaymark.engine.providers.base import (
-    as_model_error,
-    attempt,
-    count_of,
-    finish_of,
-    prompt_problems,
-    strict_schema,
-    system_and_users,
-    too_large,
-    word_of,
-)
+from assaymark.engine.providers import base
 from assaymark.engine.providers.transports import (
     TIMEOUT_S,
     PerLoop,
@@ -57,34 +47,20 @@ _NO_KEY: Final = "no-key"
 _SHORTEST_KEY: Final = 8
 _FINISH: Final[Mapping[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "seed": ("seed",),
-    "temperature": ("temperature",),
-    "effort": ("effort", "thinking"),
-}
+    "seed": ("seed",), "temperature": ("temperature",), "effort": ("effort", "thinking"),
+}  # fmt: skip
 """By which parts of the names in a request it is seen that a setting was sent: every provider has its own names."""
 
 _SENT_UNSEEN: Final[Mapping[str, frozenset[str]]] = {
-    "mockllm": frozenset(_PARTS),
-    "hf": frozenset({"seed", "temperature"}),
-}
+    "mockllm": frozenset(_PARTS), "hf": frozenset({"seed", "temperature"}),
+}  # fmt: skip
 """What providers without a request are known to heed: they run in this process."""
 
 _NOT_SETTINGS: Final = frozenset({"messages", "input", "contents", "system", "instructions", "properties", "tools"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Place(Transport):
-    """Where a call goes, and what else its provider is made with."""
-
-    options: tuple[tuple[str, JSON], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Client:
-    """Inspect's model, and the place that it goes to with the key it found."""
-
-    model: Any
-    at: Transport
+_Client = tuple[Any, Transport]
+"""Inspect's model, and the place that it goes to with the key it found."""
 
 
 @dataclass(slots=True)
@@ -100,11 +76,7 @@ _SEEN: ContextVar[_Seen | None] = ContextVar("assaymark_inspect_seen", default=N
 
 
 class InspectModel:
-    """A model of one of Inspect's providers. One request an attempt: Inspect's retries and its cache are off.
-
-    Its cache has to be: the key of an entry leaves out the arguments that a model is made with, so two judges that
-    differ in those would get one answer.
-    """
+    """A model of one of Inspect's providers. One request an attempt: Inspect's retries and its cache are off."""
 
     def __init__(
         self, name: str, *, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
@@ -115,21 +87,34 @@ class InspectModel:
         self.name = name
         self.provider = name.partition("/")[0]
         self._environ, self._options = environ, dict(options or {})
-        self._clients: PerLoop[_Client] = PerLoop(self._client, lambda client: client.model.api.aclose())
+        self._clients: PerLoop[_Client] = PerLoop(self._client, lambda client: client[0].api.aclose())
         self._unsent: set[str] = set()
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Ask once.
-
-        A schema goes along as Inspect's ``response_schema``; a provider of Inspect that has no structured output
-        leaves it out, and only the prompt then says the form. Seed, temperature and effort are looked for in what was
-        sent: a provider that left one out is not asked again with it.
-        """
+        """Ask once."""
         refuse(call, list(self._problems(call)))
-        at = _place(call, self.provider, os.environ if self._environ is None else self._environ)
+        # Where a call goes. To an address that a study names goes the key that it names, and no other.
+        environ = os.environ if self._environ is None else self._environ
+        named, base_url = call.args.get("api_key_env"), call.args.get("base_url")
+        if base_url is not None and (problem := address_problem(base_url)):
+            raise ModelError(f"base_url: {problem}", retryable=False, quota=True)
+        if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
+            problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
+            raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
+        at = Transport(
+            provider=replace(INSPECT, name=f"inspect/{self.provider}"),
+            model=call.model.partition("/")[2],
+            base_url=base_url,
+            key_env=str(named) if named else "no key",
+            key=Secret(environ[str(named)]) if named else None,
+            timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
+            options=tuple(
+                (name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)
+            ),
+        )
         load_sdk(INSPECT)
-        client, seen = await self._clients.of(at), _Seen()
-        output = await attempt(client.at, _generated(client, call, seen))
+        (model, at), seen = await self._clients.of(at), _Seen()
+        output = await base.attempt(at, _generated(model, at, call, seen))
         # Refuse an answer to another question than the one that was asked, and remember why
         if seen.request is None or self.provider in _SENT_UNSEEN:
             sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
@@ -139,7 +124,38 @@ class InspectModel:
             missing = [one for one in _asked(call) if not any(part in name for part in _PARTS[one] for name in names)]
         self._unsent.update(missing)
         refuse(call, [self._drops(name) for name in missing])
-        return _reply(call, output, seen, client.at)
+        # What came back, as a reply.
+        response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
+        raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
+        if (outcome := base.too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
+            return outcome
+        if not output.choices:
+            return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
+        usage, stop = output.usage, output.choices[0].stop_reason
+        if stop == "model_length" and usage is None:
+            # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
+            raise ModelError(
+                f"{at.provider.name}: the prompt is too long for {at.model!r}",
+                retryable=False,
+                refused="call",
+            )
+        counts: dict[str, Any] = {}
+        if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
+            cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
+            counts = {
+                "input_tokens": base.count_of(usage.input_tokens + (cached or 0) + (written or 0)),
+                "output_tokens": base.count_of(usage.output_tokens),
+                "reasoning_tokens": base.count_of(usage.reasoning_tokens), "cached_tokens": base.count_of(cached),
+            }  # fmt: skip
+        fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
+        return Reply(
+            text=output.completion,
+            model=base.word_of(output.model) or call.model,
+            fingerprint=base.word_of(fingerprint),
+            finish=base.finish_of(stop, _FINISH),
+            raw=raw,
+            **counts,
+        )
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
@@ -149,7 +165,7 @@ class InspectModel:
         """What the call asks for and cannot get, as far as that is known before."""
         yield from inspect_argument_problems(call.model, call.args)
         yield from (self._drops(name) for name in _asked(call) if name in self._unsent)
-        yield from prompt_problems(call)
+        yield from base.prompt_problems(call)
 
     def _drops(self, name: str) -> str:
         return f"Inspect's provider {self.provider} does not send {name} for this model; leave it out"
@@ -158,7 +174,7 @@ class InspectModel:
         """Inspect's model for a place, with every retry off and its provider watched."""
         api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
         key = at.key.reveal() if at.key else (_NO_KEY if at.base_url else None)
-        options = {**(dict(at.options) if isinstance(at, _Place) else {}), **self._options}
+        options = {**dict(at.options), **self._options}
         try:
             model = api.get_model(self.name, base_url=at.base_url, api_key=key, memoize=False, **options)
         except Exception as exc:  # what Inspect raises in markup becomes one plain line
@@ -169,16 +185,22 @@ class InspectModel:
             if isinstance(getattr(inner, "max_retries", None), int):
                 inner.max_retries = 0  # the SDK's own, below Inspect's
             _watch(model.api)
-            return _Client(model, _with_key(at, model.api))
+            # The place with the key that Inspect's provider found, so that it can be taken out of every text.
+            names = [name for name in getattr(model.api, "api_key_vars", None) or () if os.environ.get(name)]
+            found_key = getattr(model.api, "api_key", None) or (os.environ[names[0]] if names else None)
+            if at.key is not None or not isinstance(found_key, str) or len(found_key) < _SHORTEST_KEY:
+                place = at
+            else:
+                source = next(
+                    (name for name in names if os.environ[name] == found_key), "the key of Inspect's provider"
+                )
+                place = replace(at, key=Secret(found_key), key_env=source)
+            return model, place
         raise error
 
 
 def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right.
-
-    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, and ``provider_NAME`` for an argument
-    NAME that Inspect's provider is made with (its ``-M NAME=...``), unless it is a key.
-    """
+    """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right."""
     options: dict[str, Rule] = dict.fromkeys(filter(_is_option, args), _PLAIN)
     secret = [name for name in options if _SECRET.search(name)]
     shown = {name: value for name, value in args.items() if name not in secret}
@@ -190,37 +212,8 @@ def _is_option(name: str) -> bool:
     return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
 
 
-def _place(call: CallSpec, provider: str, environ: Mapping[str, str]) -> _Place:
-    """Where a call goes. To an address that a study names goes the key that it names, and no other."""
-    named, base_url = call.args.get("api_key_env"), call.args.get("base_url")
-    if base_url is not None and (problem := address_problem(base_url)):
-        raise ModelError(f"base_url: {problem}", retryable=False, quota=True)
-    if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
-        problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
-        raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
-    return _Place(
-        provider=replace(INSPECT, name=f"inspect/{provider}"), model=call.model.partition("/")[2], base_url=base_url,
-        key_env=str(named) if named else "no key", key=Secret(environ[str(named)]) if named else None,
-        timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
-        options=tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)),
-    )  # fmt: skip
-
-
-def _with_key(at: Transport, api: Any) -> Transport:
-    """The place with the key that Inspect's provider found, so that it can be taken out of every text."""
-    names = [name for name in getattr(api, "api_key_vars", None) or () if os.environ.get(name)]
-    key = getattr(api, "api_key", None) or (os.environ[names[0]] if names else None)
-    if at.key is not None or not isinstance(key, str) or len(key) < _SHORTEST_KEY:
-        return at
-    source = next((name for name in names if os.environ[name] == key), "the key of Inspect's provider")
-    return replace(at, key=Secret(key), key_env=source)
-
-
 def _watch(api: Any) -> None:
-    """Note what goes through ``api.generate``: Inspect's own layer gives back neither the response nor the exception.
-
-    `ModelAPI.generate` is what every provider of Inspect implements, so this is its documented border.
-    """
+    """Note what goes through ``api.generate``: Inspect's own layer returns neither the response nor the exception."""
     inner = api.generate
 
     @functools.wraps(inner)
@@ -239,10 +232,10 @@ def _watch(api: Any) -> None:
     api.generate = generate
 
 
-async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
+async def _generated(model: Any, at: Transport, call: CallSpec, seen: _Seen) -> Any:
     """Inspect's output for a call, or what went wrong as our error."""
     api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    system, users = system_and_users(call)
+    system, users = base.system_and_users(call)
     messages = [api.ChatMessageSystem(content=system)] if system else []
     messages += [api.ChatMessageUser(content=text) for text in users]
     # with everything of Inspect's switched off that would ask or answer by itself
@@ -253,31 +246,29 @@ async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
     )  # fmt: skip
     token = _SEEN.set(seen)
     try:
-        return await client.model.generate(messages, config=config, cache=False)
+        return await model.generate(messages, config=config, cache=False)
     except ModelError as exc:
         error = exc
     except Exception as exc:
-        error = _failure(seen.error or exc, client)
+        # Our rules first; where they see no status, what Inspect's provider knows of its own exceptions.
+        caused = seen.error or exc
+        made = base.as_model_error(caused, at)
+        status = getattr(caused, "status_code", None) or getattr(caused, "code", None)
+        if made.retryable or made.quota or isinstance(status, int):
+            error = made
+        else:
+            decision = model.api.should_retry(caused)
+            error = ModelError(str(made), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
     finally:
         _SEEN.reset(token)
     raise error
-
-
-def _failure(exc: Exception, client: _Client) -> ModelError:
-    """Our rules first; where they see no status, what Inspect's provider knows of its own exceptions."""
-    error = as_model_error(exc, client.at)
-    status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
-    if error.retryable or error.quota or isinstance(status, int):
-        return error
-    decision = client.model.api.should_retry(exc)
-    return ModelError(str(error), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
 
 
 def response_schema(call: CallSpec) -> Any:
     """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none."""
     if call.schema is None:
         return None
-    wanted = strict_schema(call.schema)
+    wanted = base.strict_schema(call.schema)
     held = load_sdk(replace(INSPECT, sdk="inspect_ai.util")).JSONSchema.model_validate(wanted)
     if held.model_dump(exclude_none=True) != wanted:
         refuse(call, ["Inspect's form of a schema would lose a part of the reply schema"])
@@ -300,37 +291,3 @@ def _names(node: Any) -> Iterator[str]:
     elif isinstance(node, list | tuple):
         for part in node:
             yield from _names(part)
-
-
-def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
-    """What came back, as a reply."""
-    response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
-    raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
-    if (outcome := too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
-        return outcome
-    if not output.choices:
-        return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
-    usage, stop = output.usage, output.choices[0].stop_reason
-    if stop == "model_length" and usage is None:
-        # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
-        raise ModelError(
-            f"{at.provider.name}: the prompt is too long for {at.model!r}", retryable=False, refused="call"
-        )
-    counts: dict[str, Any] = {}
-    if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
-        cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
-        counts = {
-            "input_tokens": count_of(usage.input_tokens + (cached or 0) + (written or 0)),
-            "output_tokens": count_of(usage.output_tokens),
-            "reasoning_tokens": count_of(usage.reasoning_tokens),
-            "cached_tokens": count_of(cached),
-        }
-    fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
-    return Reply(
-        text=output.completion,
-        model=word_of(output.model) or call.model,
-        fingerprint=word_of(fingerprint),
-        finish=finish_of(stop, _FINISH),
-        raw=raw,
-        **counts,
-    )

@@ -1,45 +1,16 @@
-"""OpenAI's models over the Responses API, every compatible server over the Chat Completions API, and their batches.
-
-Request bodies follow the API reference of version v1 as the official SDK 3 types it. A call that asks for something
-that an API does not have is refused before anything is sent; nothing it asks for is left out.
-"""
+"""OpenAI's models over the Responses API, every compatible server over the Chat Completions API, and their batches."""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
-from assaymark.engine.providers.base import (
-    Refused,
-    SdkModel,
-    bounded_client,
-    count_of,
-    finish_of,
-    part_of,
-    parts_of,
-    read_object,
-    refusal,
-    strict_schema,
-    text_of,
-    word_of,
-    words_of,
-)
-from assaymark.engine.providers.batches import (
-    CLOCKS_APART_S,
-    MOST_RESULT_BYTES,
-    BatchState,
-    Item,
-    Result,
-    Status,
-    StreamedBatches,
-    Trace,
-    newest,
-)
+from assaymark.engine.providers import base, batches
 from assaymark.engine.providers.transports import Provider, Rule, Transport, is_number, load_sdk
 from assaymark.errors import ModelError
 from assaymark.prompting import Rejected, strict_json
@@ -58,13 +29,12 @@ _OUR_FIELDS: Final = frozenset({
 })  # fmt: skip
 _TOP_P: Final[Mapping[str, Rule]] = {"top_p": (lambda value: is_number(value, 0, 1), "a number from 0 to 1")}
 _CHAT_RULES: Final[Mapping[str, Rule]] = {
-    **_TOP_P,
-    "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
+    **_TOP_P, "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
     "extra_body": (
         lambda value: (found := _extra(value)) is not None and not _OUR_FIELDS & set(found),
         f"an object, or the JSON text of one, without {', '.join(sorted(_OUR_FIELDS))}: a call sets these itself",
     ),
-}
+}  # fmt: skip
 _CHAT_FINISH: Final[Mapping[str, Finish]] = {"length": "length", "content_filter": "refusal"}
 _FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded": 429}
 
@@ -83,7 +53,7 @@ def _without_key(at: Transport) -> dict[str, Any]:
     return {} if at.key else {"Authorization": load_sdk(at.provider).Omit()}
 
 
-class _OpenAI(SdkModel):
+class _OpenAI(base.SdkModel):
     """What both APIs share: how a model is named, the client, how a request is sent and a failure read."""
 
     path: ClassVar[str]
@@ -99,7 +69,7 @@ class _OpenAI(SdkModel):
             base_url=at.address,
             timeout=at.timeout_s,
             max_retries=0,
-            http_client=bounded_client(self.provider, most_bytes=most_bytes),
+            http_client=base.bounded_client(self.provider, most_bytes=most_bytes),
         )
 
     async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
@@ -114,16 +84,22 @@ class _OpenAI(SdkModel):
 
     def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in a body. A failure with status 200: a refusal of the content is an outcome, else an error."""
-        raw, found = read_object(body, at)
+        raw, found = base.read_object(body, at)
         if not isinstance(found.get("error"), dict):
-            return replace(self._reply(at, found), raw=raw, model=word_of(found.get("model")) or call.model)
-        words, message = words_of(found)
+            reply, model = self._reply(at, found), base.word_of(found.get("model")) or call.model
+            return replace(reply, text=at.scrubbed(reply.text), raw=raw, model=model)
+        words, message = base.words_of(found)
         code = found["error"].get("code")
         status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
         status = code if isinstance(code, int) and 400 <= code < 600 else status
-        error = refusal(Refused(status, words, message, {}), at)
+        error = base.refusal(base.Refused(status, words, message, {}), at)
         if error.refused == "content":
-            return Reply(text=message, model=word_of(found.get("model")) or call.model, finish="refusal", raw=raw)
+            return Reply(
+                text=at.scrubbed(message),
+                model=base.word_of(found.get("model")) or call.model,
+                finish="refusal",
+                raw=raw,
+            )
         raise error
 
     @abstractmethod
@@ -132,13 +108,12 @@ class _OpenAI(SdkModel):
 
     def _tokens(self, found: dict[str, Any], asked: str, answered: str) -> dict[str, Any]:
         """The counts of a body, by what the API calls what was asked and answered."""
-        usage = part_of(found, "usage")
+        usage = base.part_of(found, "usage")
         return {
-            "input_tokens": count_of(usage.get(asked)),
-            "output_tokens": count_of(usage.get(answered)),
-            "reasoning_tokens": count_of(part_of(usage, f"{answered}_details").get("reasoning_tokens")),
-            "cached_tokens": count_of(part_of(usage, f"{asked}_details").get("cached_tokens")),
-        }
+            "input_tokens": base.count_of(usage.get(asked)), "output_tokens": base.count_of(usage.get(answered)),
+            "reasoning_tokens": base.count_of(base.part_of(usage, f"{answered}_details").get("reasoning_tokens")),
+            "cached_tokens": base.count_of(base.part_of(usage, f"{asked}_details").get("cached_tokens")),
+        }  # fmt: skip
 
 
 def _body(at: Transport, call: CallSpec, messages: str, **fields: object) -> dict[str, Any]:
@@ -154,11 +129,7 @@ def _other_api(at: Transport, api: str, advice: str) -> ModelError:
 
 
 class OpenAIModel(_OpenAI):
-    """A model of OpenAI over the Responses API, by its official SDK.
-
-    The schema of a call goes into ``text.format`` as a strict JSON schema, its effort into ``reasoning.effort``,
-    ``args.max_tokens`` into ``max_output_tokens``. ``store`` is false. The API has no seed.
-    """
+    """A model of OpenAI over the Responses API, by its official SDK."""
 
     provider = RESPONSES
     path = "/responses"
@@ -173,7 +144,7 @@ class OpenAIModel(_OpenAI):
         """The body of the request."""
         body = _body(at, call, "input", store=False, max_output_tokens=call.args.get("max_tokens"))
         if call.schema is not None:
-            form = {"type": "json_schema", "name": "reply", "strict": True, "schema": strict_schema(call.schema)}
+            form = {"type": "json_schema", "name": "reply", "strict": True, "schema": base.strict_schema(call.schema)}
             body["text"] = {"format": form}
         if call.effort is not None:
             body["reasoning"] = {"effort": call.effort}
@@ -186,27 +157,21 @@ class OpenAIModel(_OpenAI):
         if status in ("queued", "in_progress", "cancelled", "failed"):
             raise ModelError(f"{at.provider.name}: the response is {status}, not completed", retryable=True)
         # what the messages say, without comments on the way to the answer
-        messages = [item for item in parts_of(found, "output") if item.get("type") == "message"]
+        messages = [item for item in base.parts_of(found, "output") if item.get("type") == "message"]
         final = [item for item in messages if item.get("phase") != "commentary"] or messages
-        parts = [part for item in final for part in parts_of(item, "content")]
-        text = "".join(text_of(part.get("text")) for part in parts if part.get("type") == "output_text")
-        refused = "".join(text_of(part.get("refusal")) for part in parts if part.get("type") == "refusal")
+        parts = [part for item in final for part in base.parts_of(item, "content")]
+        text = "".join(base.text_of(part.get("text")) for part in parts if part.get("type") == "output_text")
+        refused = "".join(base.text_of(part.get("refusal")) for part in parts if part.get("type") == "refusal")
         finish: Finish = "stop"
         if status == "incomplete":  # for whatever reason: it is cut
-            filtered = part_of(found, "incomplete_details").get("reason") == "content_filter"
+            filtered = base.part_of(found, "incomplete_details").get("reason") == "content_filter"
             finish = "refusal" if filtered else "length"
         counts = self._tokens(found, "input_tokens", "output_tokens")
         return Reply(text=refused or text, model="", finish="refusal" if refused else finish, **counts)
 
 
 class OpenAIChatModel(_OpenAI):
-    """A model behind the Chat Completions API: OpenAI's own, or of any compatible server that ``base_url`` names.
-
-    The schema of a call goes into ``response_format`` as a strict JSON schema, unless ``args.structured`` says
-    otherwise; its effort into ``reasoning_effort``. ``args.max_tokens`` is sent as ``max_completion_tokens`` to OpenAI
-    and as ``max_tokens`` to others, which is the one that they all know. The fields of ``args.extra_body``, an object
-    or the JSON text of one, are sent along as they are.
-    """
+    """A model behind the Chat Completions API: OpenAI's own, or of any compatible server that ``base_url`` names."""
 
     provider = CHAT
     path = "/chat/completions"
@@ -219,45 +184,37 @@ class OpenAIChatModel(_OpenAI):
         body = _body(at, call, "messages", seed=call.seed, reasoning_effort=call.effort, **limit)
         structured = call.args.get("structured", "json_schema")
         if call.schema is not None and structured == "json_schema":
-            form = {"name": "reply", "strict": True, "schema": strict_schema(call.schema)}
+            form = {"name": "reply", "strict": True, "schema": base.strict_schema(call.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         elif call.schema is not None and structured == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body | (_extra(call.args.get("extra_body")) or {})
 
     def _reply(self, at: Transport, found: dict[str, Any]) -> Reply:
-        choices = parts_of(found, "choices")
+        choices = base.parts_of(found, "choices")
         if not choices or not isinstance(choices[0].get("message"), dict):
             raise _other_api(at, "Chat Completions", "see that base_url is the root of such an API")
         message = choices[0]["message"]
-        refused = text_of(message.get("refusal"))
+        refused = base.text_of(message.get("refusal"))
         return Reply(
-            text=refused or text_of(message.get("content")),
-            model="",
-            fingerprint=word_of(found.get("system_fingerprint")),
-            finish="refusal" if refused else finish_of(choices[0].get("finish_reason"), _CHAT_FINISH),
+            text=refused or base.text_of(message.get("content")), model="",
+            fingerprint=base.word_of(found.get("system_fingerprint")),
+            finish="refusal" if refused else base.finish_of(choices[0].get("finish_reason"), _CHAT_FINISH),
             **self._tokens(found, "prompt_tokens", "completion_tokens"),
-        )
+        )  # fmt: skip
 
 
 LABEL: Final = "assaymark"
 """The key of a batch's metadata that holds its label."""
 
-_STATUS: Final[Mapping[str, Status]] = {
-    "failed": "refused",
-    "completed": "ended",
-    "expired": "ended",
-    "cancelled": "cancelled",
-}
+_STATUS: Final[Mapping[str, batches.Status]] = {
+    "failed": "refused", "completed": "ended", "expired": "ended", "cancelled": "cancelled",
+}  # fmt: skip
 _LATER: Final = frozenset({"token_limit_exceeded", "rate_limit_exceeded", "server_error", "internal_error"})
 
 
-class OpenAIBatches(StreamedBatches):
-    """Batches of calls to ``openai/NAME`` over ``/v1/responses``. The label is in their metadata.
-
-    A file of JSON lines in, a file of results and one of errors out. At most 50,000 calls and 200 MB a batch; each call
-    is sent as it would be sent alone.
-    """
+class OpenAIBatches(batches.StreamedBatches):
+    """Batches of calls to ``openai/NAME`` over ``/v1/responses``. The label is in their metadata."""
 
     model: ClassVar[type[_OpenAI]] = OpenAIModel
     most_items = 50_000
@@ -266,49 +223,47 @@ class OpenAIBatches(StreamedBatches):
     def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"custom_id": key, "method": "POST", "url": f"/v1{self.model.path}", "body": body}
 
-    async def _submit(self, items: Sequence[Item], label: str) -> str:
+    async def _submit(self, items: Sequence[batches.Item], label: str) -> str:
         upload = (f"{label}.jsonl", b"".join(self.line(key, call) for key, call in items), "application/jsonl")
         create = self.client().files.with_streaming_response.create
         file = await self.object_of(create(file=upload, purpose="batch", extra_headers=self._headers))
         return await self._created(
-            input_file_id=self.remote_of(file.get("id")),
-            endpoint=f"/v1{self.model.path}",
-            completion_window="24h",
+            input_file_id=self.remote_of(file.get("id")), endpoint=f"/v1{self.model.path}", completion_window="24h",
             metadata={LABEL: label},
-        )
+        )  # fmt: skip
 
-    async def _find(self, trace: Trace) -> str | None:
-        async for batch in newest(self._batches.list(limit=100, extra_headers=self._headers)):
-            if isinstance(batch.metadata, dict) and batch.metadata.get(LABEL) == trace.label:
+    async def _find(self, label: str, _keys: Set[str], after: float, _known: Set[str], /) -> str | None:
+        async for batch in batches.newest(self._batches.list(limit=100, extra_headers=self._headers)):
+            if isinstance(batch.metadata, dict) and batch.metadata.get(LABEL) == label:
                 return self.remote_of(batch.id)
-            if isinstance(batch.created_at, int) and batch.created_at < trace.since - CLOCKS_APART_S:
+            if isinstance(batch.created_at, int) and batch.created_at < after:
                 break
         return None
 
-    async def _state(self, remote: str) -> BatchState:
+    async def _state(self, remote: str) -> batches.BatchState:
         batch = await self._retrieved(remote)
-        counts = part_of(batch, "request_counts")
-        done, failed, total = (count_of(counts.get(name)) or 0 for name in ("completed", "failed", "total"))
+        counts = base.part_of(batch, "request_counts")
+        done, failed, total = (base.count_of(counts.get(name)) or 0 for name in ("completed", "failed", "total"))
         status = _STATUS.get(str(batch.get("status")), "running")
         if status == "refused":
-            errors = parts_of(batch.get("errors"), "data")
+            errors = base.parts_of(batch.get("errors"), "data")
             said = "; ".join(str(error.get("message") or error.get("code")) for error in errors[:3])
             later = bool({str(error.get("code")) for error in errors} & _LATER)
-            return BatchState(status, reason=self.at.shown(said or "no reason is given"), retryable=later)
+            return batches.BatchState(status, reason=self.at.shown(said or "no reason is given"), retryable=later)
         # Calls that expired are among the failed, or in neither of the two counts.
         expired = max(total - done - failed, 0) if batch.get("status") == "expired" else 0
-        return BatchState(status, done, failed, expired)
+        return batches.BatchState(status, done, failed, expired)
 
-    async def _results(self, remote: str) -> AsyncIterator[list[Result]]:
+    async def _results(self, remote: str) -> AsyncIterator[list[batches.Result]]:
         batch = await self._retrieved(remote)
-        content = self.client(MOST_RESULT_BYTES).files.with_streaming_response.content
+        content = self.client(batches.MOST_RESULT_BYTES).files.with_streaming_response.content
         for file in (batch[name] for name in ("output_file_id", "error_file_id") if batch.get(name)):
             async with content(self.remote_of(file), extra_headers=self._headers) as response:
                 async for page in self.pages(response.iter_bytes()):
                     yield page
 
     def _answer(self, record: dict[str, Any]) -> Reply:
-        response, error = part_of(record, "response"), part_of(record, "error")
+        response, error = base.part_of(record, "response"), base.part_of(record, "error")
         body, status = response.get("body"), response.get("status_code")
         if isinstance(body, dict):
             if isinstance(status, int) and not 200 <= status < 300:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from assaymark.engine.calls import Model
 from assaymark.engine.prices import Prices
-from assaymark.engine.providers.anthropic import AnthropicBatches, AnthropicModel
 from assaymark.engine.providers.base import SdkModel
 from assaymark.engine.providers.batches import BatchMaker
-from assaymark.engine.providers.google import GoogleBatches, GoogleModel
 from assaymark.engine.providers.http_agent import HttpAgent, PythonAgent, external_argument_problems, is_agent_name
-from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems
-from assaymark.engine.providers.openai import OpenAIBatches, OpenAIChatBatches, OpenAIChatModel, OpenAIModel
 from assaymark.engine.providers.transports import may_hold_secret
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import JSON
@@ -31,15 +28,9 @@ Factory = Callable[[str], Model]
 """Makes the model of a provider from what follows the first slash of its name; `InputError` if that is no name."""
 
 EXAMPLES: Final = (
-    "openai/MODEL",
-    "openai-chat/MODEL",
-    "anthropic/MODEL",
-    "google/MODEL",
-    "inspect/PROVIDER/MODEL",
-    "http/HOST:PORT/PATH",
-    "https/HOST/PATH",
-    "python/PACKAGE.MODULE:ATTRIBUTE",
-)
+    "openai/MODEL", "openai-chat/MODEL", "anthropic/MODEL", "google/MODEL", "inspect/PROVIDER/MODEL",
+    "http/HOST:PORT/PATH", "https/HOST/PATH", "python/PACKAGE.MODULE:ATTRIBUTE",
+)  # fmt: skip
 """How models of providers and external agents are named, for messages."""
 
 
@@ -51,22 +42,12 @@ COMPATIBLE: Final = frozenset(
 
 
 class Models(Mapping[str, Model]):
-    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
-
-    A provider's model is made once. A name that looks like an address with a user or a query in it is the one thing
-    that even ``in`` refuses, because whoever reports an unknown name would show the secret. ``purse`` is the budget
-    that all calls are paid from, ``strict`` whether an exception of a Python agent stops a run.
-    """
+    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds."""
 
     def __init__(
-        self,
-        fixed: Mapping[str, Model],
-        providers: Mapping[str, Factory],
-        *,
-        prices: Prices | None = None,
-        purse: SpendLimit | None = None,
-        strict: bool = False,
-    ) -> None:
+        self, fixed: Mapping[str, Model], providers: Mapping[str, Factory], *, prices: Prices | None = None,
+        purse: SpendLimit | None = None, strict: bool = False,
+    ) -> None:  # fmt: skip
         self._fixed, self._providers = dict(fixed), dict(providers)
         self._made: dict[str, Model] = {}
         self.prices, self.purse, self._strict = prices, purse, strict
@@ -132,29 +113,42 @@ class Models(Mapping[str, Model]):
 
 
 def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
-    """Every provider of models and agents, by the part of a name before its first slash.
-
-    Clients of language models read their keys from ``environ`` when they are asked, by default from the process's own.
-    """
-    models: dict[str, Callable[..., Model]] = {"inspect": InspectModel, **_SDK_MODELS}
-    return external_providers() | {name: partial(model, environ=environ) for name, model in models.items()}
+    """Every provider of models and agents, by the part of a name before its first slash."""
+    names = ("inspect", *_SDK_MODELS)
+    return external_providers() | {name: partial(_made, name, 1, environ) for name in names}
 
 
 def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, BatchMaker]:
     """Who takes batches, by the part of a model's name before its first slash."""
-    makers = (AnthropicBatches, GoogleBatches, OpenAIBatches, OpenAIChatBatches)
-    return {maker.model.provider.name: partial(maker, environ=environ) for maker in makers}
+    return {name: partial(_made, name, 2, environ) for name in _SDK_MODELS}
 
 
-_SDK_MODELS: Final = {one.provider.name: one for one in (AnthropicModel, GoogleModel, OpenAIModel, OpenAIChatModel)}
+_SDK_MODELS: Final = {
+    "anthropic": ("anthropic", "AnthropicModel", "AnthropicBatches"),
+    "google": ("google", "GoogleModel", "GoogleBatches"), "openai": ("openai", "OpenAIModel", "OpenAIBatches"),
+    "openai-chat": ("openai", "OpenAIChatModel", "OpenAIChatBatches"),
+}  # fmt: skip
+"""The providers behind an official client: module, model and batches, which are imported when they are asked for."""
+
+
+def _found(provider: str, what: int = 1) -> Any:
+    """A provider's model class, or its batches (2)."""
+    names = _SDK_MODELS.get(provider, ("inspect", "InspectModel"))
+    return getattr(import_module(f"assaymark.engine.providers.{names[0]}"), names[what])
+
+
+def _made(provider: str, what: int, environ: Mapping[str, str] | None, given: Any) -> Any:
+    return _found(provider, what)(given, environ=environ)
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
     """What is wrong with the arguments of a provider's model, in words; nothing for models of our own."""
     provider = model.partition("/")[0]
     if provider in _SDK_MODELS:
-        return list(_SDK_MODELS[provider].argument_problems(model, args))
+        return list(_found(provider).argument_problems(model, args))
     if provider == "inspect":
+        from assaymark.engine.providers.inspect import inspect_argument_problems
+
         return inspect_argument_problems(model, args)
     return list(external_argument_problems(model, args))
 

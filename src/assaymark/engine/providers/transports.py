@@ -1,7 +1,4 @@
-"""Where the calls of a provider go, with which key and which arguments, and the clients that send them.
-
-No provider's SDK is imported when a module of this package is: only when a model is first asked.
-"""
+"""Where the calls of a provider go, with which key and which arguments, and the clients that send them."""
 
 from __future__ import annotations
 
@@ -93,11 +90,7 @@ def may_hold_secret(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What is the same for every model of one provider.
-
-    ``sdk`` is the module of its official SDK and ``extra`` the extra of assaymark that installs it; ``key_envs`` and
-    ``base_env`` name environment variables, the first that is set counts; ``home`` is the provider's own address.
-    """
+    """What is the same for every model of one provider."""
 
     name: str
     sdk: str
@@ -109,11 +102,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """Where one call goes, with which key, and how long it may take.
-
-    ``base_url`` is None for the provider's own address. ``key_env`` is the variable that the key came from, for
-    messages; ``key`` is None where none is sent.
-    """
+    """Where one call goes, with which key, and how long it may take."""
 
     provider: Provider
     model: str
@@ -121,6 +110,7 @@ class Transport:
     key_env: str
     key: Secret | None = field(repr=False)
     timeout_s: float = TIMEOUT_S
+    options: tuple[tuple[str, JSON], ...] = ()  # that a client is made with besides
 
     @property
     def address(self) -> str:
@@ -142,11 +132,7 @@ class Transport:
 
 
 def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | None = None) -> Transport:
-    """Where a call goes: from its arguments ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
-
-    The provider's own key is never sent to an address that a study names: there, ``api_key_env`` says which key goes
-    along, and without it none does. An address from the environment is its owner's choice and gets the key.
-    """
+    """Where a call goes: from its arguments ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment."""
     known = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
     base_url = written or (known.get(provider.base_env) if provider.base_env else None) or None
@@ -179,11 +165,7 @@ def load_sdk(provider: Provider) -> ModuleType:
 
 
 class PerLoop(Generic[C]):
-    """The clients of a model: one for each event loop and each transport, closed when the loop ends.
-
-    A connection belongs to the loop that it was opened on, and a model may be asked on several, one after the other.
-    Each client is held by an asynchronous generator of its loop, which the loop closes when it is shut down.
-    """
+    """The clients of a model: one for each event loop and each transport, closed when the loop ends."""
 
     def __init__(self, make: Callable[[Transport], C], close: Callable[[C], Awaitable[object]]) -> None:
         self._make, self._close = make, close
@@ -231,21 +213,17 @@ def address_problem(url: object) -> str | None:
 
 _SHARED: Final[Mapping[str, Rule]] = {
     "max_tokens": (
-        lambda value: isinstance(value, int) and is_number(value, 1, _MOST_TOKENS),
-        "a whole number above 0",
+        lambda value: isinstance(value, int) and is_number(value, 1, _MOST_TOKENS), "a whole number above 0",
     ),
     "timeout_s": (
         lambda value: is_number(value, 0.001, _LONGEST_TIMEOUT_S),
         f"a number of seconds above 0 and at most {_LONGEST_TIMEOUT_S:g}",
     ),
-}
+}  # fmt: skip
 
 
 def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, Rule]) -> Iterator[str]:
-    """What is wrong with the arguments of a model, in words: the shared ones here, and ``more`` of its provider.
-
-    Shared are ``base_url``, ``api_key_env`` (the name of an environment variable), ``timeout_s`` and ``max_tokens``.
-    """
+    """What is wrong with the arguments of a model, in words: the shared ones here, and ``more`` of its provider."""
     rules = {**_SHARED, **more}
     for name, value in args.items():
         if name == "base_url":

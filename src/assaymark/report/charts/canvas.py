@@ -1,12 +1,13 @@
-"""What every figure is drawn with: escaped text, rounded numbers, hatches, and the frame with its text alternative.
-svg.py writes text and attributes as they are given. Nothing from a record may reach it except through `label` and
-`frame`, which escape."""
+"""What every figure is drawn with: escaped text, rounded numbers, hatches, frames and labels that stay apart.
+
+svg.py writes text as it is given: nothing from a record may reach it except through `label` and `frame`."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Final, Literal
@@ -19,30 +20,19 @@ from assaymark.text import clean
 if TYPE_CHECKING:
     from assaymark.report.charts.paths import Floats
 
-
-WIDE = 1120
-HALF = 524
-NARROW = 350
+WIDE, HALF, NARROW = 1120, 524, 350
 Anchor = Literal["start", "middle", "end"]
 _ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
 def num(value: float) -> float:
-    """A coordinate with one decimal, as short as it can be written.
-
-    >>> num(3.0), num(2.349)
-    (3, 2.3)
-    """
+    """A coordinate with one decimal, as short as it can be written."""
     rounded = round(value, 1)
     return int(rounded) if rounded == int(rounded) else rounded
 
 
 def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
-    """A text at a point; ``kind`` and where it is anchored are classes of the style sheet.
-
-    >>> str(label(1, 2, "<b>", "s"))
-    '<text class="s" x="1" y="2">&lt;b&gt;</text>'
-    """
+    """A text at a point; ``kind`` and where it is anchored are classes of the style sheet."""
     kinds = [name for name in (kind, _ANCHORS[anchor]) if name]
     return svg.Text(x=num(x), y=num(y), text=escape(text), class_=kinds or None)
 
@@ -54,50 +44,43 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
 
 def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
     """A rectangle of a class; ``fill`` may name a hatch. A void one is empty unless it is hatched."""
-    return svg.Rect(
-        x=num(x),
-        y=num(y),
-        width=num(max(width, 0)),
-        height=num(max(height, 0)),
-        class_=kind.split(),
-        fill=fill or ("none" if kind == "void" else None),
-    )
+    wide, high, empty = num(max(width, 0)), num(max(height, 0)), "none" if kind == "void" else None
+    return svg.Rect(x=num(x), y=num(y), width=wide, height=high, class_=kind.split(), fill=fill or empty)
 
 
-def path(moves: str, kind: str) -> svg.Element:
+def path(moves: str, kind: str, fill: str | None = None) -> svg.Element:
     """A path from its written moves."""
-    return svg.Path(class_=kind.split(), extra={"d": moves})
+    return svg.Path(class_=kind.split(), fill=fill, extra={"d": moves})
+
+
+def circle(x: float, y: float, r: float, kinds: str | Sequence[str]) -> svg.Circle:
+    """A circle of some classes."""
+    return svg.Circle(cx=num(x), cy=num(y), r=r, class_=kinds.split() if isinstance(kinds, str) else list(kinds))
+
+
+def stripes(name: str, kind: str, size: int, strokes: int = 1) -> svg.Pattern:
+    """Diagonal stripes, or two directions of them, for marks filled with ``url(#name)``, which is unique on a page."""
+    ends = ((0, size), (size, 0))[:strokes]
+    drawn: list[svg.Element] = [svg.Line(x1=0, y1=0, x2=x, y2=y, class_=[kind]) for x, y in ends]
+    return svg.Pattern(id=name, width=size, height=size, patternUnits="userSpaceOnUse",
+                       patternTransform=[svg.Rotate(45)], elements=drawn)  # fmt: skip
 
 
 def hatch(name: str, kind: str = "hatch") -> svg.Defs:
-    """A diagonal hatch that marks can be filled with as ``url(#name)``. The name must be unique on the page."""
-    stroke = svg.Line(x1=0, y1=0, x2=0, y2=6, class_=[kind])
-    pattern = svg.Pattern(
-        id=name, width=6, height=6, patternUnits="userSpaceOnUse", patternTransform=[svg.Rotate(45)], elements=[stroke]
-    )
-    return svg.Defs(elements=[pattern])
+    """The diagonal hatch of a figure."""
+    return svg.Defs(elements=[stripes(name, kind, 6)])
 
 
 def frame(
     name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
 ) -> str:
-    """The finished figure: a picture with a title and a description for those who cannot see it. ``kind`` is ``wide``,
-    ``narrow`` or ``both``: the style sheet shows one of the first two."""
-    width, height = size
+    """The finished figure with its title and description; ``kind`` is ``wide``, ``narrow`` or ``both``."""
+    width, height = map(num, size)
+    head = (svg.Title(id=f"{name}-t", text=escape(title)), svg.Desc(id=f"{name}-d", text=escape(desc)))
     return svg.SVG(
-        xmlns=None,
-        id=name,
-        class_=["fig", kind],
-        viewBox=svg.ViewBoxSpec(0, 0, num(width), num(height)),
-        width=num(width),
-        height=num(height),
-        elements=[
-            svg.Title(id=f"{name}-t", text=escape(title)),
-            svg.Desc(id=f"{name}-d", text=escape(desc)),
-            *elements,
-        ],
-        extra={"role": "img", "aria-labelledby": f"{name}-t {name}-d"},
-    ).as_str()
+        xmlns=None, id=name, class_=["fig", kind], viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width,
+        height=height, elements=[*head, *elements], extra={"role": "img", "aria-labelledby": f"{name}-t {name}-d"},
+    ).as_str()  # fmt: skip
 
 
 def both(
@@ -115,46 +98,12 @@ def both(
     return made[0], made[1]
 
 
-def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
-    """An axis with its ticks and their words below, which stay between 0 and an ``edge``."""
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
-    for value, text in ticks:
-        x, half = scale(value), text_width(text, 12) / 2
-        at = x if edge is None else min(max(x, half), edge - half)
-        parts += [line(x, y, x, y + 5, "axis"), label(at, y + 19, text, "tk", "middle")]
-    return parts
-
-
 def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
     """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
     return svg.SVG(
-        xmlns=None,
-        class_=["strip"],
-        viewBox=svg.ViewBoxSpec(0, 0, width, height),
-        width=width,
-        height=height,
-        elements=list(parts),
-        extra={"aria-hidden": "true", "focusable": "false"},
-    ).as_str()
-
-
-def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
-    """Centres moved as little as needed so that no two labels touch and none leaves the figure.
-
-    >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
-    [5, 15, 90]
-    """
-    found: list[float] = []
-    edge = 0.0
-    for centre, size in zip(centres, widths, strict=True):
-        at = max(centre, edge + size / 2)
-        found.append(at)
-        edge = at + size / 2
-    edge = width
-    for k in range(len(found) - 1, -1, -1):
-        found[k] = min(found[k], edge - widths[k] / 2)
-        edge = found[k] - widths[k] / 2
-    return found
+        xmlns=None, class_=["strip"], viewBox=svg.ViewBoxSpec(0, 0, width, height), width=width, height=height,
+        elements=list(parts), extra={"aria-hidden": "true", "focusable": "false"},
+    ).as_str()  # fmt: skip
 
 
 class Scale:
@@ -169,7 +118,19 @@ class Scale:
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
 
 
-_MOST_TICKS: Final = 6
+def axis(scale: Scale, y: float, ticks: Iterable[tuple[float, str]], edge: float | None = None) -> list[svg.Element]:
+    """An axis with its ticks and their words below, which stay between 0 and an ``edge``."""
+    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
+    for value, text in ticks:
+        x, half = scale(value), text_width(text, 12) / 2
+        at = x if edge is None else min(max(x, half), edge - half)
+        parts += [line(x, y, x, y + 5, "axis"), label(at, y + 19, text, "tk", "middle")]
+    return parts
+
+
+def step_of(reach: float, sizes: Sequence[float], most: float, otherwise: float | None = None) -> float:
+    """The first of some sizes of steps of which at most so many cover a reach; else all of it."""
+    return next((size for size in sizes if reach / size <= most), reach if otherwise is None else otherwise)
 
 
 def scale_ticks(low: float, high: float) -> tuple[float, ...]:
@@ -180,17 +141,81 @@ def scale_ticks(low: float, high: float) -> tuple[float, ...]:
     """
     reach = float(high - low)
     size = 10.0 ** math.floor(math.log10(reach))
-    step = next(s for s in (size / 10, size / 5, size / 2, size, 2 * size, 5 * size) if reach / s <= _MOST_TICKS)
+    step = step_of(reach, (size / 10, size / 5, size / 2, size, 2 * size, 5 * size), 6)
     step = max(step, 1.0) if reach >= 1 else step
     inside = (k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1))
-    ticks = [round(tick, 9) for tick in inside if min(tick - low, high - tick) > step / 3]
-    return (float(low), *ticks, float(high))
+    return (float(low), *(round(at, 9) for at in inside if min(at - low, high - at) > step / 3), float(high))
 
 
-# The numbers behind a figure as a file: comma-separated text that lies beside the page.
+# --- labels that stay apart -------------------------------------------------------------------------------------------
 
 
-_LONGEST = 200
+def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
+    """Centres moved as little as needed so that no two labels touch and none leaves the figure.
+
+    >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
+    [5, 15, 90]
+    """
+    found, edge = list[float](), 0.0
+    for centre, size in zip(centres, widths, strict=True):
+        found.append(max(centre, edge + size / 2))
+        edge = found[-1] + size / 2
+    edge = width
+    for k in range(len(found) - 1, -1, -1):
+        found[k] = min(found[k], edge - widths[k] / 2)
+        edge = found[k] - widths[k] / 2
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle that is taken."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def shared(self, other: Box) -> float:
+        """The area that two boxes share."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        down = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(across, 0) * max(down, 0)
+
+
+Spot = tuple[float, float, Anchor]
+"""Where a label may stand: the baseline of its first line, and how it is anchored."""
+
+Request = tuple[Sequence[str], Sequence[Spot]]
+"""The lines of a label and its spots, the best first."""
+
+
+def placed(requests: Iterable[Request], taken: Sequence[Box], inside: Box) -> list[Spot]:
+    """A spot for each request, in order. Where none is free, the one that covers least."""
+    boxes, found = list(taken), list[Spot]()
+    for lines, spots in requests:
+        width, best, least = max(text_width(text, 13) for text in lines), (spots[0], inside), math.inf
+        for spot in spots:
+            x, y, anchor = spot
+            left = x - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+            box = Box(left - 2, y - 12, left + width + 2, y + 4 + 15.0 * (len(lines) - 1))
+            outside = (box.right - box.left) * (box.bottom - box.top) - box.shared(inside)
+            cost = sum(box.shared(other) for other in boxes) + 100 * max(outside, 0)
+            if cost < least:
+                best, least = (spot, box), cost
+        found.append(best[0])
+        boxes.append(best[1])
+    return found
+
+
+def around(x: float, y: float) -> Iterator[Spot]:
+    """Spots about a point: beside it, above and below, then further up and down beside it."""
+    yield from ((x + 11, y + 4, "start"), (x, y - 11, "middle"), (x, y + 20, "middle"), (x - 11, y + 4, "end"))
+    for shift in (turn * step * 16 for step in range(1, 9) for turn in (-1, 1)):
+        yield from ((x + 11, y + 4 + shift, "start"), (x - 11, y + 4 + shift, "end"))
+
+
+# --- the numbers behind a figure as comma-separated text that lies beside the page ------------------------------------
 
 
 def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
@@ -204,20 +229,13 @@ def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in (heads, *rows):
-        plain = (clean(cell, _LONGEST) if isinstance(cell, str) else repr(float(cell)) for cell in row)
+        plain = (clean(cell, 200) if isinstance(cell, str) else repr(float(cell)) for cell in row)
         writer.writerow([f"'{said}" if isinstance(one, str) and said[:1] in ("=", "+", "-", "@") else said
                          for one, said in zip(row, plain, strict=True)])  # fmt: skip
     return out.getvalue()
 
 
 def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
-    """Paths on one axis of days: a row a day, a column a path.
-
-    >>> import numpy as np
-    >>> print(paths_text("day", ["start", "2026-05-01"], [("Alder", np.array([100.0, 98.5]))]), end="")
-    day,Alder
-    start,100.0
-    2026-05-01,98.5
-    """
+    """Paths on one axis of days: a row a day, a column a path."""
     heads = (head, *(name for name, _ in lines))
     return csv_text(heads, ((day, *(float(nav[at]) for _, nav in lines)) for at, day in enumerate(days)))

@@ -1,4 +1,4 @@
-"""Differences on one axis through zero: interval, point, and for control cells the band and lines of their rule."""
+"""Differences on one axis through zero, agreement against its gates, strips of scores, and the marks of one judge."""
 
 from __future__ import annotations
 
@@ -10,110 +10,83 @@ from typing import Final, Literal
 import svg
 
 from assaymark.records import AgreementStatus
-from assaymark.report.charts.canvas import (
-    HALF,
-    NARROW,
-    WIDE,
-    Scale,
-    axis,
-    both,
-    hatch,
-    label,
-    line,
-    num,
-    path,
-    rect,
-    row_mark,
-    scale_ticks,
-)  # fmt: skip
+from assaymark.report.charts import canvas as c
+from assaymark.report.charts.canvas import HALF, NARROW, WIDE, Scale, hatch, label, line, path, rect
 from assaymark.report.text import AGREES, fit, shortened, text_width
 from assaymark.text import MINUS, number, span
 
 Mark = Literal["mh", "mq", "mn"]
 Ends = tuple[float, float]
-_ROW: Final = 66
-_PAD: Final = 10
 DOTS: Final = 60
 """The most dots of one row; more texts are thinned evenly, so that the shape stays and the page small."""
 
 
 @dataclass(frozen=True, slots=True)
 class AxisRow:
-    """A row of a figure on one axis: ``shown`` are the numbers at the right, ``note`` the words below the mark. Drawn
-    is a difference, its ``value`` with ``bounds``, the ``band`` that its rule calls no difference and a line ``cut``
-    beyond which it fails; or a distribution, ``values`` as dots and ``box``, its quartiles with the median between. A
-    row with neither is withheld or not measured, and ``note`` says which."""
+    """A row on one axis: a difference, or a distribution as dots and quartiles; with neither ``note`` says why."""
 
     title: str
-    shown: str
-    note: str
+    shown: str  # the numbers at the right
+    note: str  # the words below the mark
     value: float | None = None
     bounds: Ends | None = None
     mark: Mark = "mn"
-    band: Ends | None = None
-    cut: float | None = None
-    box: tuple[float, float, float] | None = None
+    band: Ends | None = None  # what its rule calls no difference
+    cut: float | None = None  # beyond this it fails
+    box: tuple[float, float, float] | None = None  # quartiles with the median between
     values: tuple[float, ...] = ()
 
 
 def axis_rows(name: str, rows: Sequence[AxisRow], title: str, desc: str, ends: Ends | None = None) -> tuple[str, str]:
-    """Rows on one axis for half a screen and for a phone: differences in rubric points, or with ``ends`` distributions
-    on that scale. Its own axis holds every number drawn, zero, and the bands and lines of the rules."""
+    """Differences in rubric points on an axis that holds all of them, or with ``ends`` distributions on that scale."""
     if ends is not None:
         low, high = ends
-        ticks = [(mark, f"{mark:g}".replace("-", MINUS)) for mark in scale_ticks(*ends)]
+        ticks = [(mark, f"{mark:g}".replace("-", MINUS)) for mark in c.scale_ticks(*ends)]
     else:
         drawn = [0.0, *(end for row in rows for pair in (row.bounds, row.band) if pair for end in pair)]
         drawn += [one for row in rows for one in (row.value, row.cut) if one is not None]
-        reach = max(max(drawn) - min(drawn), 0.1)
-        step = next((s for s in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 6), reach)
+        step = c.step_of(max(max(drawn) - min(drawn), 0.1), (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), 6)
         first, last = math.floor(min(drawn) / step - 0.1), math.ceil(max(drawn) / step + 0.1)
         low, high = first * step, last * step
         ticks = [(at * step, number(at * step, 2 if step < 0.1 else 1)) for at in range(first, last + 1)]
 
+    def mark(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
+        parts: list[svg.Element] = []
+        if ends is None:
+            if row.band:
+                parts.append(rect(scale(row.band[0]), y - 11, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
+            parts.append(line(scale(0), y - 12, scale(0), y + 12, "gs"))
+            if row.cut is not None:
+                parts.append(line(scale(row.cut), y - 12, scale(row.cut), y + 12, "gd"))
+            parts.append(line(scale.left, y, scale.right, y, "hair"))
+            if row.bounds:
+                parts.append(line(scale(row.bounds[0]), y, scale(row.bounds[1]), y, f"{row.mark}b"))
+            return parts + point(scale(row.value or 0.0), y, row.mark)
+        parts.append(line(scale.left, y, scale.right, y, "hair"))
+        if row.values:
+            # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
+            dots = zip(thinned(row.values), (y - 6 + 3 * (at % 5) for at in range(DOTS)), strict=False)
+            parts.append(path("".join(f"M{c.num(scale(v))} {c.num(at)}h0" for v, at in dots), "dots"))
+        if row.box is not None:
+            first, middle, last = (scale(value) for value in row.box)
+            parts += [] if row.values else [rect(first, y - 8, last - first, 16, "quart")]
+            parts.append(line(middle, y - 11, middle, y + 11, "gs"))
+        return parts
+
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
-        scale, y = Scale(low, high, _PAD, width - _PAD), 0.0
-        parts: list[svg.Element] = [hatch(f"{called}-h")]
+        scale, y, parts = Scale(low, high, 10, width - 10), 0.0, list[svg.Element]([hatch(f"{called}-h")])
         for row in rows:
-            parts += [
-                label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"),
-                label(width, y + 14, row.shown, "tk", "end"),
-                label(0, y + 57, fit(row.note, width, 12), "tk"),
-            ]
+            parts.append(label(0, y + 14, fit(row.title, width - text_width(row.shown, 12) - 12, 13), "tb"))
+            parts.append(label(width, y + 14, row.shown, "tk", "end"))
+            parts.append(label(0, y + 57, fit(row.note, width, 12), "tk"))
             if row.value is None and row.box is None and not row.values:
                 parts.append(rect(1, y + 21, width - 2, 20, "void", f"url(#{called}-h)"))
             else:
-                parts += _difference(row, scale, y + 31) if ends is None else _distribution(row, scale, y + 31)
-            y += _ROW
-        return [*parts, *axis(scale, y + 2, ticks, None if ends else width)], y + 26
+                parts += mark(row, scale, y + 31)
+            y += 66
+        return [*parts, *c.axis(scale, y + 2, ticks, None if ends else width)], y + 26
 
-    return both(name, title, desc, draw, HALF)
-
-
-def _difference(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
-    parts: list[svg.Element] = []
-    if row.band:
-        parts.append(rect(scale(row.band[0]), y - 11, scale(row.band[1]) - scale(row.band[0]), 22, "panel"))
-    parts.append(line(scale(0), y - 12, scale(0), y + 12, "gs"))
-    if row.cut is not None:
-        parts.append(line(scale(row.cut), y - 12, scale(row.cut), y + 12, "gd"))
-    parts.append(line(scale.left, y, scale.right, y, "hair"))
-    if row.bounds:
-        parts.append(line(scale(row.bounds[0]), y, scale(row.bounds[1]), y, f"{row.mark}b"))
-    return parts + point(scale(row.value or 0.0), y, row.mark)
-
-
-def _distribution(row: AxisRow, scale: Scale, y: float) -> list[svg.Element]:
-    parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "hair")]
-    if row.values:
-        # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
-        dots = zip(thinned(row.values), (y - 6 + 3 * (at % 5) for at in range(DOTS)), strict=False)
-        parts.append(path("".join(f"M{num(scale(v))} {num(at)}h0" for v, at in dots), "dots"))
-    if row.box is not None:
-        low, middle, high = (scale(value) for value in row.box)
-        parts += [] if row.values else [rect(low, y - 8, high - low, 16, "quart")]
-        parts.append(line(middle, y - 11, middle, y + 11, "gs"))
-    return parts
+    return c.both(name, title, desc, draw, HALF)
 
 
 def thinned(values: Sequence[float]) -> Sequence[float]:
@@ -134,14 +107,7 @@ def point(x: float, y: float, mark: Mark, r: float = 5, *, diamond: bool = False
     return [path(whole, "open gap"), path(whole, f"open {mark}s"), *([path(half, "mq")] if mark == "mq" else [])]
 
 
-# Agreement by dimension: point, two intervals and the gates they are measured against.
-
-
-_KIND: Final[dict[AgreementStatus | None, Mark]] = {"publish": "mh", "methodology": "mq"}
-_FOREST_ROW: Final = 36
-_TOP: Final = 64
-_COLUMNS: Final = (708, 756, 868, 980)
-_NOTE: Final = 16
+# --- agreement by dimension: point, two intervals and the gates they are measured against -----------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +121,7 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond.
-    Where a format of its own decides the gate, ``by`` says its kappa and name and ``gating`` is that kappa. ``within``
-    are the kappas within all formats that have a gate."""
+    """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond."""
 
     title: str
     value: float | None
@@ -166,19 +130,9 @@ class ForestRow:
     status: AgreementStatus | None
     state: str
     pooled: bool = False
-    by: str = ""
-    gating: float | None = None
-    within: tuple[float, ...] = ()
-
-    @property
-    def kind(self) -> Mark:
-        """The mark's class: solid, half, dashed."""
-        return _KIND.get(self.status, "mn")
-
-    @property
-    def word(self) -> str:
-        """The agreement in words."""
-        return AGREES[self.status] if self.status else "not measured"
+    by: str = ""  # where a format decides the gate: its kappa and name
+    gating: float | None = None  # that kappa
+    within: tuple[float, ...] = ()  # the kappas within all formats that have a gate
 
 
 def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> tuple[str, str]:
@@ -187,83 +141,80 @@ def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc:
     drawn += [one for row in rows for one in (row.value, row.gating, *row.within) if one is not None]
     low = max(math.floor(min(drawn) * 5) / 5, -1.0)
     ticks = [(at / 5, f"{at / 5:g}".replace("-", MINUS)) for at in range(round(low * 5), 6)]
+    split = len(rows) > 1 and any(row.pooled for row in rows)
+    kinds: list[Mark] = [
+        "mh" if row.status == "publish" else "mq" if row.status == "methodology" else "mn" for row in rows
+    ]
+    words = [AGREES[row.status] if row.status else "not measured" for row in rows]
 
     def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
         roomy = width == WIDE
         scale = Scale(low, 1.0, *((196, 676) if roomy else (13, 342)))
-        parts, bottom = (_wide if roomy else _narrow)(called, rows, gates, scale)
-        return [hatch(f"{called}-h"), *parts, *axis(scale, bottom, ticks)], bottom + 26
+        halt, publish = scale(gates.halt), scale(gates.publish)
+        y, below = (30.0, 52.0) if roomy else (24.0, 42.0)
 
-    return both(name, title, desc, draw)
+        def bands(top: float, bottom: float) -> list[svg.Element]:
+            return [
+                rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{called}-h)"),
+                rect(halt, top, publish - halt, bottom - top, "panel"),
+                line(halt, top, halt, bottom, "gd"), line(publish, top, publish, bottom, "gs"),
+            ]  # fmt: skip
 
+        bottom = 64.0 + 36 * len(rows) + 12 * split
+        parts: list[svg.Element] = [hatch(f"{called}-h"), *(bands(64, bottom) if roomy else ())]
+        middles = (("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right))
+        parts += [label(at / 2, y, AGREES[status], "tk", "middle") for status, at in middles]  # type: ignore[index]
+        parts += [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in (gates.halt, gates.publish)]
+        if roomy:
+            heads = (gates.sign, "jackknife", "bootstrap", "agreement")
+            parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
+        y = 82.0 if roomy else 50.0
+        for row, kind, word in zip(rows, kinds, words, strict=True):
+            bold = "tb" if row.pooled else ""
+            if roomy:
+                parts += _wide_row(row, kind, word, scale, y)
+                y += 36
+                if row.pooled and len(rows) > 1:
+                    parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
+                    y += 12
+                continue
+            figures = "no number"
+            if row.value is not None:
+                figures = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
+                figures += "" if row.status == "publish" or row.by else f" {word}"
+            parts.append(label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), bold))
+            parts.append(label(NARROW, y + 13, figures, "tk", "end"))
+            if row.by:
+                y += 16
+                parts.append(label(NARROW, y + 12, fit(f"{word}: {row.by}", NARROW, 12), "tk", "end"))
+            parts += [*bands(y + 20, y + 42), *_kappa(row, kind, scale, y + 31, 6)]
+            y += 54
+        bottom = bottom if roomy else y - 4
+        return [*parts, *c.axis(scale, bottom, ticks)], bottom + 26
 
-def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) -> tuple[list[svg.Element], float]:
-    apart = len(rows) > 1
-    bottom = _TOP + _FOREST_ROW * len(rows) + (12 if apart and any(row.pooled for row in rows) else 0)
-    parts = [*_bands(name, scale, gates, _TOP, bottom), *_gate_heads(scale, gates, 30, 52)]
-    heads = (gates.sign, "jackknife", "bootstrap", "agreement")
-    parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
-    y = _TOP + _FOREST_ROW / 2
-    for row in rows:
-        parts += [label(0, y + 4.5, fit(row.title, 186, 13), "tb" if row.pooled else ""), *_mark(row, scale, y, 7)]
-        if row.value is None:
-            parts.append(label(_COLUMNS[0], y + 4.5, "no number", "tk"))
-            kind = "tb"
-        else:
-            ends = (span(*pair) if pair else "none" for pair in (row.interval, row.bootstrap))
-            parts.append(label(_COLUMNS[0], y + 4.5, number(row.value), "tb" if row.pooled else ""))
-            parts += [label(x, y + 4.5, text, "t2") for x, text in zip(_COLUMNS[1:3], ends, strict=True)]
-            kind = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
-        # The gate's word, and below it the kappa that decides where that is not the one of the row.
-        parts.append(label(_COLUMNS[3], y + (-2.5 if row.by else 4.5), row.word, kind))
-        if row.by:
-            parts.append(label(_COLUMNS[3], y + 12.5, shortened((row.by,), WIDE - _COLUMNS[3], 12)[0], "tk"))
-        y += _FOREST_ROW
-        if row.pooled and apart:
-            parts.append(line(0, y - 12, WIDE, y - 12, "hair"))
-            y += 12
-    return parts, bottom
-
-
-def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, scale: Scale) -> tuple[list[svg.Element], float]:
-    parts, y = _gate_heads(scale, gates, 24, 42), 50.0
-    for row in rows:
-        figures = "no number"
-        if row.value is not None:
-            figures = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
-            figures += "" if row.status == "publish" or row.by else f" {row.word}"
-        parts += [
-            label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), "tb" if row.pooled else ""),
-            label(NARROW, y + 13, figures, "tk", "end"),
-        ]
-        if row.by:
-            y += _NOTE
-            parts.append(label(NARROW, y + 12, fit(f"{row.word}: {row.by}", NARROW, 12), "tk", "end"))
-        parts += [*_bands(name, scale, gates, y + 20, y + 42), *_mark(row, scale, y + 31, 6)]
-        y += 54
-    return parts, y - 4
+    return c.both(name, title, desc, draw)
 
 
-def _bands(name: str, scale: Scale, gates: Gates, top: float, bottom: float) -> list[svg.Element]:
-    halt, publish = scale(gates.halt), scale(gates.publish)
-    return [
-        rect(scale.left, top, halt - scale.left, bottom - top, "", f"url(#{name}-h)"),
-        rect(halt, top, publish - halt, bottom - top, "panel"),
-        line(halt, top, halt, bottom, "gd"),
-        line(publish, top, publish, bottom, "gs"),
-    ]
+_COLUMNS: Final = (708, 756, 868, 980)
 
 
-def _gate_heads(scale: Scale, gates: Gates, y: float, below: float) -> list[svg.Element]:
-    halt, publish = scale(gates.halt), scale(gates.publish)
-    ends: tuple[tuple[AgreementStatus, float], ...] = (
-        ("halt", scale.left + halt), ("methodology", halt + publish), ("publish", publish + scale.right),
-    )  # fmt: skip
-    words: list[svg.Element] = [label(both / 2, y, AGREES[status], "tk", "middle") for status, both in ends]
-    return words + [label(scale(cut), below, f"{cut:g}", "tb", "middle") for cut in (gates.halt, gates.publish)]
+def _wide_row(row: ForestRow, kind: Mark, word: str, scale: Scale, y: float) -> list[svg.Element]:
+    """A row of the wide figure: its title, mark, numbers, the gate's word, and the kappa that decides below it."""
+    bold, style = "tb" if row.pooled else "", "tb"
+    parts: list[svg.Element] = [label(0, y + 4.5, fit(row.title, 186, 13), bold), *_kappa(row, kind, scale, y, 7)]
+    if row.value is None:
+        parts.append(label(_COLUMNS[0], y + 4.5, "no number", "tk"))
+    else:
+        ends = (span(*pair) if pair else "none" for pair in (row.interval, row.bootstrap))
+        parts.append(label(_COLUMNS[0], y + 4.5, number(row.value), bold))
+        parts += [label(x, y + 4.5, text, "t2") for x, text in zip(_COLUMNS[1:3], ends, strict=True)]
+        style = {"mh": bold, "mq": "tq", "mn": "tn"}[kind]
+    parts.append(label(_COLUMNS[3], y + (-2.5 if row.by else 4.5), word, style))
+    by = shortened((row.by,), WIDE - _COLUMNS[3], 12)[0] if row.by else ""
+    return [*parts, label(_COLUMNS[3], y + 12.5, by, "tk")] if row.by else parts
 
 
-def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Element]:
+def _kappa(row: ForestRow, kind: Mark, scale: Scale, y: float, size: float) -> list[svg.Element]:
     if row.value is None:
         middle, width = (scale.left + scale.right) / 2, scale.right - scale.left
         box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
@@ -271,22 +222,20 @@ def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Eleme
     parts: list[svg.Element] = []
     if row.bootstrap:
         below = y + size + 4
-        parts.append(line(scale(row.bootstrap[0]), below, scale(row.bootstrap[1]), below, f"{row.kind}l"))
+        parts.append(line(scale(row.bootstrap[0]), below, scale(row.bootstrap[1]), below, f"{kind}l"))
     if row.interval:
-        parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{row.kind}b"))
-    parts += [svg.Circle(cx=num(scale(kappa)), cy=num(y), r=3.5, class_=["open", "ring"]) for kappa in row.within]
+        parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{kind}b"))
+    parts += [c.circle(scale(kappa), y, 3.5, "open ring") for kappa in row.within]
     if row.gating is not None:
         x = scale(row.gating)
-        parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{row.kind}l")]
-    r = size + 1.5 if row.pooled else size - 1
-    return parts + point(scale(row.value), y, row.kind, r, diamond=row.pooled)
+        parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{kind}l")]
+    return parts + point(scale(row.value), y, kind, size + 1.5 if row.pooled else size - 1, diamond=row.pooled)
 
 
-# The board's score marks: a bar with a square, a hatched box for a tier, a dashed hatch where there is no value.
+# --- the board's score marks: intervals on a common axis, with a point only where the rank is supported ---------------
 
 
 STRIP = 260
-_SCORE_PAD = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,22 +250,19 @@ class ScoreAxis:
     @property
     def scale(self) -> Scale:
         """Where values lie on a strip."""
-        return Scale(self.low, self.high, _SCORE_PAD, STRIP - _SCORE_PAD)
+        return Scale(self.low, self.high, 18, STRIP - 18)
 
 
 def score_axis(values: Sequence[float]) -> ScoreAxis:
     """An axis with three to six round ticks that holds the values.
 
-    >>> score_axis([3.91, 4.38]).ticks
-    (3.8, 4.0, 4.2, 4.4)
-    >>> score_axis([]).ticks
-    ()
+    >>> score_axis([3.91, 4.38]).ticks, score_axis([]).ticks
+    ((3.8, 4.0, 4.2, 4.4), ())
     """
     if not values:
         return ScoreAxis(0.0, 1.0, (), 0)
     low, high = min(values), max(values)
-    reach = max(high - low, 0.05)
-    step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, reach) if reach / s <= 4)
+    step = c.step_of(max(high - low, 0.05), (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0), 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = tuple(round(at * step, 6) for at in range(first, max(last, first + 1) + 1))
     return ScoreAxis(ticks[0], ticks[-1], ticks, 2 if step < 0.1 else 1)
@@ -324,18 +270,22 @@ def score_axis(values: Sequence[float]) -> ScoreAxis:
 
 def score_head(axis: ScoreAxis) -> str:
     """The tick labels above the strips; empty without an axis."""
-    if not axis.ticks:
-        return ""
-    return row_mark(
-        [label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks], STRIP, 18
-    )
+    texts = [label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks]
+    return c.row_mark(texts, STRIP, 18) if texts else ""
 
 
-# One judge among several: marks that belong to a judge, and what it says of each of them in words.
-#
-# The style sheet ``judges.css`` keeps the marks of the judge that is pointed at, in every figure of a page, and dims
-# those of the others. A list of the judges below a figure does the same for a keyboard and a finger, and shows the
-# values in words. It takes no script.
+def interval_strip(axis: ScoreAxis, low: float | None, high: float | None, point: float | None) -> str:
+    """One row's mark, hidden from screen readers because its row says the same in numbers."""
+    scale, parts = axis.scale, list[svg.Element]([line(0, 14, STRIP, 14, "hair")])
+    parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
+    if low is not None and high is not None:
+        parts.append(line(scale(low), 14, max(scale(high), scale(low) + 1), 14, "span"))
+    if point is not None:
+        parts.append(path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
+    return c.row_mark(parts, STRIP, 28)
+
+
+# --- one judge among several: ``judges.css`` keeps the marks of the judge that is pointed at and dims the others ------
 
 
 POINTED: Final = 12
@@ -357,50 +307,16 @@ class JudgeWords:
 
 
 def told(judges: Sequence[JudgeWords]) -> str:
-    """All judges with their values: the text alternative of a figure that compares them.
-
-    >>> told([JudgeWords(0, "anvil", "2 of 3"), JudgeWords(1, "bellows", "1 of 3")])
-    'anvil: 2 of 3; bellows: 1 of 3'
-    """
+    """All judges with their values: the text alternative of a figure that compares them."""
     return "; ".join(f"{judge.name}: {judge.said}" for judge in judges)
 
 
 def judge_class(at: int | None) -> list[str]:
-    """The classes of one mark of the judge at a place; none for a mark of nobody.
-
-    >>> judge_class(2), judge_class(None)
-    (['j', 'j2'], [])
-    """
+    """The classes of one mark of the judge at a place; none for a mark of nobody."""
     return [] if at is None or at >= POINTED else ["j", f"j{at}"]
 
 
 def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
-    """The marks as those of the judge at a place, the same place in every figure of a page.
-
-    >>> from assaymark.report.charts.canvas import line
-    >>> print(*judge_marks(2, [line(0, 0, 4, 0, "gs")]))
-    <g class="j j2"><line class="gs" x1="0" y1="0" x2="4" y2="0"/></g>
-    >>> judge_marks(0, [])
-    []
-    """
+    """The marks as those of the judge at a place, the same place in every figure of a page."""
     kinds = judge_class(at)
     return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)
-
-
-# An interval on the common axis of a leaderboard; a point only where the position may be claimed.
-
-
-def interval_strip(axis: ScoreAxis, low: float | None, high: float | None, point: float | None) -> str:
-    """One row's mark, hidden from screen readers because its row says the same in numbers.
-
-    >>> "h10v10" in interval_strip(ScoreAxis(0, 1, (0.0, 1.0), 1), 0.4, 0.6, None)
-    False
-    """
-    scale = axis.scale
-    parts: list[svg.Element] = [line(0, 14, STRIP, 14, "hair")]
-    parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
-    if low is not None and high is not None:
-        parts.append(line(scale(low), 14, max(scale(high), scale(low) + 1), 14, "span"))
-    if point is not None:
-        parts.append(path(f"M{scale(point) - 5:.1f} 9h10v10h-10z", "ink gap"))
-    return row_mark(parts, STRIP, 28)

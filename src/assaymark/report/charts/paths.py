@@ -1,5 +1,4 @@
-"""Histories as small multiples: net asset value above, fall from the peak below, one panel a model, one scale for all.
-There is one history per model, so no band is drawn."""
+"""Net asset values over days: a figure with names at the line ends, small panels, price charts, what is brushed."""
 
 from __future__ import annotations
 
@@ -13,33 +12,30 @@ import numpy as np
 import svg
 from numpy.typing import NDArray
 
-from assaymark.report.charts.canvas import NARROW, WIDE, Scale, apart, both, frame, label, line, num, path, rect
+from assaymark.report.charts.canvas import (
+    NARROW,
+    WIDE,
+    Scale,
+    apart,
+    both,
+    circle,
+    frame,
+    label,
+    line,
+    num,
+    path,
+    rect,  # fmt: skip
+    step_of,
+)
 from assaymark.report.text import fit, shortened, text_width
 from assaymark.text import number, percent
 
-# What every figure of a net asset value is drawn with: falls from the peak, round steps, and short paths.
-
-
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def falls(nav: Floats) -> Floats:
-    """The fall from the highest value so far, as a share: 0 or negative.
-
-    >>> falls(np.array([1.0, 1.2, 0.9])).round(2).tolist()
-    [0.0, 0.0, -0.25]
-    """
+    """The fall from the highest value so far, as a share: 0 or negative."""
     return np.asarray(nav / np.maximum.accumulate(nav) - 1.0)
-
-
-def percent_fall(fall: float) -> str:
-    """A fall in percent with one decimal.
-
-    >>> percent_fall(-0.0812).replace(chr(160), " "), percent_fall(0.0).replace(chr(160), " ")
-    ('−8.1 %', '0.0 %')
-    """
-    return f"{number(100 * min(fall, 0.0), 1)}\u00a0%"
 
 
 def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
@@ -52,23 +48,9 @@ def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
     """
     low, high = min(low, 100.0), max(high, 100.0)
     reach = max(high - low, 1e-6)
-    step = next(
-        (s for s in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0) if reach / s <= most), 10.0 ** math.ceil(math.log10(reach))
-    )
+    step = step_of(reach, (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0), most, 10.0 ** math.ceil(math.log10(reach)))
     first, last = math.floor(low / step), math.ceil(high / step)
     return tuple(step * at for at in range(first, max(last, first + 1) + 1))
-
-
-def thinned(nav: Floats, points: int) -> Integers:
-    """Which days of a history are drawn: as many as can be seen, the ends and the deepest fall always among them.
-
-    >>> thinned(np.array([1.0, 0.9, 1.0, 1.1, 1.2]), 3).tolist()
-    [0, 1, 2, 4]
-    """
-    if len(nav) <= points:
-        return np.arange(len(nav))
-    chosen = {*np.linspace(0, len(nav) - 1, points).round().astype(int).tolist(), int(falls(nav).argmin())}
-    return np.array(sorted(chosen))
 
 
 def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
@@ -77,37 +59,23 @@ def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
     >>> drawn([0, 10, 20], [5, 4.7, 6.2])
     'M0 5l10-.3 10 1.5'
     """
+
+    def tenth(value: int) -> str:
+        text = f"{abs(value) / 10:g}"
+        return ("-" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
+
     tenths = [(round(10 * float(x)), round(10 * float(y))) for x, y in zip(xs, ys, strict=True)]
-    moves = [
-        _tenth(here - before) for last, there in pairwise(tenths) for before, here in zip(last, there, strict=True)
-    ]
+    moves = [tenth(b - a) for last, there in pairwise(tenths) for a, b in zip(last, there, strict=True)]
     rest = "".join(move if not at or move.startswith("-") else f" {move}" for at, move in enumerate(moves))
-    return f"M{_tenth(tenths[0][0])} {_tenth(tenths[0][1])}l{rest or '0 0'}"
+    return f"M{tenth(tenths[0][0])} {tenth(tenths[0][1])}l{rest or '0 0'}"
 
 
-def _tenth(value: int) -> str:
-    """A number of tenths without zeros that nobody needs.
-
-    >>> _tenth(-3), _tenth(120), _tenth(15)
-    ('-.3', '12', '1.5')
-    """
-    text = f"{abs(value) / 10:g}"
-    return ("-" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
-
-
-# A stretch of days read off a figure of paths: what the script ``brush.js`` is told.
-#
-# The script reads returns and falls from these numbers and never from pixels. They are the values themselves to seven
-# digits, and it says a tenth of a percent.
-
-
-_DIGITS = 7
+# --- a stretch of days read off a figure of paths: what the script ``brush.js`` is given, never read from pixels ------
 
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """Paths on one axis of days: the day of each value as it is read, and every line's name with its values. ``lines``
-    are in seven digits, the point left out: only their ratios are read."""
+    """The days of paths, and each line's name with its values in seven digits without the point: ratios are read."""
 
     days: tuple[str, ...]
     lines: tuple[tuple[str, str], ...]
@@ -124,8 +92,7 @@ class Brush:
 
 
 def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush | None:
-    """What can be brushed, or None where a path has fewer than two days. Every path has a value for each day and stays
-    above zero.
+    """What can be brushed, or None where a path has fewer than two days, lacks a day or is not above zero.
 
     >>> import numpy as np
     >>> brush_of(["start", "1 May"], [("Alder", np.array([100.0, 98.5]))])
@@ -133,38 +100,26 @@ def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush 
     """
     if len(days) < 2 or not all(len(nav) == len(days) and float(nav.min()) > 0 for _, nav in lines):
         return None
-    # Values as whole numbers, the largest with seven digits.
     wholes: list[tuple[str, str]] = []
     for name, nav in lines:
-        unit = 10.0 ** (_DIGITS - len(str(int(nav.max())))) if nav.max() >= 1 else 10.0**_DIGITS
+        unit = 10.0 ** (7 - len(str(int(nav.max())))) if nav.max() >= 1 else 10.0**7
         wholes.append((name, " ".join(str(round(float(value) * unit)) for value in nav)))
     return Brush(tuple(days), tuple(wholes))
 
 
-def selection(left: float, right: float, width: float, top: float, bottom: float) -> svg.Rect:
-    """The mark of a chosen stretch, empty until the script widens it; it carries where the days lie, in percent."""
-    found = rect(0, top, 0, bottom - top, "sel")
-    found.extra = {"data-x": f"{100 * left / width:.3f} {100 * (right - left) / width:.3f}"}
-    return found
-
-
-# One net asset value against baselines, and the fall from the peak below: start = 100, names at the line ends.
-#
-# There is one path per line, so no band is drawn.
+# --- one net asset value against baselines, and the fall from the peak below; one path per line, so no band is drawn --
 
 
 Role = Literal["own", "agent", "first", "other"]
 """Whose line it is: the one that the figure is about, one of several such, the baseline held against it, or another."""
 
 _LINE: Final = 17.0
-_SERIES: Final = 4
 _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavLine:
-    """Net asset value from the start (its first entry) to the last day, in any unit. ``end`` is said beside it, and
-    ``fallen`` beside its drawdown where the figure has several agents."""
+    """Net asset value from the start (its first entry) to the last day, and what is said beside it and its fall."""
 
     name: str
     nav: Floats
@@ -175,19 +130,18 @@ class NavLine:
 
 @dataclass(frozen=True, slots=True)
 class NavWords:
-    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes. ``days`` names the days
-    after the start, in short; without names they are numbered."""
+    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes."""
 
     start: str
     fall: str
     deepest: str
     ticks: Callable[[float], str]
-    days: Sequence[str] = ()
+    days: Sequence[str] = ()  # names of the days after the start, in short; without names they are numbered
 
 
 @dataclass(frozen=True, slots=True)
-class _Box:
-    """Where things stand: the axis of days, both panels, how many points a line has, and room for names."""
+class _Plane:
+    """Where things stand: the axis of days, both panels, and how many points a line has."""
 
     left: float
     right: float
@@ -196,52 +150,60 @@ class _Box:
     fall: tuple[float, float]
     points: int
 
-    @property
-    def room(self) -> float:
-        """For the words at the right."""
-        return self.width - self.right - 14
+    def selection(self) -> svg.Rect:
+        """The mark of a chosen stretch, empty until the script widens it, with where the days lie in percent."""
+        found = rect(0, self.nav[0], 0, self.fall[1] - self.nav[0], "sel")
+        share = 100 * self.left / self.width, 100 * (self.right - self.left) / self.width
+        found.extra = {"data-x": f"{share[0]:.3f} {share[1]:.3f}"}
+        return found
+
+    def moves(self, nav: Floats, values: Floats, scale: Callable[[float], float]) -> str:
+        """A path through values, thinned to what can be seen: both ends and the deepest fall always among them."""
+        kept = np.arange(len(nav))
+        if len(nav) > self.points:
+            chosen = np.linspace(0, len(nav) - 1, self.points).round().astype(int).tolist()
+            kept = np.array(sorted({*chosen, int(falls(nav).argmin())}))
+        xs = self.left + kept / max(len(nav) - 1, 1) * (self.right - self.left)
+        return drawn(xs, np.array([scale(float(values[at])) for at in kept]))
 
 
-_WIDE_BOX: Final = _Box(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
-_NARROW_BOX: Final = _Box(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_WIDE_PLANE: Final = _Plane(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
+_NARROW_PLANE: Final = _Plane(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_HISTORY: Final = _Plane(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
 
 
 def nav_figure(
     name: str, lines: Sequence[NavLine], words: NavWords, title: str, desc: str, *, log: bool = False
 ) -> tuple[str, str]:
-    """The figure for a screen and for a phone: lines of one length, the one that it is about among them. With ``log``
-    it has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides."""
+    """The figure at both widths; with ``log`` it has a second upper panel on a logarithmic axis, hidden at first."""
     # A class for each line; baselines beyond the first differ in their dashes.
-    styles_found: list[str] = []
-    others = agents = 0
-    for drawn in lines:
-        if drawn.role == "agent":
-            styles_found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
+    styles, others, agents = list[str](), 0, 0
+    for one in lines:
+        if one.role == "agent":
+            styles.append(f"k{agents % 4 + 1}l{' dash' if agents >= 4 else ''}")
             agents += 1
-        elif drawn.role == "other":
-            styles_found.append(_OTHERS[others % len(_OTHERS)])
+        elif one.role == "other":
+            styles.append(_OTHERS[others % len(_OTHERS)])
             others += 1
         else:
-            styles_found.append("nav" if drawn.role == "own" else "nv1")
-    navs, days, styles = [100 * one.nav / one.nav[0] for one in lines], len(lines[0].nav) - 1, styles_found
-    low, high = min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs)
-    marks = steps(low, high, most=6)
+            styles.append("nav" if one.role == "own" else "nv1")
+    navs, days = [100 * one.nav / one.nav[0] for one in lines], len(lines[0].nav) - 1
+    low = min(float(nav.min()) for nav in navs)
+    marks = steps(low, max(float(nav.max()) for nav in navs), most=6)
 
     def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
-        box = _WIDE_BOX if width == WIDE else _NARROW_BOX
-        found: list[svg.Element] = [selection(box.left, box.right, box.width, box.nav[0], box.fall[1])]
+        box = _WIDE_PLANE if width == WIDE else _NARROW_PLANE
         values = _values_on(lines, styles, words, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))
         if log and low > 0:
             ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
             axis, above = Scale(*ends, box.nav[1], box.nav[0]), [mark for mark in marks if mark > 0]
             logs = _values_on(lines, styles, words, box, navs, above, lambda value: axis(math.log(value)))
             values = [svg.G(class_=["lin"], elements=values), svg.G(class_=["log"], elements=logs)]
-        found += [*values, *_falls(lines, styles, words, box)]
+        found: list[svg.Element] = [box.selection(), *values, *_fallen(lines, styles, words, box)]
         taken = box.left + text_width(words.start, 12) + 8
         for day in day_ticks(days):
-            x = box.left + day / max(days, 1) * (box.right - box.left)
+            x, text = box.left + day / max(days, 1) * (box.right - box.left), words.start
             found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-            text = words.start
             if day:
                 text = words.days[day - 1] if words.days else words.ticks(day)
             if not day or x - text_width(text, 12) / 2 >= taken:
@@ -252,37 +214,32 @@ def nav_figure(
 
 
 def _values_on(
-    lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Box, navs: Sequence[Floats],
+    lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane, navs: Sequence[Floats],
     marks: Sequence[float], up: Callable[[float], float],
 ) -> list[svg.Element]:  # fmt: skip
-    """The lines with their axis, by where each value lies, and their names and returns at the line ends, moved apart,
-    with a hairline to what they name. Where a name does not fit beside its return it stands above it, as long as there
-    is room for all of them."""
+    """The lines with their axis, and their names and returns at the line ends, moved apart, with a hairline."""
     found: list[svg.Element] = []
     for mark in marks:
         found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
         found.append(label(box.left - 6, up(mark) + 4, words.ticks(mark), "tk", "end"))
     # The line that the figure is about is drawn last, on top of the others.
     for at in sorted(range(len(navs)), key=lambda k: lines[k].role == "own"):
-        found.append(path(_moves(lines[at].nav, navs[at], up, box), styles[at]))
-    heights = [up(float(nav[-1])) for nav in navs]
+        found.append(path(box.moves(lines[at].nav, navs[at], up), styles[at]))
+    heights, bottom, room = [up(float(nav[-1])) for nav in navs], box.nav[1] + _LINE / 2, box.width - box.right - 20
     order = sorted(range(len(heights)), key=lambda k: heights[k])
-    bottom = box.nav[1] + _LINE / 2
-    wide = any(text_width(f"{line.name} {line.end}", 13) > box.room - 6 for line in lines)
+    # Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
+    wide = any(text_width(f"{line.name} {line.end}", 13) > room for line in lines)
     two = wide and 2 * _LINE * len(order) <= bottom
     places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
     beside = 0.0 if two else max(text_width(f" {line.end}", 13) for line in lines)
     # An ellipsis is wider than other characters are taken to be.
-    names = shortened([line.name for line in lines], box.room - beside - 6, 13)
+    names = shortened([line.name for line in lines], room - beside, 13)
     for k, y in zip(order, places, strict=True):
         kind = {"own": "tb th", "first": "tb", "other": "t2"}.get(lines[k].role) or _text_of(styles[k])
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
-        if two:
-            found.append(label(box.right + 14, y - 3, names[k], kind))
-            found.append(label(box.right + 14, y + 12, lines[k].end, kind))
-        else:
-            found.append(label(box.right + 14, y + 4.5, f"{names[k]} {lines[k].end}", kind))
+        texts = ((y - 3, names[k]), (y + 12, lines[k].end)) if two else ((y + 4.5, f"{names[k]} {lines[k].end}"),)
+        found += [label(box.right + 14, at, text, kind) for at, text in texts]
     return found
 
 
@@ -291,53 +248,46 @@ def _text_of(style: str) -> str:
     return style.split()[0].replace("l", "t")
 
 
-# --- the lower panel --------------------------------------------------------------------------------------------------
-
-
 def fall_steps(deepest: float) -> tuple[float, ...]:
     """Two or three round falls in percent that hold the deepest, from 0.
 
     >>> fall_steps(4.3), fall_steps(0.0), fall_steps(61)
     ((0.0, 4.0, 8.0), (0.0, 1.0), (0.0, 40.0, 80.0))
     """
-    step = next((s for s in (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0) if deepest <= 2 * s), 100.0)
+    step = step_of(deepest, (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0), 2, 100.0)
     return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
 
 
-def _falls(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Box) -> list[svg.Element]:
-    """The falls of the line that the figure is about and of its baseline, or of several agents with the largest of
-    each at the right."""
+def _fallen(lines: Sequence[NavLine], styles: Sequence[str], words: NavWords, box: _Plane) -> list[svg.Element]:
+    """The lower panel: falls of the line and of its baseline, or of several agents with the largest of each."""
     order = ("first", "agent", "own")
-    drawn = sorted((pair for pair in zip(lines, styles, strict=True) if pair[0].role in order),
-                   key=lambda pair: order.index(pair[0].role))  # fmt: skip
-    fallen = [-100 * falls(one.nav) for one, _ in drawn]
-    marks = fall_steps(max(float(fall.max()) for fall in fallen))
+    kept = sorted((pair for pair in zip(lines, styles, strict=True) if pair[0].role in order),
+                  key=lambda pair: order.index(pair[0].role))  # fmt: skip
+    fallen = [-100 * falls(one.nav) for one, _ in kept]
+    marks, room = fall_steps(max(float(fall.max()) for fall in fallen)), box.width - box.right - 14
     down = Scale(0.0, marks[-1], *box.fall)
     found: list[svg.Element] = [label(box.left, box.fall[0] - 8, words.fall, "tk")]
     for mark in marks:
         found.append(line(box.left, down(mark), box.right, down(mark), "hair"))
         found.append(label(box.left - 6, down(mark) + 4, words.ticks(-mark), "tk", "end"))
-    moves = [_moves(one.nav, fall, down, box) for (one, _), fall in zip(drawn, fallen, strict=True)]
+    moves = [box.moves(one.nav, fall, down) for (one, _), fall in zip(kept, fallen, strict=True)]
     zero = line(box.left, down(0), box.right, down(0), "axis")
-    if drawn[-1][0].role == "agent":
-        found += [path(move, f"{style} thin") for move, (_, style) in zip(moves, drawn, strict=True)]
-        ends = [(one, style, down(float(fall[-1]))) for (one, style), fall in zip(drawn, fallen, strict=True)]
+    if kept[-1][0].role == "agent":
+        found += [path(move, f"{style} thin") for move, (_, style) in zip(moves, kept, strict=True)]
+        ends = [(one, style, down(float(fall[-1]))) for (one, style), fall in zip(kept, fallen, strict=True)]
         named = sorted((end for end in ends if end[0].role == "agent"), key=lambda end: end[2])
         if _LINE * len(named) <= box.fall[1] - box.fall[0] + 2 * _LINE:
             places = apart([y for _, _, y in named], [_LINE] * len(named), box.fall[1] + _LINE)
             for (one, style, _), y in zip(named, places, strict=True):
-                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, box.room, 13), _text_of(style)))
+                found.append(label(box.right + 14, y + 4.5, fit(one.fallen, room, 13), _text_of(style)))
         return [*found, zero]
     floor, own, at = num(down(0)), moves[-1], int(fallen[-1].argmax())
     found.append(path(f"M{num(box.left)} {floor}{own[own.index('l') :]}V{floor}z", "fall"))
     found += [*(path(move, "nv1 thin") for move in moves[:-1]), path(own, "nav thin"), zero]
     x, y = box.left + at / max(len(fallen[-1]) - 1, 1) * (box.right - box.left), down(float(fallen[-1][at]))
-    found.append(svg.Circle(cx=num(x), cy=num(y), r=3, class_=["mh"]))
+    found.append(circle(x, y, 3, "mh"))
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
-    return [*found, label(box.right + 14, beside + 4.5, fit(words.deepest, box.room, 13), "tb th")]
-
-
-# --- days -------------------------------------------------------------------------------------------------------------
+    return [*found, label(box.right + 14, beside + 4.5, fit(words.deepest, room, 13), "tb th")]
 
 
 def day_ticks(days: int) -> tuple[int, ...]:
@@ -351,91 +301,61 @@ def day_ticks(days: int) -> tuple[int, ...]:
     return (0, *between, days) if days else (0,)
 
 
-def _moves(nav: Floats, values: Floats, scale: Callable[[float], float], box: _Box) -> str:
-    """A path through values on the axis of days, thinned to what can be seen."""
-    kept = thinned(nav, box.points)
-    xs = box.left + kept / max(len(nav) - 1, 1) * (box.right - box.left)
-    return drawn(xs, np.array([scale(float(values[at])) for at in kept]))
-
-
-# A small chart of one instrument's closes: a line between its lowest and highest, with both named.
-
-
-_TOP, _BOTTOM = 12.0, 104.0
-_HEIGHT = 128.0
-
-
 def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title: str, desc: str) -> str:
-    """The chart at phone width; three stand side by side on a screen."""
-    low, high = min(closes), max(closes)
+    """The closes of one asset at phone width, with the lowest and the highest named."""
+    low, high, top, bottom, height = min(closes), max(closes), 12.0, 104.0, 128.0
     # As many decimals as it takes to tell the lowest from the highest, at least two.
     digits = next((digits for digits in (2, 3) if high - low >= 2 * 10.0**-digits), 4)
     texts = [number(low, digits), number(high, digits)]
-    left = max(text_width(text, 12) for text in texts) + 8
-    slack = (high - low) * 0.04 or 1.0
-    up, across = Scale(low - slack, high + slack, _BOTTOM, _TOP), Scale(0, len(closes) - 1, left, NARROW - 8)
+    left, slack = max(text_width(text, 12) for text in texts) + 8, (high - low) * 0.04 or 1.0
+    up, across = Scale(low - slack, high + slack, bottom, top), Scale(0, len(closes) - 1, left, NARROW - 8)
     parts: list[svg.Element] = []
     for value, text in zip((low, high), texts, strict=True) if high > low else ((low, texts[0]),):
-        parts += [
-            line(left, up(value), NARROW - 8, up(value), "hair"),
-            label(left - 8, up(value) + 4, text, "tk", "end"),
-        ]
+        parts.append(line(left, up(value), NARROW - 8, up(value), "hair"))
+        parts.append(label(left - 8, up(value) + 4, text, "tk", "end"))
     points = [(round(across(at), 1), round(up(price), 1)) for at, price in enumerate(closes)]
-    steps = (f"{num(x - before_x)} {num(y - before_y)}" for (before_x, before_y), (x, y) in pairwise(points))
-    parts += [
-        path(f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(steps), "curve"),
-        path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"),
-        label(left, _HEIGHT - 6, ends[0], "tk"),
-        label(NARROW - 8, _HEIGHT - 6, ends[1], "tk", "end"),
-    ]
-    return frame(name, title, desc, (NARROW, _HEIGHT), parts, "both")
-
-
-_HISTORY: Final = _Box(34.0, 262.0, 262.0, (8.0, 90.0), (106.0, 158.0), 150)
-"""Where the panels of a history stand, with as many points as the eye can tell on one of this width."""
+    moves = (f"{num(x - before_x)} {num(y - before_y)}" for (before_x, before_y), (x, y) in pairwise(points))
+    parts.append(path(f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(moves), "curve"))
+    parts.append(path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"))
+    parts += [label(left, height - 6, ends[0], "tk"), label(NARROW - 8, height - 6, ends[1], "tk", "end")]
+    return frame(name, title, desc, (NARROW, height), parts, "both")
 
 
 def history_panels(
     name: str, histories: Sequence[tuple[str, Floats]], baseline: Floats | None, tolerance: float
 ) -> tuple[str, tuple[str, ...]]:
-    """The line of equal weight, once for all panels, and a panel for each model: net asset value on each trading day,
-    1.0 on the first. ``name`` is unique on its page, ``tolerance`` a positive share."""
+    """The line of equal weight, once for all panels, and a panel for each model: 1.0 on the first trading day."""
     box = _HISTORY
     left, right = box.left, box.right
     navs = [nav for _, nav in histories] + ([] if baseline is None else [baseline])
     marks = steps(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
     up = Scale(marks[0], marks[-1], *box.nav[::-1])
     down = Scale(0.0, max(*(-float(falls(nav).min()) for _, nav in histories), tolerance), *box.fall)
-    shared, panels = "", []
+    zero, edge, shared, panels = down(0), down(tolerance), "", []
     if baseline is not None:
-        moves = _moves(baseline, 100 * baseline, up, box)
+        moves = box.moves(baseline, 100 * baseline, up)
         shared = f'<svg class="sprite" aria-hidden="true"><path id="{name}-b" d="{moves}"/></svg>'
     for at, (model, nav) in enumerate(histories, 1):
-        fall = falls(nav)
-        parts: list[svg.Element] = [selection(left, right, box.width, box.nav[0], box.fall[1])]
+        fall, parts = falls(nav), list[svg.Element]([box.selection()])
         for mark in marks:
             parts.append(line(left, up(mark), right, up(mark), "axis" if mark == 100 else "hair"))
             parts.append(label(left - 6, up(mark) + 4, number(mark, 0), "tk", "end"))
-        if baseline is not None:
-            parts.append(svg.Use(href=f"#{name}-b", class_=["eqw"]))
-        parts.append(path(_moves(nav, 100 * nav, up, box), "nav"))
-        zero, edge, moves = down(0), down(tolerance), _moves(nav, -fall, down, box)
+        parts += [] if baseline is None else [svg.Use(href=f"#{name}-b", class_=["eqw"])]
+        parts.append(path(box.moves(nav, 100 * nav, up), "nav"))
         # The number below the deepest point, and below the limit where it would stand on its line.
-        lowest = int(fall.argmin())
-        text = percent_fall(float(fall[lowest]))
+        lowest, moves = int(fall.argmin()), box.moves(nav, -fall, down)
+        text = f"{number(100 * min(float(fall[lowest]), 0.0), 1)}\u00a0%"
         x, half = left + lowest / max(len(fall) - 1, 1) * (right - left), text_width(text, 12) / 2
         y = down(-float(fall[lowest])) + 14
         y = edge + 14 if edge - 3 < y < edge + 14 else y
         start = f"M{left:g} {zero:g}V{num(down(-fall[0]))}"
         parts += [
-            path(f"{start}{moves[moves.index('l') :]}V{zero:g}z", "fall"),
-            path(moves, "nav thin"),
-            line(left, zero, right, zero, "axis"),
-            line(left, edge, right, edge, "gd"),
+            path(f"{start}{moves[moves.index('l') :]}V{zero:g}z", "fall"), path(moves, "nav thin"),
+            line(left, zero, right, zero, "axis"), line(left, edge, right, edge, "gd"),
             label(left - 6, zero + 4, "0", "tk", "end"),
             label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
             label(min(max(x, left + half + 4), right - half), y, text, "tb tk halo", "middle"),
-        ]
+        ]  # fmt: skip
         said = f"Ends at {number(100 * float(nav[-1]), 1)} of 100; deepest fall {text}, limit {percent(tolerance)}"
         if baseline is not None:
             said += f"; equal weight ends at {number(100 * float(baseline[-1]), 1)}"

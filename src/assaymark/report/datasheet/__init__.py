@@ -1,7 +1,4 @@
-"""The page of a judge's datasheet, its summary figure, and the page of several judges.
-
-`render_datasheet` and `render_comparison` read `Datasheet` records and give text; whoever calls them writes the files.
-"""
+"""The page of a judge's datasheet, its summary figure, and the page of several judges."""
 
 from __future__ import annotations
 

@@ -1,195 +1,141 @@
-"""From datasheets to pages and figures: self-contained, escaped, silent on the network, ordered by name alone."""
+"""From datasheets to pages and figures: self-contained, escaped, silent on the network, ordered by name alone.
+
+The page of a judge, its summary as one picture, and the page of several judges, on which nothing is a ranking."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 import svg
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.datasheet import STRICT, Datasheet
+from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Group,
-    Inline,
-    Items,
-    Linked,
-    Page,
-    Section,
-    Table,
-    Text,
-    bold,
-    noted,
-    notes,
-    plain,
-    strong_link,
-)
+from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
-from assaymark.report.charts.datasheet import Panel
-from assaymark.report.datasheet.comparison import (
-    FOOT,
-    comparison_page,
-    drift_section,
-    people_section,
-    pointwise_section,
-    repeat_section,
-)
-from assaymark.report.datasheet.reading import (
-    DatasheetIndex,
-    Missing,
-    Plot,
-    arm_words,
-    bounds,
-    comparable,
-    hits,
-    known,
-    missing_words,
-    of_n,
-    opened,
-    plot_blocks,
-    xml_safe,
-)
-from assaymark.report.datasheet.sections import (
-    ONE,
-    axes_plot,
-    curve_plot,
-    every_table,
-    flip_note,
-    ladder_table,
-    near_plot,
-    pair_counts,
-    parts_plot,
-    planted_answer,
-    planted_section,
-    quiet_answer,
-    scatter_plot,
-    seeing_answer,
-    segment_plot,
-    slot_note,
-)
+from assaymark.report.charts.datasheet import Panel, small_curve, small_segment
+from assaymark.report.charts.intervals import JudgeWords, judge_marks
+from assaymark.report.datasheet import reading as r
+from assaymark.report.datasheet import sections as sec
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
-from assaymark.report.text import counted, fit, listing, short_hash, text_width
+from assaymark.report.text import counted, fit, listing, short_hash, shortened, text_width
 from assaymark.text import clean, count, number, percent, prose
 
-# The head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the instrument.
-
-
-_LED: Final = 2.0
-_GATES: Final = "dominance, length, leakage, both orders, duplicates"
+COMPARISON: Final = "datasheets.html"
+FOOT: Final = (
+    "Every number is a measurement with its denominator, interval and method. Nothing on this page ranks judges."
+)
 NO_SKETCH: Final = "No sketch: its rules are about built texts whose quality is known."
 """What stands for the chips of a log."""
 
+PEERS: Final = 4
+_UNDEFINED: Final = "Undefined values are named, never shown as zero."
+_STYLES: Final = ("datasheet.css", "datasheet-marks.css", "judges.css")
+_LED: Final = 2.0
+_GATES: Final = "dominance, length, leakage, both orders, duplicates"
 
-def sentences(sheet: DatasheetIndex) -> list[Inline]:
+
+# --- the head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the instrument ---
+
+
+def sentences(sheet: r.DatasheetIndex) -> list[b.Inline]:
     """The judge in plain words, counts first; a count leads to its row."""
     return list(filter(None, _sentences(sheet)))
 
 
-def _sentences(sheet: DatasheetIndex) -> Iterator[Inline]:
+def _sentences(sheet: r.DatasheetIndex) -> Iterator[b.Inline]:
     log = sheet.is_log
 
-    def counts(share: Measurement) -> Inline:
-        return strong_link(sheet.to(share, of_n(share)))
+    def counts(share: Measurement) -> b.Inline:
+        return b.strong_link(sheet.to(share, r.of_n(share)))
 
     dark = sheet.base_one("dark_current")
     if dark is not None and dark.value is not None:
-        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(hits(dark))
+        given, still = "one text in both slots" if log else "nothing to choose between", "still " * bool(r.hits(dark))
         yield f"Given {given}, it {still}chose in ", counts(dark), " calls."
     elif not log:
-        yield missing_words(dark, "what it does with nothing to choose between")
+        yield r.missing_words(dark, "what it does with nothing to choose between")
     raw = sheet.part("raw")
     if raw is None or raw.value is None:
-        yield missing_words(raw, "preference" if log else "preference between equal texts")
+        yield r.missing_words(raw, "preference" if log else "preference between equal texts")
     else:
         where = "Of the pairs in the log" if log else "Between equal texts"
         yield f"{where} it preferred one in ", counts(raw), " calls", _why(sheet), "."
     # How often it names the better text, where a log says which that is.
-    calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
+    calls, pairs = r.known(sheet.base_one("truth.accuracy")), r.known(sheet.base_one("truth.both"))
     if calls is not None:
-        ends = bounds(calls)
+        ends = r.bounds(calls)
         between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
-        both: Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
+        both: b.Inline = "" if pairs is None else (", and in both orders of ", counts(pairs), " pairs")
         yield "It named the better text in ", counts(calls), f" calls{between}", both, "."
-    seen = sheet.steps("sensitivity", sheet.base).get(ONE)
+    seen = sheet.steps("sensitivity", sheet.base).get(sec.ONE)
     if seen is not None:
         yield "It noticed one missing requirement in ", counts(seen), " calls."
-    strict, seen = known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(ONE)
-    if strict is not None and seen is not None and known(raw) is not None and sheet.base != STRICT:
+    strict, seen = r.known(sheet.part("raw", STRICT)), sheet.steps("sensitivity", STRICT).get(sec.ONE)
+    if strict is not None and seen is not None and r.known(raw) is not None and sheet.base != STRICT:
         told = "Told to be strict about ties, it preferred one of two equal texts in "
         yield told, counts(strict), " calls and noticed the missing requirement in ", counts(seen), "."
     floors = [m.value for m in sheet.every("point.vacuum_score") if m.value is not None]
     if floors:
         said = number(min(floors)) + (f" to {number(max(floors))}" if len(floors) > 1 else "")
         by = ", by dimension" if len(floors) > 1 else ""
-        yield "Scoring one text at a time, it gave an empty one ", bold(said), f" points{by}."
+        yield "Scoring one text at a time, it gave an empty one ", b.bold(said), f" points{by}."
     invalid = [m for m in sheet.every("pair.invalid_share") if m.value]
     if invalid:
-        bad, every = sum(map(hits, invalid)), sum(m.n for m in invalid)
-        yield bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)})."
+        bad, every = sum(map(r.hits, invalid)), sum(m.n for m in invalid)
+        yield b.bold(f"{count(bad)} of {count(every)}"), f" replies could not be used ({percent(bad / every, 1)})."
 
 
-def chips(sheet: DatasheetIndex) -> list[tuple[str, str]]:
+def chips(sheet: r.DatasheetIndex) -> list[tuple[str, str]]:
     """A word about each axis, and the rule that chose it; none of a log."""
     parts = [] if sheet.is_log else [text.partition(" (") for text in sheet.sheet.sketch]
     return [(clean(word, 80), clean(rule.removesuffix(")"), 400)) for word, _, rule in parts]
 
 
-def facts_of(sheet: DatasheetIndex) -> tuple[tuple[str, Inline], ...]:
+def facts_of(sheet: r.DatasheetIndex) -> tuple[tuple[str, b.Inline], ...]:
     """The instrument card: what was asked, with what, and how often."""
     record = sheet.sheet
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
     family = f"family {clean(record.family, 60)}, " if record.family else ""
-    facts = [("Model", noted(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
+    facts = [("Model", b.noted(clean(record.model, 80) or "not stated", f"{family}{print_}"))]
     if sheet.is_log:
-        facts.append(("Prompt", noted("that of the log", "not stated")))
+        facts.append(("Prompt", b.noted("that of the log", "not stated")))
     for arm in () if sheet.is_log else record.arms or tuple(record.prompts):
         digest = record.prompts.get(arm, "")
-        facts.append(("Prompt", noted(arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
+        facts.append(("Prompt", b.noted(r.arm_words(arm), short_hash(clean(digest)) if digest else "no hash given")))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")
     if sheet.is_log:
-        truth = any(map(known, sheet.every("truth.accuracy")))
+        truth = any(map(r.known, sheet.every("truth.accuracy")))
         quality = "a column says which is better" if truth else "their quality is not known, and no manifest names them"
-        facts.append(("Texts", noted(tasks, f"of a log: {quality}")))
-        facts += _log_facts(record.log)
+        facts.append(("Texts", b.noted(tasks, f"of a log: {quality}")))
+        if log := record.log:  # where it is from, which of its rows were read, and what its labels were taken to name
+            chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
+            rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
+            facts.append(
+                ("File", b.noted(clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}"))
+            )
+            facts.append(("Rows", b.noted(rows, clean("; ".join([*chosen, *log["said"]]), 400))))
+            facts.append(("Labels", b.noted(clean(log["reading"], 300))))
     else:
         manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
-        facts.append(("Texts", noted(tasks, manifest)))
+        facts.append(("Texts", b.noted(tasks, manifest)))
     invalid = record.calls.get("invalid", 0)
     total = record.calls.get("all", sum(n for key, n in record.calls.items() if key != "all"))
-    facts.append(("Calls", noted(count(total), f"{count(invalid)} without a usable reply")))
-    if sheet.is_log:
-        facts.append(("Gates", noted("not applied", "gates are for built texts")))
-    elif record.manifest:
-        facts.append(("Gates", noted("5 of 5 passed", f"before the first call: {_GATES}")))
-    else:
-        facts.append(("Gates", noted("not recorded")))
+    facts.append(("Calls", b.noted(count(total), f"{count(invalid)} without a usable reply")))
+    gates = ("5 of 5 passed", f"before the first call: {_GATES}") if record.manifest else ("not recorded", "")
+    facts.append(("Gates", b.noted(*(("not applied", "gates are for built texts") if sheet.is_log else gates))))
     return tuple(facts)
 
 
-def _log_facts(log: Mapping[str, Any]) -> Iterator[tuple[str, Inline]]:
-    """Where a log is from, which of its rows were read, and what its labels were taken to name."""
-    if not log:
-        return
-    chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
-    said = [*chosen, *log["said"]]
-    yield ("File", noted(clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}"))
-    rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
-    yield ("Rows", noted(rows, clean("; ".join(said), 400)))
-    yield ("Labels", noted(clean(log["reading"], 300)))
-
-
-def _why(sheet: DatasheetIndex) -> Inline:
+def _why(sheet: r.DatasheetIndex) -> b.Inline:
     """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
-    stable, positional, one_sided, *_ = pair_counts(sheet)
-    if known(sheet.part("stable")) is None or not stable + positional + one_sided:
+    stable, positional, one_sided, *_ = sec.pair_counts(sheet)
+    if r.known(sheet.part("stable")) is None or not stable + positional + one_sided:
         return ""
     said = "what was said" if sheet.is_log else "how it was worded"
     if one_sided > stable + positional:
@@ -201,109 +147,79 @@ def _why(sheet: DatasheetIndex) -> Inline:
     else:
         before, strong, after = "partly for ", f"where it stood and partly for {said}", ""
     pairs = f" (pairs: {count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only)"
-    return f", {before}", bold(strong), f"{after}{pairs}"
+    return f", {before}", b.bold(strong), f"{after}{pairs}"
 
 
-# The summary of a datasheet as one picture that stands alone, reads at 1120 px and prints in greyscale.
+# --- the summary as one picture that stands alone, reads at 1120 px and prints in greyscale ---------------------------
 
 
-_PEERS: Final = 4
-_COLUMNS: Final = (0.0, float(WIDE - HALF))
-_HEAD: Final = 44.0
 _MARGIN: Final = 24.0
 _TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
 
 
-def summary_svg(sheet: DatasheetIndex, peers: Sequence[DatasheetIndex], marks: str, page: str) -> str:
-    """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts.
-
-    ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
-    since not every reader of SVG knows CSS variables.
-    """
-    drawn = (sheet, *peers[:_PEERS])
+def summary_svg(sheet: r.DatasheetIndex, peers: Sequence[r.DatasheetIndex], marks: str, page: str) -> str:
+    """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts."""
+    drawn, record = (sheet, *peers[:PEERS]), sheet.sheet
     found = [
-        ("axes", axes_plot(drawn)), ("curve", curve_plot(drawn)), ("parts", parts_plot(drawn)),
-        ("segment", segment_plot(sheet)), ("scatter", scatter_plot(drawn)), ("near", near_plot(sheet)),
+        ("axes", sec.axes_plot(drawn)), ("curve", sec.curve_plot(drawn)), ("parts", sec.parts_plot(drawn)),
+        ("segment", sec.segment_plot(sheet)), ("scatter", sec.scatter_plot(drawn)), ("near", sec.near_plot(sheet)),
     ]  # fmt: skip
     # An even number of figures; what a log cannot give is not among them.
     plots = [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
-    parts: list[svg.Element] = [
-        svg.Style(text=_plain_style(page, marks)),
-        rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper"),
-    ]
-    y = _title(sheet, parts)
-    told = []
-    for left, right in zip(plots[::2], plots[1::2], strict=True):
-        heights = []
-        lines = max(len(_caption(plot)) for _, plot in (left, right))
-        for x, (key, plot) in zip(_COLUMNS, (left, right), strict=True):
-            heights.append(_place(key, plot, x, y, lines, parts))
-            told.append(f"{plot.title}: {plot.described if isinstance(plot, Plot) else plot.why}")
+    # The styles with every colour written out; dark and forced colours are for pages: a picture keeps its paper.
+    light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
+    tokens, style = dict(_TOKEN.findall(light)), re.sub(r":root\{[^}]*\}", "", light)
+    style = re.sub(r"var\(--([a-z0-9]+)\)", lambda found: tokens[found[1]], style)
+    parts: list[svg.Element] = [svg.Style(text=style), rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper")]
+    # Name, instrument and profile.
+    facts = [
+        clean(record.model, 60), counted(record.tasks, "question" if sheet.is_log else "task"),
+        f"{count(record.calls.get('all', 0))} calls, {count(record.calls.get('invalid', 0))} unusable",
+        f"texts {short_hash(clean(record.manifest))}" if record.manifest else "",
+    ]  # fmt: skip
+    parts.append(label(0, 24, fit(sheet.name, WIDE * 0.9, 26), "big"))
+    parts.append(label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"))
+    said = [*map(b.plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
+    said += [NO_SKETCH if sheet.is_log else "", sec.flip_note(sheet)]
+    y, told = 72.0, list[str]()
+    for row in (row for text in filter(None, said) for row in _wrapped(text, WIDE, 15)):
+        parts.append(label(0, y, row, "say"))
+        y += 20
+    y += 14
+    for pair in zip(plots[::2], plots[1::2], strict=True):
+        # Both figures stand below as many lines of caption as the longer one needs.
+        captions = [_wrapped(plot.caption, HALF, 12) if isinstance(plot, r.Plot) else [] for _, plot in pair]
+        head, heights = 34.0 + 16 * max(map(len, captions)), list[float]()
+        for x, (key, plot), caption in zip((0.0, float(WIDE - HALF)), pair, captions, strict=True):
+            parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
+            if isinstance(plot, r.Missing):
+                parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
+                for at, row in enumerate(_wrapped(plot.why, HALF - 32, 13)[:3]):
+                    parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
+                heights.append(110.0)
+                told.append(f"{plot.title}: {plot.why}")
+                continue
+            parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(caption)]
+            panel: Panel = plot.draw(f"s-{key}", HALF)
+            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=list(panel.parts)))
+            heights.append(panel.height + head)
+            told.append(f"{plot.title}: {plot.described}")
         y += max(heights) + 28
     foot = (
         "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
     )
     parts += [line(0, y, WIDE, y, "hair"), label(0, y + 22, foot, "tk")]
-    width, height = WIDE + 2 * _MARGIN, y + 36 + 2 * _MARGIN
-    title = f"{sheet.name}: summary of its datasheet"
+    width, height = num(WIDE + 2 * _MARGIN), num(y + 36 + 2 * _MARGIN)
+    title = svg.Title(id="t", text=escape(f"{sheet.name}: summary of its datasheet"))
     return svg.SVG(
-        class_=["fig"],
-        viewBox=svg.ViewBoxSpec(num(-_MARGIN), num(-_MARGIN), num(width), num(height)),
-        width=num(width),
-        height=num(height),
-        elements=[svg.Title(id="t", text=escape(title)), svg.Desc(id="d", text=escape(". ".join(told))), *parts],
+        class_=["fig"], viewBox=svg.ViewBoxSpec(num(-_MARGIN), num(-_MARGIN), width, height), width=width,
+        height=height, elements=[title, svg.Desc(id="d", text=escape(". ".join(told))), *parts],
         extra={"role": "img", "aria-labelledby": "t d"},
-    ).as_str()
-
-
-def _title(sheet: DatasheetIndex, parts: list[svg.Element]) -> float:
-    """Name, instrument and profile; the height below them."""
-    record = sheet.sheet
-    facts = [
-        clean(record.model, 60),
-        counted(record.tasks, "question" if sheet.is_log else "task"),
-        f"{count(record.calls.get('all', 0))} calls, {count(record.calls.get('invalid', 0))} unusable",
-        f"texts {short_hash(clean(record.manifest))}" if record.manifest else "",
-    ]
-    parts += [
-        label(0, 24, fit(sheet.name, WIDE * 0.9, 26), "big"),
-        label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"),
-    ]
-    y = 72.0
-    said = [*map(plain, sentences(sheet)), "; ".join(word for word, _ in chips(sheet))]
-    said += [NO_SKETCH if sheet.is_log else "", flip_note(sheet)]
-    for text in filter(None, said):
-        for row in _wrapped(text, WIDE, 15):
-            parts.append(label(0, y, row, "say"))
-            y += 20
-    return y + 14
-
-
-def _place(key: str, plot: Plot | Missing, x: float, y: float, lines: int, parts: list[svg.Element]) -> float:
-    """A figure with its head at a place, below as many lines of caption as its neighbour needs; its height."""
-    parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
-    if isinstance(plot, Missing):
-        parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
-        for at, row in enumerate(_wrapped(plot.why, HALF - 32, 13)[:3]):
-            parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
-        return 110.0
-    parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(_caption(plot))]
-    panel: Panel = plot.draw(f"s-{key}", HALF)
-    head = _HEAD + 16 * lines - 10
-    parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=list(panel.parts)))
-    return panel.height + head
-
-
-def _caption(plot: Plot | Missing) -> list[str]:
-    return _wrapped(plot.caption, HALF, 12) if isinstance(plot, Plot) else []
+    ).as_str()  # fmt: skip
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:
-    """A text in lines that fit.
-
-    >>> _wrapped("one two three", 60, 13)
-    ['one two', 'three']
-    """
+    """A text in lines that fit."""
     rows: list[str] = []
     for word in text.split(" "):
         if rows and text_width(f"{rows[-1]} {word}", size) <= width:
@@ -313,162 +229,299 @@ def _wrapped(text: str, width: float, size: float) -> list[str]:
     return rows
 
 
-def _plain_style(page: str, marks: str) -> str:
-    """The styles with every colour written out."""
-    # Dark and forced colours are for pages: a picture keeps its paper.
-    light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
-    tokens = dict(_TOKEN.findall(light))
-    style = re.sub(r":root\{[^}]*\}", "", light)
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: tokens[found[1]], style)
+# --- the page of one judge --------------------------------------------------------------------------------------------
 
 
-PEERS: Final = 4
 _ABSENT: Final = (
-    (
-        "dark_current",
-        "Preference between identical texts",
-        "the log has no calls in which there was nothing to choose between",
-    ),
+    ("dark_current", "Preference between identical texts",
+     "the log has no calls in which there was nothing to choose between"),
     ("graded_vacuum", "Preference between nearly identical texts", "no such pairs were shown"),
-    (
-        "sensitivity",
-        "Sensitivity and detection threshold",
-        "which text of a pair is better, and by how much, is not known",
-    ),
+    ("sensitivity", "Sensitivity and detection threshold",
+     "which text of a pair is better, and by how much, is not known"),
     ("criterion.shift", "The effect of a strict instruction", "the log has one instruction"),
     ("filler.preference", "Filler preference", "no padded texts were shown"),
-)
+)  # fmt: skip
 
 
 def judge_page(
-    sheet: DatasheetIndex, fit: Sequence[DatasheetIndex], unfit: Sequence[DatasheetIndex], every: Table, *, up: bool
-) -> Page:
-    """The page of one judge with the peers that its figures may hold, and those that they may not.
-
-    ``every`` is the table of all measurements; it stands on a page of its own where it is long.
-    """
-    drawn, apart = (sheet, *fit[:PEERS]), sheet.rows_page != sheet.page
-    planted = planted_section(sheet)
-    seeing, ladder, absent = seeing_plots(sheet, drawn), ladder_table(sheet), _absent(sheet)
-    log = sheet.is_log
+    sheet: r.DatasheetIndex, fit: Sequence[r.DatasheetIndex], unfit: Sequence[r.DatasheetIndex], every: b.Table,
+    *, up: bool,
+) -> b.Page:  # fmt: skip
+    """The page of one judge; ``every`` is the table of all measurements, which has its own page where it is long."""
+    drawn, log, manifest = (sheet, *fit[:PEERS]), sheet.is_log, sheet.sheet.manifest
+    planted, seeing, ladder = sec.planted_section(sheet), seeing_plots(sheet, drawn), sec.ladder_table(sheet)
+    # What a log cannot give, each with its reason.
+    absent = [(what, why) for name, what, why in _ABSENT if log and not any(map(r.known, sheet.every(name)))]
     quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
-    said = (slot_note(sheet), *_peer_notes(sheet, fit, unfit))
-    sections = [Section("quiet", quiet, quiet_answer(sheet), (plot_blocks(quiet_plots(sheet, drawn)), *notes(said)))]
+    said = [sec.slot_note(sheet)]
+    if len(fit) > PEERS:
+        left = listing([peer.name for peer in fit[PEERS:]])
+        said.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
+    if unfit:
+        left, what = listing([peer.name for peer in unfit]), "other texts or under another prompt"
+        said.append(
+            f"Measured on {'another log or instruction' if log else what}, so not drawn here: {clean(left, 300)}."
+        )
+    blocks: tuple[b.Block, ...] = (r.plot_blocks(quiet_plots(sheet, drawn)), *b.notes(said))
+    sections = [b.Section("quiet", quiet, sec.quiet_answer(sheet), blocks)]
     if seeing:
         rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
-        heading = "Which differences does it notice?"
-        sections.append(Section("seeing", heading, seeing_answer(sheet), (plot_blocks(seeing), *rates)))
-    found = (pointwise_section(sheet), people_section(sheet), repeat_section(sheet), drift_section(sheet))
-    sections += [section for section in found if section is not None]
+        blocks = (r.plot_blocks(seeing), *rates)
+        sections.append(b.Section("seeing", "Which differences does it notice?", sec.seeing_answer(sheet), blocks))
+    sections += sec.asked_sections(sheet)
     if absent:
-        lines = tuple((bold(what), f": not measured, {why}.") for what, why in absent)
+        lines = tuple((b.bold(what), f": not measured, {why}.") for what, why in absent)
         lead = "Not measured, because it needs texts that were built for it."
-        sections.append(Section("absent", "What can a log not tell?", lead, (Items(lines),)))
+        sections.append(b.Section("absent", "What can a log not tell?", lead, (b.Items(lines),)))
     sections += [planted] if planted else []
     total = counted(len(every.rows), "measurement")
-    rows: Block = Text("No measurement is in this datasheet.")
-    if every.rows:
-        rows = (
-            Text(Linked(f"All {total}", sheet.rows_page)) if apart else Group(f"Show {total}", (every,), folded="phone")
-        )
-    sections.append(Section("every", "Every measurement", _UNDEFINED, (rows,)))
-    not_claimed = tuple(prose(text, 400) for text in sheet.sheet.non_claims)
-    sections.append(
-        Section(
-            "non-claims", f"What this {'page' if log else 'datasheet'} does not claim", blocks=(Items(not_claimed),)
-        )
+    own, none = sheet.rows_page == sheet.page, b.Text("No measurement is in this datasheet.")
+    rows = (
+        b.Group(f"Show {total}", (every,), folded="phone") if own else b.Text(b.Linked(f"All {total}", sheet.rows_page))
     )
+    sections.append(b.Section("every", "Every measurement", _UNDEFINED, (rows if every.rows else none,)))
+    not_claimed = b.Items(tuple(prose(text, 400) for text in sheet.sheet.non_claims))
+    heading = f"What this {'page' if log else 'datasheet'} does not claim"
+    sections.append(b.Section("non-claims", heading, blocks=(not_claimed,)))
     short = {
         "quiet": "Pairs" if absent else "Equal texts", "seeing": "Differences", "pointwise": "One text",
         "people": "People", "repeat": "Repeats", "drift": "Drift", "every": "Every measurement",
         "non-claims": "Not claimed",
     }  # fmt: skip
-    notice: Inline = (
-        bold("Built-in judge. "),
-        f"A rule with planted flaws. {planted_answer(sheet)} ",
-        Linked("Planted and measured", f"{sheet.page}#planted"),
-    )
-    return Page(
-        sheet.page,
-        f"{sheet.name}, {'measured from a log' if log else 'judge datasheet'}",
-        _lede(sheet),
-        tuple(sections),
-        (
-            *notes((notice if planted else "",), "notice"),
-            _profile_block(sheet),
-        ),
-        up=Linked("All judges", COMPARISON) if up else "",
-        contents=tuple((one.id, short[one.id]) for one in sections if one.id in short),
-        foot=(f"Datasheet of {_hash(sheet)}. ", FOOT),
-        here=JUDGES,
-        styles=_STYLES,
-    )
-
-
-def _profile_block(sheet: DatasheetIndex) -> Beside:
-    """The judge in plain words, beside what was asked of it."""
-    said, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
-    blocks: list[Block] = [Text(said or "Nothing was measured.", "profile")]
+    notice: b.Inline = ""
+    if planted:
+        rule = f"A rule with planted flaws. {sec.planted_answer(sheet)} "
+        notice = b.bold("Built-in judge. "), rule, b.Linked("Planted and measured", f"{sheet.page}#planted")
+    # The judge in plain words, beside what was asked of it.
+    words, sketch = tuple((sentence, " ") for sentence in sentences(sheet)), chips(sheet)
+    profile: list[b.Block] = [b.Text(words or "Nothing was measured.", "profile")]
     if sketch:
-        rules = tuple((bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch)
-        blocks.append(Items(tuple(word for word, _ in sketch), "chips"))
-        blocks.append(Group("Sketch by stated rules, descriptive only", (Items(rules),), folded="closed"))
-    figure = Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
-    blocks += notes((NO_SKETCH if sheet.is_log else "", flip_note(sheet), figure))
-    return Beside((tuple(blocks), (Group("The judge", (Facts(facts_of(sheet), wide=False),), level=2),)), "cols")
+        rules = b.Items(tuple((b.bold(word), f". Rule: {rule}" if rule else "") for word, rule in sketch))
+        profile.append(b.Items(tuple(word for word, _ in sketch), "chips"))
+        profile.append(b.Group("Sketch by stated rules, descriptive only", (rules,), folded="closed"))
+    figure = b.Linked("Summary as one figure (SVG)", sheet.page.removesuffix(".html") + ".svg")
+    profile += b.notes((NO_SKETCH if log else "", sec.flip_note(sheet), figure))
+    card = b.Group("The judge", (b.Facts(facts_of(sheet), wide=False),), level=2)
+    lede = "A datasheet of one judge under stated prompts and one set of texts."
+    of = f"texts {short_hash(clean(manifest))}" if manifest else "verdicts of a log" if log else "no manifest"
+    if log:
+        lede = "Measured from verdicts that were made elsewhere, on texts of unknown quality."
+    return b.Page(
+        sheet.page, f"{sheet.name}, {'measured from a log' if log else 'judge datasheet'}",
+        f"{lede} It describes; it does not rank judges.", tuple(sections),
+        (*b.notes((notice,), "notice"), b.Beside((tuple(profile), (card,)), "cols")),
+        up=b.Linked("All judges", COMPARISON) if up else "",
+        contents=tuple((one.id, short[one.id]) for one in sections if one.id in short),
+        foot=(f"Datasheet of {of}. ", FOOT), here=JUDGES, styles=_STYLES,
+    )  # fmt: skip
 
 
-def _lede(sheet: DatasheetIndex) -> str:
-    if sheet.is_log:
-        return (
-            "Measured from verdicts that were made elsewhere, on texts of unknown quality. It describes; it does not "
-            "rank judges."
-        )
-    return "A datasheet of one judge under stated prompts and one set of texts. It describes; it does not rank judges."
-
-
-def _hash(sheet: DatasheetIndex) -> str:
-    if sheet.sheet.manifest:
-        return f"texts {short_hash(clean(sheet.sheet.manifest))}"
-    return "verdicts of a log" if sheet.is_log else "no manifest"
-
-
-def quiet_plots(sheet: DatasheetIndex, drawn: Sequence[DatasheetIndex]) -> tuple[Plot | Missing, ...]:
+def quiet_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
     """What a judge does where it should not choose."""
     if sheet.is_log:
-        return parts_plot(drawn), scatter_plot(drawn)
-    return axes_plot(drawn), parts_plot(drawn), scatter_plot(drawn), near_plot(sheet)
+        return sec.parts_plot(drawn), sec.scatter_plot(drawn)
+    return sec.axes_plot(drawn), sec.parts_plot(drawn), sec.scatter_plot(drawn), sec.near_plot(sheet)
 
 
-def seeing_plots(sheet: DatasheetIndex, drawn: Sequence[DatasheetIndex]) -> tuple[Plot | Missing, ...]:
+def seeing_plots(sheet: r.DatasheetIndex, drawn: Sequence[r.DatasheetIndex]) -> tuple[r.Plot | r.Missing, ...]:
     """The ladder and the strict prompt; a log has neither, and says so once."""
-    found = (curve_plot(drawn), segment_plot(sheet))
-    return () if sheet.is_log and not any(isinstance(plot, Plot) for plot in found) else found
+    found = (sec.curve_plot(drawn), sec.segment_plot(sheet))
+    return () if sheet.is_log and not any(isinstance(plot, r.Plot) for plot in found) else found
 
 
-def _absent(sheet: DatasheetIndex) -> tuple[tuple[str, str], ...]:
-    """What a log cannot give, each with its reason."""
-    if not sheet.is_log:
-        return ()
-    return tuple((title, why) for name, title, why in _ABSENT if not any(map(known, sheet.every(name))))
+# --- several judges, by name ------------------------------------------------------------------------------------------
 
 
-def _peer_notes(sheet: DatasheetIndex, fit: Sequence[DatasheetIndex], unfit: Sequence[DatasheetIndex]) -> list[str]:
-    found = []
-    if len(fit) > PEERS:
-        left = listing([peer.name for peer in fit[PEERS:]])
-        found.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
-    if unfit:
-        left = listing([peer.name for peer in unfit])
-        what = "another log or instruction" if sheet.is_log else "other texts or under another prompt"
-        found.append(f"Measured on {what}, so not drawn here: {clean(left, 300)}.")
-    return found
+DRAWN: Final = 12
+Cell = Callable[[r.DatasheetIndex, int, float], list[svg.Element] | None]
+_CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
+_BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
+_PAIRS: Final = ("raw", "stable", "positional", "one_sided", "other_pairs", "flip_rate")
+_ARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
+    ("dark_current", {}),
+    *((f"delta0.{name}", {"condition": r.SAME}) for name in _PAIRS),
+    ("delta0.raw", {"condition": "different_subset"}),
+    *((f"truth.{name}", {}) for name in ("accuracy", "both", "one", "none")),
+    *(("sensitivity", {"delta": delta}) for delta in ("0.5", "1", "5")),
+    ("threshold", {}),
+    ("d_prime", {"delta": "1"}),
+    ("filler.preference", {}),
+    ("pair.invalid_share", {}),
+)
+_UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
+    ("criterion.shift", {"condition": r.SAME}),
+    ("criterion.shift", {"condition": "ladder", "delta": "1"}),
+    ("repeat.stability", {}),
+)
 
 
-COMPARISON: Final = "datasheets.html"
+def comparison_lead(sheets: Sequence[r.DatasheetIndex]) -> str:
+    """How many judges there are."""
+    return f"{counted(len(sheets), 'judge')}, listed alphabetically, not ranked."
 
-_UNDEFINED: Final = "Undefined values are named, never shown as zero."
-_STYLES: Final = ("datasheet.css", "datasheet-marks.css", "judges.css")
+
+def comparison_page(sheets: Sequence[r.DatasheetIndex], agreement: Sequence[Measurement]) -> b.Page:
+    """The page of judges that are in alphabetical order already."""
+    drawn, said = sheets[:DRAWN], list[str]()
+    if not all(r.comparable(sheets[0].sheet, one.sheet) for one in sheets):
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for one in sheets:
+            groups.setdefault((one.sheet.source, one.sheet.manifest, one.sheet.prompts.get(BASE, "")), []).append(
+                one.name
+            )
+        told = "; ".join(clean(listing(names), 200) for names in groups.values())
+        within = "Not all judges saw the same texts under the same prompt. Numbers compare within a group only"
+        said.append(f"{within}: {told}.")
+    if len(sheets) > DRAWN:
+        said.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
+    whole = any(not one.is_log for one in sheets)
+    question = "How do preferences change when the order is swapped?"
+    maps: tuple[r.Plot | r.Missing, ...] = (sec.parts_plot(drawn, focus=False), sec.scatter_plot(drawn, focus=False))
+    if whole:
+        question, maps = "Do they choose where texts are equal?", (sec.axes_plot(drawn, focus=False), *maps)
+    lead = "Each judge keeps the same marker in every figure."
+    sections = [
+        b.Section("judges", "Which judges?", blocks=(b.Items(tuple(map(judge_line, sheets))),)),
+        b.Section("maps", question, lead, (r.plot_blocks(maps),)),
+    ]
+    if whole:
+        grids = (_curves(drawn), _segments(drawn))
+        lead = "One small picture a judge, by name, all on the same axes."
+        sections.append(b.Section("grids", "Which differences do they notice?", lead, (r.plot_blocks(grids),)))
+    lead = (
+        "Estimate and interval under the instruction that allows ties. The page of each judge has all, with n and "
+        "method."
+    )
+    table = _table(sheets)
+    rows = replace(table, summary="") if table.rows else b.Text("No quantity of this table was measured.")
+    sections.append(b.Section("table", "The measurements, judge by judge", lead, (rows,)))
+    # Kappa of each pair of judges, by their names: first by content, then by position.
+    kappas = {m.id: m for m in (*(m for s in sheets for name in _BASES for m in s.every(name)), *agreement)}
+    bases = list(_BASES)
+    agreed = tuple(
+        (f"{r.shown_name(m.labels.get('a', ''))} and {r.shown_name(m.labels.get('b', ''))}", _BASES[m.name],
+         r.value_words(m), r.interval_words(m) if m.value is not None else "none", r.n_words(m), clean(m.method, 160))
+        for m in sorted(
+            kappas.values(), key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), bases.index(m.name))
+        )
+    )  # fmt: skip
+    if agreed:
+        lead = (
+            "Unweighted Cohen’s κ of each pair of judges: on the text that each prefers once both orders are "
+            "averaged, then on the position, call by call. Both may agree and be wrong."
+        )
+        heads = ("Judges", "Agree on", "κ", "Interval", "n", "Method")
+        kappa = b.Table(heads, agreed, frozenset({2, 3, 4}), "")
+        sections.append(b.Section("kappa", "Do they prefer the same texts?", lead, (kappa,)))
+    not_claimed = tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims))
+    sections.append(b.Section("non-claims", "What this page does not claim", blocks=(b.Items(not_claimed),)))
+    short = {"judges": "Judges", "maps": "Equal texts" if whole else "Pairs", "grids": "Differences",
+             "table": "Measurements", "kappa": "Agreement"}  # fmt: skip
+    contents = tuple((section.id, short.get(section.id, "Not claimed")) for section in sections)
+    return b.Page(
+        COMPARISON, "Judge reliability", comparison_lead(sheets), tuple(sections), b.notes(said, "notice"),
+        contents=contents, foot=FOOT, here=JUDGES, styles=_STYLES,
+    )  # fmt: skip
+
+
+def judge_line(sheet: r.DatasheetIndex) -> b.Inline:
+    """A judge in a list: its name, its model and what stands out."""
+    chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
+    model = clean(sheet.sheet.model, 80) or "model not stated"
+    return b.Linked(sheet.name, sheet.page), " ", b.small(model), *((": ", "; ".join(chips)) if chips else ())
+
+
+# --- small multiples ------------------------------------------------------------------------------------------------
+
+
+def _curves(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
+    title = "How big a difference does each notice?"
+    steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
+    if not steps:
+        return r.Missing(title, "The quality ladder was not run for any of these judges.")
+
+    def one(sheet: r.DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
+        curve = sec.curve_of(sheet, at)
+        return small_curve(curve, width, _CELL[0]) if curve.points else None
+
+    rows = []
+    for sheet in sheets:
+        run = sheet.steps("sensitivity", sheet.base)
+        threshold = sheet.to(sheet.base_one("threshold"), sec.threshold_line(sheet))
+        rows.append((sheet.name, *(_cell(sheet, run.get(delta)) for delta in steps), threshold))
+    heads = ("Judge", *(f"{r.step_words(delta)} apart" for delta in steps), "75 % threshold")
+    caption = "Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %."
+    table, judges = b.Table(heads, tuple(rows)), sec.curve_words(sheets)
+    return r.Plot("curves", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
+
+
+def _segments(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
+    title = "What does being strict about ties give and take?"
+    both = {s.name: (sec.operating(s, s.base), sec.operating(s, STRICT)) for s in sheets}
+    if not any(base and strict for base, strict in both.values()):
+        return r.Missing(title, "The strict instruction was not run for any of these judges.")
+
+    def one(sheet: r.DatasheetIndex, at: int, width: float) -> list[svg.Element] | None:
+        base, strict = both[sheet.name]
+        return small_segment(base, strict, at, width, _CELL[0]) if base and strict else None
+
+    rows = []
+    for name, points in both.items():
+        rows.append((name, *(f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in points)))
+    judges = tuple(JudgeWords(at, name, f"from {old} to {new}") for at, (name, old, new) in enumerate(rows))
+    caption = (
+        "Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
+        "Filled: ties allowed. Empty: strict."
+    )
+    table = b.Table(("Judge", "Ties allowed: false preference, picks the better", "Strict"), tuple(rows))
+    return r.Plot("segments", title, caption, lambda _, width: _grid(sheets, width, one), table, judges=judges)
+
+
+def _grid(sheets: Sequence[r.DatasheetIndex], width: float, one: Cell) -> Panel:
+    """One cell a judge, two in a line, so that they are still readable."""
+    gap, parts = 16.0, list[svg.Element]()
+    size, height = (width - gap) / 2, _CELL[0] + _CELL[1] + 14
+    names = shortened([s.name for s in sheets], size - 4, 13)
+    for at, (sheet, name) in enumerate(zip(sheets, names, strict=True)):
+        x, y, inner = (at % 2) * (size + gap), (at // 2) * height, one(sheet, at, size)
+        drawn: list[svg.Element] = [label(x, y + 14, name, "tb")]
+        if inner is None:
+            drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
+        else:
+            drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
+        parts += judge_marks(at, drawn)
+    return Panel(width, height * ((len(sheets) + 1) // 2), tuple(parts))
+
+
+def _table(sheets: Sequence[r.DatasheetIndex]) -> b.Table:
+    """The main quantities, one judge a column; rows that no judge has are left out."""
+    log, kept = all(s.is_log for s in sheets), []
+    for name, labels in (*_ARMED, *_UNARMED):
+        found = [s.one(name, **labels) for s in sheets]
+        if (name, labels) in _ARMED:
+            # The pairs of a log are in the row of the decomposed pairs.
+            own = labels.get("condition") == r.SAME
+            found = [s.base_one(name, **({"condition": s.condition} if own else labels)) for s in sheets]
+        title = r.title_of(name, log)
+        if "delta" in labels:
+            title = f"{title}, {r.step_words(labels['delta'])} apart"
+        elif "condition" in labels and not log:
+            title = f"{title}, {r.condition_words(labels['condition'])}"
+        if any(map(r.known, found)):
+            # Many judges with a link in every cell would be a page that is too long; only their names are links then.
+            cells = map(_cell, sheets, found)
+            kept.append((title, *(cells if len(sheets) <= DRAWN else map(str, cells))))
+    heads = ("Quantity", *(b.Linked(s.name, f"{s.page}#every") for s in sheets))
+    return b.Table(heads, tuple(kept), frozenset(range(1, len(heads))))
+
+
+def _cell(sheet: r.DatasheetIndex, measurement: Measurement | None) -> str:
+    if measurement is None or measurement.value is None:
+        return "not measured" if measurement is None else r.value_words(measurement)
+    return sheet.to(measurement, f"{r.value_words(measurement)} ({r.interval_words(measurement)})")
+
+
+# --- to files ---------------------------------------------------------------------------------------------------------
 
 
 def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
@@ -485,27 +538,25 @@ def render_datasheet(
 ) -> Mapping[str, str]:
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
-    Examples
-    --------
     >>> sheet = Datasheet(judge="quay-j", measurements=(), sketch=(), calls={"all": 0}, tasks=0, source="run")
     >>> sorted(render_datasheet(sheet))
     ['datasheet/quay-j.html', 'datasheet/quay-j.svg']
     """
     others = [peer for peer in peers if peer.judge != sheet.judge]
-    fit = opened([peer for peer in others if comparable(sheet, peer)])
-    unfit = opened([peer for peer in others if not comparable(sheet, peer)])
-    this = DatasheetIndex.of(sheet)
-    every = every_table(this, rests)
+    fit = r.opened([peer for peer in others if r.comparable(sheet, peer)])
+    unfit = r.opened([peer for peer in others if not r.comparable(sheet, peer)])
+    this = r.DatasheetIndex.of(sheet)
+    every = sec.every_table(this, rests)
     figure = this.page.removesuffix(".html") + ".svg"
     frame = frame or judges_frame(COMPARISON if others else this.page)
-    made = {this.page: xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
+    made = {this.page: r.xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
     if this.rows_page != this.page:
-        lead = (f"{_UNDEFINED} ", Linked("Back to the datasheet", this.page))
+        lead = (f"{_UNDEFINED} ", b.Linked("Back to the datasheet", this.page))
         title = f"{this.name}, every measurement"
-        page = Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
-        made[this.rows_page] = xml_safe(frame.page(page))
-    made[figure] = xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
-    made |= {path: xml_safe(text) for path, text in frame.files()}
+        page = b.Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
+        made[this.rows_page] = r.xml_safe(frame.page(page))
+    made[figure] = r.xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
+    made |= {path: r.xml_safe(text) for path, text in frame.files()}
     return made
 
 
@@ -522,6 +573,6 @@ def render_comparison(
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:
         raise InputError("comparison of datasheets", problems)
-    page = comparison_page(COMPARISON, opened(sheets), agreement, _STYLES)
+    page = comparison_page(r.opened(sheets), agreement)
     frame = frame or judges_frame()
-    return {COMPARISON: xml_safe(frame.page(page)), **{path: xml_safe(text) for path, text in frame.files()}}
+    return {COMPARISON: r.xml_safe(frame.page(page)), **{path: r.xml_safe(text) for path, text in frame.files()}}

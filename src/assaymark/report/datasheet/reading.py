@@ -98,11 +98,7 @@ def rank_of(name: str) -> int:
 
 
 def title_of(name: str, log: bool = False) -> str:
-    """How a page calls a measurement. A log's texts are not known to be equal, so nothing there is called false.
-
-    >>> title_of("delta0.raw"), title_of("delta0.raw", log=True), title_of("own.number")
-    ('False preference', 'Preference', 'own.number')
-    """
+    """How a page calls a measurement. A log's texts are not known to be equal, so nothing there is called false."""
     if log and name in _LOG_TITLES:
         return _LOG_TITLES[name]
     return _TITLES.get(name, ("", clean(name, 60)))[1]
@@ -110,12 +106,7 @@ def title_of(name: str, log: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DatasheetIndex:
-    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`.
-
-    ``base`` is the arm that the figures show, ``condition`` the one whose pairs are decomposed: texts that differ in
-    wording only, where there are any. ``rows`` are the measurements that a page has a row for: all, or those that a log
-    can give.
-    """
+    """A `Datasheet` with its look-ups. Build one with `DatasheetIndex.of`."""
 
     sheet: Datasheet
     name: str
@@ -193,29 +184,18 @@ def opened(sheets: Sequence[Datasheet]) -> tuple[DatasheetIndex, ...]:
 
 
 def comparable(first: Datasheet, second: Datasheet) -> bool:
-    """Whether two judges saw the same texts under the same base prompt, so that one figure may hold both.
-
-    Two logs are taken to be of one collection: whoever puts them together says so.
-    """
+    """Whether two judges saw the same texts under the same base prompt, so that one figure may hold both."""
     same = (first.source, first.manifest) == (second.source, second.manifest)
     return same and first.prompts.get(BASE) == second.prompts.get(BASE)
 
 
 def shown_name(judge: str) -> str:
-    """A judge's name as it is set: one line, at most 80 characters, nothing that XML forbids.
-
-    >>> shown_name("quay\\n<b>")
-    'quay <b>'
-    """
+    """A judge's name as it is set: one line, at most 80 characters, nothing that XML forbids."""
     return clean(judge, 80) or "(no name)"
 
 
 def xml_safe(text: str) -> str:
-    """A text without the two characters that XML forbids.
-
-    >>> xml_safe("a\\ufffeb") == "a\\ufffdb"
-    True
-    """
+    """A text without the two characters that XML forbids."""
     return _NOT_XML.sub("\ufffd", text)
 
 
@@ -243,11 +223,7 @@ def hits(measurement: Measurement) -> int:
 
 
 def of_n(measurement: Measurement, *, none: str = "none") -> str:
-    """A share as its counts.
-
-    >>> of_n(Measurement(name="x", labels={}, value=0.1, n=60, n_of="pairs", method=""))
-    '6 of 60'
-    """
+    """A share as its counts."""
     found = hits(measurement)
     return f"{count(found) if found else none} of {count(measurement.n)}"
 
@@ -277,11 +253,7 @@ Draw = Callable[[str, float], Panel]
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure: ``draw`` takes a name for its patterns and a width.
-
-    ``desc`` says what is to be seen for those who cannot see it, ``note`` what has to be read with it. ``judges`` are
-    the judges whose marks it holds, where there are several.
-    """
+    """One figure: ``draw`` takes a name for its patterns and a width."""
 
     name: str
     title: str
@@ -411,11 +383,7 @@ def step_words(delta: str | float) -> str:
 
 
 def bound_words(text: str) -> str:
-    """A bound as it is set.
-
-    >>> bound_words("<= 1"), bound_words("> 5"), bound_words("0.833")
-    ('≤ 1', '> 5', '0.833')
-    """
+    """A bound as it is set."""
     return text.replace("<= ", f"≤{NBSP}").replace("> ", f">{NBSP}").replace(NBSP, " ")
 
 
@@ -497,10 +465,6 @@ def n_words(measurement: Measurement) -> str:
 
 
 def missing_words(measurement: Measurement | None, what: str) -> str:
-    """Why something is not shown.
-
-    >>> missing_words(None, "dark current")
-    'Dark current is not measured.'
-    """
+    """Why something is not shown."""
     why = "not measured" if measurement is None else state_words(measurement)
     return f"{what[0].upper()}{what[1:]} is {why}{'' if why.endswith('.') else '.'}"

@@ -1,90 +1,51 @@
-"""What a judge does when it should not choose, and what it notices when there is something to see.
-
-Vacuum, equal and nearly equal texts, filler; the ladder, its threshold, and the strict instruction.
-"""
+"""What a judge does when it should not choose, and what it notices when there is something to see."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
-from assaymark.records import Measurement
-from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
-from assaymark.report.charts.datasheet import (
-    BARRED,
-    PARTS,
-    Curve,
-    DotRow,
-    MapPoint,
-    StackRow,
-    axis_of,
-    curves,
-    dots,
-    segment,
-    share_map,
-    stacks,
-)
+from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.blocks import Block, Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
+from assaymark.report.charts import datasheet as charts
 from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.datasheet.reading import (
-    GROUPS,
-    DatasheetIndex,
-    Missing,
-    Plot,
-    about,
-    arm_words,
-    bounds,
-    capital,
-    group_of,
-    hits,
-    interval_words,
-    known,
-    measured_cells,
-    missing_words,
-    n_words,
-    of_n,
-    rank_of,
-    row_anchor,
-    share_words,
-    step_words,
-    threshold_words,
-    title_of,
-    value_words,
-    variant_words,
-)
+from assaymark.report.datasheet import reading as r
 from assaymark.report.records.texts import Rests
-from assaymark.report.text import counted, interval, listing, sentence, state_words
+from assaymark.report.text import counted, interval, listing, p_value, real, sentence, state_words
 from assaymark.text import clean, count, number, percent, span
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
-Pair = tuple[DatasheetIndex, Measurement | None, Measurement | None]
+Pair = tuple[r.DatasheetIndex, Measurement | None, Measurement | None]
 
 
-def axes_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot | Missing:
+def axes_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
     """Dark current against stable cross-sensitivity; with ``focus`` the page is about the first sheet."""
     title = "Nothing to choose, and only wording to choose by"
-    pairs = [(s, known(s.base_one("dark_current")), known(s.part("stable"))) for s in sheets]
+    pairs = [(s, r.known(s.base_one("dark_current")), r.known(s.part("stable"))) for s in sheets]
     lead, dark, stable = _lead(pairs, focus)
     if dark is None:
-        return Missing(title, missing_words(lead.base_one("dark_current"), "dark current"))
+        return r.Missing(title, r.missing_words(lead.base_one("dark_current"), "dark current"))
     if stable is None:
-        return Missing(title, missing_words(lead.part("stable"), "stable cross-sensitivity"))
+        return r.Missing(title, r.missing_words(lead.part("stable"), "stable cross-sensitivity"))
     heads = ("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
     caption = f"Lower left is quiet. Crosses are {_level(dark)} intervals."
     return _map("axes", title, caption, pairs, heads, ("dark current", "stable cross-sensitivity"), focus)
 
 
-def scatter_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot | Missing:
+def scatter_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
     """Positional against stable pairs: where a preference between equal texts comes from."""
     log = all(s.is_log for s in sheets)
     title = "By place, or by text?" if log else "By place, or by wording?"
-    pairs = [(s, known(s.part("positional")), known(s.part("stable"))) for s in sheets]
+    pairs = [(s, r.known(s.part("positional")), r.known(s.part("stable"))) for s in sheets]
     lead, positional, stable = _lead(pairs, focus)
     if positional is None or stable is None:
-        return Missing(title, missing_words(lead.part("stable"), "the decomposition"))
+        return r.Missing(title, r.missing_words(lead.part("stable"), "the decomposition"))
     heads = ("Same slot wins in both orders", "Same text wins in both orders")
     caption = f"Shares of pairs shown in both orders, with {_level(positional)} intervals."
     says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
@@ -104,92 +65,99 @@ def _level(measurement: Measurement) -> str:
 def _map(
     name: str, title: str, caption: str, pairs: Sequence[Pair], heads: tuple[str, str], names: Sequence[str],
     focus: bool, note: str = "",
-) -> Plot:  # fmt: skip
+) -> r.Plot:  # fmt: skip
     """Judges on two axes, each with both intervals; ``names`` are what the axes show, in words and as heads."""
-    points, judges, rows = list[MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
+    points, judges, rows = list[charts.MapPoint](), list[JudgeWords](), list[tuple[str, ...]]()
     for at, (sheet, *both) in enumerate(pairs):
         x, y = both
-        cells = (measured_cells(sheet, m)[:2] if m else ("not measured", "none") for m in both)
+        cells = (r.measured_cells(sheet, m)[:2] if m else ("not measured", "none") for m in both)
         rows.append((sheet.name, *chain.from_iterable(cells)))
         if x is not None and y is not None:
             own = "this judge" if focus and not at and len(pairs) > 1 else ""
-            points.append(MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, bounds(x), bounds(y), at, own))
+            points.append(
+                charts.MapPoint(sheet.name, x.value or 0.0, y.value or 0.0, r.bounds(x), r.bounds(y), at, own)
+            )
             shown = zip(names, (x, y), strict=False)
             said = (f"{what} {interval(m.value or 0.0, m.low, m.high, 3)}" for what, m in shown)
             judges.append(JudgeWords(at, sheet.name, ", ".join(said)))
-    across, up = map(capital, names[-2:])
-    return Plot(
-        name, title, caption, draw=lambda _, width: share_map(points, heads, width), judges=tuple(judges), note=note,
+    across, up = map(r.capital, names[-2:])
+    return r.Plot(
+        name, title, caption, draw=lambda _, width: charts.share_map(points, heads, width), judges=tuple(judges),
+        note=note,
         table=Table(("Judge", across, "Interval", up, "Interval"), tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
-def parts_plot(sheets: Sequence[DatasheetIndex], *, focus: bool = True) -> Plot | Missing:
+def parts_plot(sheets: Sequence[r.DatasheetIndex], *, focus: bool = True) -> r.Plot | r.Missing:
     """The decomposition: each judge's pairs by class."""
     log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
-    if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
-        return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
-    rows, cells, judges = list[StackRow](), list[tuple[str, ...]](), list[JudgeWords]()
+    if not any(r.known(s.part("stable")) for s in sheets[: 1 if focus else None]):
+        return r.Missing(title, r.missing_words(sheets[0].part("stable"), "the decomposition"))
+    rows, cells, judges = list[charts.StackRow](), list[tuple[str, ...]](), list[JudgeWords]()
     for at, sheet in enumerate(sheets):
-        if not known(sheet.part("stable")):
+        if not r.known(sheet.part("stable")):
             continue
-        pairs, raw = pair_counts(sheet), known(sheet.part("raw"))
+        pairs, raw = pair_counts(sheet), r.known(sheet.part("raw"))
         what = "preference" if sheet.is_log else "false preference"
-        head = "" if raw is None else f"{what} {of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
-        rows.append(StackRow(sheet.name, pairs, head, focus and not at, at))
-        linked = (sheet.to(sheet.part(name), count(n)) for (name, _, _), n in zip(PARTS, pairs, strict=True))
+        head = "" if raw is None else f"{what} {r.of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
+        rows.append(charts.StackRow(sheet.name, pairs, head, focus and not at, at))
+        linked = (sheet.to(sheet.part(name), count(n)) for (name, _, _), n in zip(charts.PARTS, pairs, strict=True))
         cells.append((sheet.name, *linked, count(sum(pairs))))
-        said = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(PARTS, pairs, strict=True))
+        said = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(charts.PARTS, pairs, strict=True))
         judges.append(JudgeWords(at, sheet.name, f"{said}, of {count(sum(pairs))} pairs"))
-    heads = ("Judge", *(capital(word) for _, word, _ in PARTS), "Pairs")
+    heads = ("Judge", *(r.capital(word) for _, word, _ in charts.PARTS), "Pairs")
     what = "pairs of the log" if log else "pairs of equal texts"
-    return Plot(
+    return r.Plot(
         "parts", title, f"{cells[0][-1]} {what}, each in both orders. Figures are pairs.",
-        draw=lambda key, width: stacks(key, rows, width), judges=tuple(judges),
+        draw=lambda key, width: charts.stacks(key, rows, width), judges=tuple(judges),
         table=Table(heads, tuple(cells), _RIGHT),
         note=identity(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )  # fmt: skip
 
 
-def near_plot(sheet: DatasheetIndex) -> Plot | Missing:
+def near_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
     """Each kind of vacuum, nearly identical texts and filler: how often a slot was named although nothing differs."""
     title = "How little is enough for a choice?"
     dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
     graded = [m for m in sheet.every("graded_vacuum") if m.labels.get("prompt") == sheet.base]
     kinds = [m for m in dark if "variant" in m.labels] or dark
-    found = [(capital(variant_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
+    found = [(r.capital(r.variant_words(m.labels.get("variant", "vacuum"))), m) for m in (*kinds, *graded)]
     filler, note = sheet.base_one("filler.preference"), ""
     found += [] if filler is None else [("Filler: more words, nothing met", filler)]
-    if not any(known(m) for _, m in found):
-        return Missing(title, missing_words(found[0][1] if found else None, "preference between nearly equal texts"))
+    if not any(r.known(m) for _, m in found):
+        return r.Missing(
+            title, r.missing_words(found[0][1] if found else None, "preference between nearly equal texts")
+        )
     rows = [
-        DotRow(words, m.value, bounds(m), state_words(m) if m.value is None else f"{of_n(m)}, {share_words(m)}")
+        charts.DotRow(
+            words, m.value, r.bounds(m), state_words(m) if m.value is None else f"{r.of_n(m)}, {r.share_words(m)}"
+        )
         for words, m in found
     ]
-    cells = tuple((words, *measured_cells(sheet, m)) for words, m in found)
+    cells = tuple((words, *r.measured_cells(sheet, m)) for words, m in found)
     if filler is not None and filler.value is not None:
         against = filler.detail.get("against")
         left = f"; {count(against)} preferred the shorter text" if isinstance(against, int) else ""
-        note = f"Filler: {count(hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
-    return Plot(
+        note = f"Filler: {count(r.hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."
+    return r.Plot(
         "near", title,
         "Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
         desc="; ".join(f"{row.title}: {row.text}" for row in rows),
-        draw=lambda _, width: dots(rows, axis_of(rows, shares=True), width),
+        draw=lambda _, width: charts.dots(rows, charts.axis_of(rows, shares=True), width),
         table=Table(("Texts", "Share", "Interval", "n"), cells, frozenset({1, 2, 3})), note=note,
     )  # fmt: skip
 
 
-def pair_counts(sheet: DatasheetIndex) -> tuple[int, ...]:
+def pair_counts(sheet: r.DatasheetIndex) -> tuple[int, ...]:
     """How many pairs are in each class of `PARTS`; classes that were not measured have none."""
-    parts = (known(sheet.part(name)) for name, _, _ in PARTS)
+    parts = (r.known(sheet.part(name)) for name, _, _ in charts.PARTS)
     return tuple(0 if m is None else int(m.detail.get("pairs") or round((m.value or 0) * m.n)) for m in parts)
 
 
-def identity(sheet: DatasheetIndex) -> str:
+def identity(sheet: r.DatasheetIndex) -> str:
     """In words and numbers, that the parts of the decomposition make up the calls that named a slot."""
-    stable, other = known(sheet.part("stable")), known(sheet.part("other"))
+    stable, other = r.known(sheet.part("stable")), r.known(sheet.part("other"))
     if stable is None:
         return ""
     both, rest = pair_counts(sheet), round((0.0 if other is None else other.value or 0.0) * 2 * stable.n)
@@ -201,7 +169,7 @@ def identity(sheet: DatasheetIndex) -> str:
     return f"{formula} {total} {share}".rstrip()
 
 
-def flip_note(sheet: DatasheetIndex) -> str:
+def flip_note(sheet: r.DatasheetIndex) -> str:
     """The number that other tools print, with what it hides."""
     flips = sheet.part("flip_rate")
     if flips is None:
@@ -211,22 +179,22 @@ def flip_note(sheet: DatasheetIndex) -> str:
     hides = f"it hides {alone} with a preference in one order only"
     if one_sided == 0:
         hides = "it would hide pairs with a preference in one order only; here are none"
-    shown = state_words(flips) if flips.value is None else f"{of_n(flips)} ({number(flips.value)})"
+    shown = state_words(flips) if flips.value is None else f"{r.of_n(flips)} ({number(flips.value)})"
     return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
 
 
-def slot_note(sheet: DatasheetIndex) -> str:
+def slot_note(sheet: r.DatasheetIndex) -> str:
     """Which slot won where one slot won in both orders."""
-    slot = known(sheet.part("slot_1_share"))
-    return "" if slot is None else f"Where one slot won in both orders, it was slot 1 in {of_n(slot)} pairs."
+    slot = r.known(sheet.part("slot_1_share"))
+    return "" if slot is None else f"Where one slot won in both orders, it was slot 1 in {r.of_n(slot)} pairs."
 
 
-def quiet_answer(sheet: DatasheetIndex) -> str:
+def quiet_answer(sheet: r.DatasheetIndex) -> str:
     """One sentence for the head of the section."""
-    dark, raw = known(sheet.base_one("dark_current")), known(sheet.part("raw"))
-    parts = [f"in {of_n(dark)} calls with nothing to choose between"] if dark else []
+    dark, raw = r.known(sheet.base_one("dark_current")), r.known(sheet.part("raw"))
+    parts = [f"in {r.of_n(dark)} calls with nothing to choose between"] if dark else []
     if raw:
-        parts.append(f"in {of_n(raw)} calls on {'the pairs of the log' if sheet.is_log else 'equal texts'}")
+        parts.append(f"in {r.of_n(raw)} calls on {'the pairs of the log' if sheet.is_log else 'equal texts'}")
     return f"It named a text {listing(parts)}." if parts else "Nothing of this was measured."
 
 
@@ -243,64 +211,64 @@ _RATES = (
 )
 
 
-def curve_plot(sheets: Sequence[DatasheetIndex]) -> Plot | Missing:
+def curve_plot(sheets: Sequence[r.DatasheetIndex]) -> r.Plot | r.Missing:
     """Sensitivity along the ladder, with the threshold of the first judge on the axis."""
     title = "How big a difference it notices"
     found = [curve_of(s, at, foot=at == 0) for at, s in enumerate(sheets)]
     if not found[0].points:
         base = sheets[0].base
         first = next((m for m in sheets[0].every("sensitivity") if m.labels.get("prompt") == base), None)
-        return Missing(title, missing_words(first, "sensitivity"))
+        return r.Missing(title, r.missing_words(first, "sensitivity"))
     shown = [curve for curve in found if curve.points]
-    of_whom = f" of {sheets[0].name}" if len(shown) > BARRED else ""
+    of_whom = f" of {sheets[0].name}" if len(shown) > charts.BARRED else ""
     rows = [
-        (s.name, step_words(delta), *measured_cells(s, m)[:2], of_n(m, none="0"))
+        (s.name, r.step_words(delta), *r.measured_cells(s, m)[:2], r.of_n(m, none="0"))
         for s in sheets
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
     # The thresholds of the peers in words, and what a bound means.
-    parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if known(s.base_one("threshold"))]
+    parts = [f"{s.name}: {threshold_line(s)}" for s in sheets[1:] if r.known(s.base_one("threshold"))]
     said = [f"Thresholds of peers: {'; '.join(parts)}."] if parts else []
-    censored = {m.detail.get("censored") for s in sheets if (m := known(s.base_one("threshold")))}
+    censored = {m.detail.get("censored") for s in sheets if (m := r.known(s.base_one("threshold")))}
     if "left" in censored:
         said.append("≤ means that the smallest step shown was noticed already.")
     if "right" in censored:
         said.append("> means that no step shown was noticed three times of four.")
-    return Plot(
+    return r.Plot(
         "curve", title, f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.",
         judges=tuple(judge for judge, curve in zip(curve_words(sheets), found, strict=True) if curve.points),
-        draw=lambda _, width: curves(shown, width), note=" ".join(said),
+        draw=lambda _, width: charts.curves(shown, width), note=" ".join(said),
         table=Table(("Judge", "Texts are apart", "Picks the better", "Interval", "Calls"), tuple(rows),
                     frozenset({2, 3, 4})),
     )  # fmt: skip
 
 
-def curve_words(sheets: Sequence[DatasheetIndex]) -> tuple[JudgeWords, ...]:
+def curve_words(sheets: Sequence[r.DatasheetIndex]) -> tuple[JudgeWords, ...]:
     """The share at each step and the threshold of every judge."""
     found = []
     for at, sheet in enumerate(sheets):
         steps = sheet.steps("sensitivity", sheet.base)
-        shares = [", ".join(f"{step_words(delta)} {percent(m.value or 0.0)}" for delta, m in steps.items())]
+        shares = [", ".join(f"{r.step_words(delta)} {percent(m.value or 0.0)}" for delta, m in steps.items())]
         said = "; ".join([*filter(None, shares), f"75 % threshold {threshold_line(sheet)}"])
         found.append(JudgeWords(at, sheet.name, said))
     return tuple(found)
 
 
-def curve_of(sheet: DatasheetIndex, at: int, *, foot: bool = False) -> Curve:
+def curve_of(sheet: r.DatasheetIndex, at: int, *, foot: bool = False) -> charts.Curve:
     """A judge's curve, with its threshold at the foot; empty where the ladder was not run."""
     steps = sheet.steps("sensitivity", sheet.base)
-    points = tuple((delta, m.value or 0.0, bounds(m)) for delta, m in steps.items())
-    threshold = known(sheet.base_one("threshold"))
+    points = tuple((delta, m.value or 0.0, r.bounds(m)) for delta, m in steps.items())
+    threshold = r.known(sheet.base_one("threshold"))
     if not foot or threshold is None:
-        return Curve(sheet.name, points, at)
-    censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), bounds(threshold)
-    text = f"detects {threshold_words(threshold)}"
-    text += f" ({interval_words(threshold)})" if ends and not censored else ""
+        return charts.Curve(sheet.name, points, at)
+    censored, ends = cast(Literal["left", "right"] | None, threshold.detail.get("censored")), r.bounds(threshold)
+    text = f"detects {r.threshold_words(threshold)}"
+    text += f" ({r.interval_words(threshold)})" if ends and not censored else ""
     censored = censored if censored in ("left", "right") else None
-    return Curve(sheet.name, points, at, (threshold.value or 0.0, ends, censored, text))
+    return charts.Curve(sheet.name, points, at, (threshold.value or 0.0, ends, censored, text))
 
 
-def ladder_table(sheet: DatasheetIndex) -> Table | None:
+def ladder_table(sheet: r.DatasheetIndex) -> Table | None:
     """All rates at every step, arm by arm; the undefined ones too, where the ladder was run at all."""
     rows = []
     for prompt in dict.fromkeys((sheet.base, *sheet.sheet.arms)):
@@ -317,22 +285,22 @@ def ladder_table(sheet: DatasheetIndex) -> Table | None:
             cells = []
             for name, _ in _RATES:
                 m = by_name[name].get(delta)
-                text = "not measured" if m is None else value_words(m)
-                if m is not None and m.value is not None and bounds(m) is not None:
-                    text = f"{text} ({interval_words(m)})"
+                text = "not measured" if m is None else r.value_words(m)
+                if m is not None and m.value is not None and r.bounds(m) is not None:
+                    text = f"{text} ({r.interval_words(m)})"
                 cells.append(sheet.to(m, text))
             calls = count(by_name["sensitivity"][delta].n)
-            rows.append((f"{step_words(delta)}, {arm_words(prompt)}", *cells, calls))
+            rows.append((f"{r.step_words(delta)}, {r.arm_words(prompt)}", *cells, calls))
     heads = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
     return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
 
 
-def seeing_answer(sheet: DatasheetIndex) -> str:
+def seeing_answer(sheet: r.DatasheetIndex) -> str:
     """One sentence for the head of the section."""
     threshold = sheet.base_one("threshold")
     if threshold is None or threshold.value is None:
-        return missing_words(threshold, "the detection threshold")
-    censored, step, said = threshold.detail.get("censored"), step_words(threshold.value), threshold_words(threshold)
+        return r.missing_words(threshold, "the detection threshold")
+    censored, step, said = threshold.detail.get("censored"), r.step_words(threshold.value), r.threshold_words(threshold)
     if censored == "left":
         return f"At the smallest difference shown, {step}, three calls of four are right already."
     if censored == "right":
@@ -340,54 +308,56 @@ def seeing_answer(sheet: DatasheetIndex) -> str:
     return f"Three calls of four are right at a difference of {said} requirement{'' if said == '1.00' else 's'}."
 
 
-def threshold_line(sheet: DatasheetIndex) -> str:
+def threshold_line(sheet: r.DatasheetIndex) -> str:
     """A threshold with its interval, or why there is none."""
     threshold = sheet.base_one("threshold")
     if threshold is None or threshold.value is None:
-        return missing_words(threshold, "the threshold").rstrip(".")
-    return f"{threshold_words(threshold)} ({interval_words(threshold)})"
+        return r.missing_words(threshold, "the threshold").rstrip(".")
+    return f"{r.threshold_words(threshold)} ({r.interval_words(threshold)})"
 
 
-def segment_plot(sheet: DatasheetIndex) -> Plot | Missing:
+def segment_plot(sheet: r.DatasheetIndex) -> r.Plot | r.Missing:
     """Two operating points: false preference against sensitivity one requirement apart."""
     title = "What being strict about ties gives and takes"
     base, strict = operating(sheet, sheet.base), operating(sheet, STRICT)
     if strict is None or base is None:
         shift = next((m for m in sheet.every("criterion.shift") if m.value is None), None)
-        why = missing_words(shift, "the criterion shift")
-        return Missing(title, why if shift else "The strict instruction was not run on equal texts and on the ladder.")
+        why = r.missing_words(shift, "the criterion shift")
+        return r.Missing(
+            title, why if shift else "The strict instruction was not run on equal texts and on the ladder."
+        )
     rows = []
     for prompt in (sheet.base, STRICT):
         raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
-        cells = (measured_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
-        rows.append((arm_words(prompt), *chain.from_iterable(cells)))
+        cells = (r.measured_cells(sheet, m)[:2] for m in (raw, seen) if m is not None)
+        rows.append((r.arm_words(prompt), *chain.from_iterable(cells)))
     heads = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
     # What the small differences were lost to, and what became of the largest one.
     steps, wrong, ties = (sheet.steps(name, STRICT) for name in ("sensitivity", "wrong_rate", "tie_rate"))
     lost = []
     if ONE in ties and ONE in wrong:
         lost.append(
-            f"One requirement apart the strict prompt gives {count(hits(ties[ONE]))} ties and "
-            f"{count(hits(wrong[ONE]))} wrong choices in {count(ties[ONE].n)} calls."
+            f"One requirement apart the strict prompt gives {count(r.hits(ties[ONE]))} ties and "
+            f"{count(r.hits(wrong[ONE]))} wrong choices in {count(ties[ONE].n)} calls."
         )
     if steps and max(steps) > ONE:
         most = max(steps)
-        lost.append(f"{capital(step_words(most))} apart it picks the better text in {of_n(steps[most])}.")
+        lost.append(f"{r.capital(r.step_words(most))} apart it picks the better text in {r.of_n(steps[most])}.")
     told = ((p.name, percent(p.x), percent(p.y)) for p in (base, strict))
-    return Plot(
+    return r.Plot(
         "segment", title, "Two operating points joined by a segment, with their intervals. This is not an ROC curve.",
         desc="; ".join(f"{name}: false preference {x}, picks the better text {y}" for name, x, y in told),
-        draw=lambda _, width: segment(base, strict, 0, width), note=" ".join(lost),
+        draw=lambda _, width: charts.segment(base, strict, 0, width), note=" ".join(lost),
         table=Table(heads, tuple(rows), frozenset({1, 2, 3, 4})),
     )  # fmt: skip
 
 
-def operating(sheet: DatasheetIndex, prompt: str) -> MapPoint | None:
+def operating(sheet: r.DatasheetIndex, prompt: str) -> charts.MapPoint | None:
     """The operating point of an arm, where both of its shares were measured."""
-    raw, seen = known(sheet.part("raw", prompt)), sheet.steps("sensitivity", prompt).get(ONE)
+    raw, seen = r.known(sheet.part("raw", prompt)), sheet.steps("sensitivity", prompt).get(ONE)
     if raw is None or seen is None:
         return None
-    return MapPoint(arm_words(prompt), raw.value or 0.0, seen.value or 0.0, bounds(raw), bounds(seen))
+    return charts.MapPoint(r.arm_words(prompt), raw.value or 0.0, seen.value or 0.0, r.bounds(raw), r.bounds(seen))
 
 
 # Every measurement as a row, with what was planted where the judge is a built-in one.
@@ -397,81 +367,67 @@ _MAIN = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "de
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-def every_table(sheet: DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
-    """All measurements by kind, arm and step; undefined ones are named, none is left out.
-
-    ``rests`` gives the answers that a measurement was computed from.
-    """
+def every_table(sheet: r.DatasheetIndex, rests: Rests = lambda _: ()) -> Table:
+    """All measurements by kind, arm and step, none left out; ``rests`` gives the answers that one was computed from."""
     planted, rows, leads = sheet.sheet.planted or {}, [], False
     for m in sorted(sheet.rows, key=_row_order):
         state, _, why = state_words(m).partition(": ") if m.value is None else ("", "", "")
-        value, found = planted.get(m.id), rests(m)
-        outside = " (outside)" if value is not None and bounds(m) and not _inside(m, value) else ""
+        value, found, method = planted.get(m.id), rests(m), clean(m.method, 220)
+        outside = " (outside)" if value is not None and r.bounds(m) and not _inside(m, value) else ""
         leads = leads or bool(found)
-        rows.append(
-            Row(
-                (
-                    (title_of(m.name, log=sheet.is_log), small(about(m, log=sheet.is_log))),
-                    Styled(state, "un") if state else value_words(m),
-                    *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
-                    Styled(why or "no reason given", "un") if state else interval_words(m),
-                    n_words(m),
-                    (f"{_method_words(sheet, m)} ", spaced(found)) if found else _method_words(sheet, m),
-                ),
-                row_anchor(m),
-                group_of(m.name),
-            )
-        )
-    words = {**GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
-    method = "Method, and what it rests on" if leads else "Method"
-    return Table(
-        ("Quantity", "Estimate", *(("Planted",) if planted else ()), level_words(sheet), "n", method),
-        tuple(rows),
-        frozenset((1, 2)) if planted else frozenset((1,)),
-        summary="",
-        stacked=True,
-        id="every-rows",
-        style="pl" if planted else "",
-        filters=row_filters([row.key for row in rows], words),
-        what="measurements",
-    )
-
-
-def level_words(sheet: DatasheetIndex) -> str:
-    """The level of the intervals, where they share one.
-
-    >>> from assaymark.metrology.datasheet import Datasheet
-    >>> empty = Datasheet(judge="j", measurements=(), sketch=(), calls={}, tasks=0, source="run")
-    >>> level_words(DatasheetIndex.of(empty))
-    'Interval'
-    """
+        if sheet.is_log:  # nothing about a log's texts is known but that some are one text
+            method = method.replace("false preference", "preference")
+            method = method.replace("vacuum calls", "calls with one text in both slots")
+        if isinstance(wilson := m.detail.get("wilson"), Mapping):
+            low, high = real(wilson.get("low")), real(wilson.get("high"))
+            if low is not None and high is not None:
+                method += f"; Wilson over calls {span(low, high, 3)}"
+        cells: tuple[Inline, ...] = (
+            (r.title_of(m.name, log=sheet.is_log), small(r.about(m, log=sheet.is_log))),
+            Styled(state, "un") if state else r.value_words(m),
+            *(("" if value is None else f"{number(value, 3)}{outside}",) if planted else ()),
+            Styled(why or "no reason given", "un") if state else r.interval_words(m),
+            r.n_words(m), (f"{method} ", spaced(found)) if found else method,
+        )  # fmt: skip
+        rows.append(Row(cells, r.row_anchor(m), r.group_of(m.name)))
+    words = {**r.GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
+    # The level of the intervals, where they share one.
     levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
-    return f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
+    level = f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
+    method = "Method, and what it rests on" if leads else "Method"
+    heads = ("Quantity", "Estimate", *(("Planted",) if planted else ()), level, "n", method)
+    return Table(
+        heads, tuple(rows), frozenset((1, 2)) if planted else frozenset((1,)), summary="", stacked=True,
+        id="every-rows", style="pl" if planted else "", filters=row_filters([row.key for row in rows], words),
+        what="measurements",
+    )  # fmt: skip
 
 
-def planted_section(sheet: DatasheetIndex) -> Section | None:
+def planted_section(sheet: r.DatasheetIndex) -> Section | None:
     """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
-    planted = sheet.sheet.planted
+    planted, known = sheet.sheet.planted, {m.id for m in sheet.sheet.measurements}
     if not planted:
         return None
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
-    read = [(m, value) for m, value in pairs if bounds(m) is not None]
-    chosen = [(m, value) for m, value in pairs if _is_key(sheet, m)]
-    chosen += [(m, value) for m, value in read if not _inside(m, value) and (m, value) not in chosen]
-    rows: list[tuple[Inline, ...]] = [
-        (
-            ", ".join(filter(None, (title_of(m.name), about(m)))),
-            number(value, 3),
-            sheet.to(m, value_words(m)),
-            interval_words(m) if m.value is not None else "none",
-            _inside_words(m, value),
-        )
-        for m, value in sorted(chosen, key=lambda pair: _row_order(pair[0]))
-    ]
+    rows: list[tuple[Inline, ...]] = []
+    for m, value in sorted(pairs, key=lambda pair: _row_order(pair[0])):
+        labels, ends = m.labels, r.bounds(m)
+        main = (
+            m.name in _MAIN and "variant" not in labels and labels.get("delta", "1") in ("0.5", "1", "5")
+            and labels.get("condition", sheet.condition) in (sheet.condition, "ladder")
+            and labels.get("prompt", sheet.base) == sheet.base
+        )  # fmt: skip
+        if main or (ends is not None and not _inside(m, value)):
+            inside = "yes" if _inside(m, value) else "no"
+            if ends is None:
+                inside = "no interval" if m.value is not None else state_words(m)
+            rows.append((", ".join(filter(None, (r.title_of(m.name), r.about(m)))), number(value, 3),
+                         sheet.to(m, r.value_words(m)), r.interval_words(m) if m.value is not None else "none",
+                         inside))  # fmt: skip
     said = [
         f"{count(len(pairs))} planted values are in the table of every measurement; here the main ones and all outside."
     ]
-    unmatched = sorted(key for key in planted if key not in {m.id for m in sheet.sheet.measurements})
+    unmatched = sorted(key for key in planted if key not in known)
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
         said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
@@ -480,10 +436,10 @@ def planted_section(sheet: DatasheetIndex) -> Section | None:
     return Section("planted", "Planted and measured values", planted_answer(sheet), (table, *notes(said)))
 
 
-def planted_answer(sheet: DatasheetIndex) -> str:
+def planted_answer(sheet: r.DatasheetIndex) -> str:
     """How many planted values are inside the intervals; empty where nothing was planted."""
     planted = sheet.sheet.planted or {}
-    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and bounds(m) is not None]
+    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and r.bounds(m) is not None]
     if not read:
         return "No planted value has a measured interval." if planted else ""
     inside = sum(_inside(m, value) for m, value in read)
@@ -497,49 +453,209 @@ def _row_order(measurement: Measurement) -> tuple[object, ...]:
     labels = measurement.labels
     delta = labels.get("delta", "")
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
-    strict = labels.get("prompt") == STRICT
+    other = labels.get("condition", "") != r.SAME
     return (
-        strict,
-        rank_of(measurement.name),
-        labels.get("condition", "") != "same_subset",
+        labels.get("prompt") == STRICT,
+        r.rank_of(measurement.name),
+        other,
         "variant" in labels,
         step,
         measurement.id,
     )
 
 
-def _method_words(sheet: DatasheetIndex, measurement: Measurement) -> str:
-    text = clean(measurement.method, 220)
-    if sheet.is_log:  # nothing about a log's texts is known but that some are one text
-        text = text.replace("false preference", "preference").replace(
-            "vacuum calls", "calls with one text in both slots"
-        )
-    wilson = measurement.detail.get("wilson")
-    if not isinstance(wilson, Mapping):
-        return text
-    low, high = wilson.get("low"), wilson.get("high")
-    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return text
-    return f"{text}; Wilson over calls {span(float(low), float(high), 3)}"
-
-
 def _inside(measurement: Measurement, value: float) -> bool:
-    ends = bounds(measurement)
+    ends = r.bounds(measurement)
     return ends is not None and ends[0] - 1e-9 <= value <= ends[1] + 1e-9
 
 
-def _inside_words(measurement: Measurement, value: float) -> str:
-    if bounds(measurement) is None:
-        return "no interval" if measurement.value is not None else state_words(measurement)
-    return "yes" if _inside(measurement, value) else "no"
+# --- the other questions: one text at a time, beside people, the same question again, and drift -----------------------
 
 
-def _is_key(sheet: DatasheetIndex, measurement: Measurement) -> bool:
-    labels = measurement.labels
-    if measurement.name not in _MAIN or "variant" in labels:
-        return False
-    if labels.get("condition", sheet.condition) not in (sheet.condition, "ladder"):
-        return False
-    if labels.get("prompt", sheet.base) != sheet.base:
-        return False
-    return labels.get("delta", "1") in ("0.5", "1", "5")
+_OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
+_ROWS: Final = 12
+_LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
+_VERDICTS: Final = {
+    "same instrument": "No shift was found",
+    "shifted": "The judge has shifted",
+    "not comparable": "The two datasheets cannot be compared",
+}
+_POINTS: Final = (
+    ("vacuum_score", "What does it give for nothing?", "Mean score of texts without content",
+     "a text without content gets {} points"),
+    ("slope", "What is a requirement worth?", "Score points per requirement met",
+     "a requirement met is worth {} points"),
+    ("verbosity", "What is length alone worth?", "Score points per 100 words of filler",
+     "100 words that say nothing are worth {} points"),
+)  # fmt: skip
+
+
+def asked_sections(sheet: r.DatasheetIndex) -> list[Section]:
+    """A section for each of these questions that the datasheet has measurements of."""
+    made = (_pointwise(sheet), _people(sheet), _repeat(sheet), _drift(sheet))
+    return [section for section in made if section is not None]
+
+
+def _section(
+    id: str, title: str, answer: str, plots: Sequence[r.Plot] = (), table: Table | None = None, said: Sequence[str] = ()
+) -> Section:
+    """A section with its answer, its figures, what has to be read with them, and a table of what has no figure."""
+    blocks: tuple[Block, ...] = (r.plot_blocks(plots),) if plots else ()
+    tables = (replace(table, summary="All of it as a table"),) if table else ()
+    return Section(id, title, answer, (*blocks, *notes(said), *tables))
+
+
+def _dots(
+    name: str, title: str, caption: str, rows: Sequence[charts.DotRow], table: Table, line: float | None
+) -> r.Plot:
+    desc = "; ".join(f"{row.title}: {row.text}" for row in rows)
+    return r.Plot(
+        name, title, caption, lambda _, width: charts.dots(rows, charts.axis_of(rows, line=line), width), table, desc
+    )
+
+
+def _dimension(measurement: Measurement) -> str:
+    return r.capital(clean(measurement.labels.get("dimension", "score").replace("_", " "), 60))
+
+
+def _quantities(sheet: r.DatasheetIndex, found: Sequence[Measurement]) -> Table:
+    rows = tuple((r.title_of(m.name), _dimension(m), *r.measured_cells(sheet, m)) for m in found)
+    return Table(("Quantity", "Dimension", "Estimate", "Interval", "n"), rows, frozenset({2, 3, 4}))
+
+
+def _pointwise(sheet: r.DatasheetIndex) -> Section | None:
+    """How a rubric judge scores nothing, what a requirement and mere length are worth to it."""
+    orders, plots, parts, every = list(sheet.every("point.order")), list[r.Plot](), list[str](), False
+    for name, title, caption, said in _POINTS:
+        found = list(sheet.every(f"point.{name}"))
+        every = every or bool(found)
+        if not (values := [m.value for m in found if m.value is not None]):
+            continue
+        rows = []
+        for m in found:
+            ends = f" ({span(*both)})" if m.value is not None and (both := r.bounds(m)) else ""
+            rows.append(charts.DotRow(_dimension(m), m.value, r.bounds(m), f"{r.value_words(m)}{ends}"))
+        key, line = ("floor", None) if name == "vacuum_score" else (name, 0.0)
+        cells = tuple((_dimension(m), *r.measured_cells(sheet, m)) for m in found)
+        table = Table(("Dimension", "Estimate", "Interval", "n"), cells, frozenset({1, 2, 3}))
+        plots.append(_dots(key, title, f"{caption}, with intervals over tasks.", rows, table, line))
+        parts.append(said.format(number(values[0]) if len(values) == 1 else span(min(values), max(values))))
+    if not every and not orders:
+        return None
+    answer = "Neither its floor, nor its slope, nor its verbosity is defined."
+    if parts:
+        answer = f"By dimension, {listing(parts)}."
+    told = [f"{_dimension(m)} {percent(m.value)}" for m in orders if m.value is not None]
+    said_of = [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."] if told else []
+    # How to read the worth of length, and in how many pairs of texts none could show.
+    lengths = list(sheet.every("point.verbosity"))
+    if known := [m for m in lengths if m.value is not None]:
+        said_of.append("Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing.")
+        alone = [m for m in known if m.labels.get("dimension") != AGGREGATE]
+        stuck, of = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
+        if stuck:
+            said_of.append(
+                f"In {count(stuck)} of {count(of)} comparisons, over all dimensions, both texts stand at one end of "
+                "the scale: no worth of length can show there, and the estimate is too close to 0."
+            )
+    elif lengths:
+        said_of.append(f"What length alone is worth: {r.missing_words(lengths[0], 'it')}")
+    listed = _quantities(sheet, orders) if orders else None
+    return _section("pointwise", "How does it score one text at a time?", answer, plots, listed, said_of)
+
+
+def _people(sheet: r.DatasheetIndex) -> Section | None:
+    """How the judge grades beside people, and how two people do; None where nobody graded."""
+    found = [m for name in ("kappa", "ceiling", "icc", "bias", "tpr", "tnr") for m in sheet.every(f"human.{name}")]
+    if not found:
+        return None
+    whole = {m.name: m for m in found if m.labels.get("dimension") == AGGREGATE}
+    kappa, two = (whole.get(f"human.{name}") for name in ("kappa", "ceiling"))
+    answer = "On the overall score not measured."
+    if kappa is not None and kappa.value is not None:
+        answer = f"On the overall score it agrees with people at κ {r.value_words(kappa)}"
+        answer += "." if two is None or two.value is None else f"; two people agree at {r.value_words(two)}."
+    note = "People are no ground truth: a judge is as good as a person where its interval reaches that of two people."
+    return _section("people", "Does it grade as people do?", answer, (), _quantities(sheet, found), (note,))
+
+
+def _repeat(sheet: r.DatasheetIndex) -> Section | None:
+    """Whether the same question gets the same answer; None where the datasheet has no such measurement."""
+    found, title = sheet.one("repeat.stability"), "Does it answer alike when asked again?"
+    if found is None or found.value is None:
+        return None if found is None else _section("repeat", title, r.missing_words(found, "repeat stability"))
+    kappa, low, high = (real(found.detail.get(key)) for key in ("kappa", "kappa_low", "kappa_high"))
+    beyond = "Agreement beyond chance is not defined here. A judge that always ties is stable, too."
+    if kappa is not None:
+        said = interval(kappa, *((low, high) if low is not None and high is not None else (None, None)))
+        beyond = f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
+    answer = f"Two trials of one question gave the same outcome in {r.share_words(found)} of cases."
+    said_of = (f"Over {r.n_words(found)}: {clean(found.method, 200)}.", beyond)
+    return _section("repeat", title, answer, said=said_of)
+
+
+def _drift(sheet: r.DatasheetIndex) -> Section | None:
+    """Old against new; None where no comparison was made."""
+    shifts, verdict = list(sheet.every("drift")), sheet.one("drift.verdict")
+    if not shifts and verdict is None:
+        return None
+    listed = verdict.detail.get("shifted", []) if verdict is not None else []
+    moved = frozenset(map(str, listed)) if isinstance(listed, (list, tuple)) else frozenset()
+
+    def rank(measurement: Measurement) -> tuple[bool, bool, bool]:
+        of = measurement.labels.get("of", "")
+        return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
+
+    # The figure has room for what shifted, then for the base arm on texts that differ in wording only.
+    chosen, drawn, cells = sorted(shifts, key=rank)[:_ROWS], list[charts.DotRow](), list[tuple[str, ...]]()
+    for m in shifts:
+        of, ends, p = m.labels.get("of", ""), r.bounds(m), real(m.detail.get("p_holm"))
+        parts = (real(m.detail.get(key)) for key in ("old", "new"))
+        old, new = ("not given" if part is None else number(part, 3) for part in parts)
+        if m in chosen:
+            change = r.value_words(m) + (f" ({span(*ends, 3)})" if ends else "")
+            drawn.append(charts.DotRow(of_words(of), m.value, ends, f"{old} to {new}, {change}", of not in moved))
+        holm = "not given" if p is None else p_value(p).removeprefix("p ").removeprefix("= ")
+        cells.append((of_words(of), old, new, *r.measured_cells(sheet, m)[:2], holm, r.n_words(m)))
+    plots: tuple[r.Plot, ...] = ()
+    if any(row.value is not None for row in drawn):
+        heads = ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n")
+        table = Table(heads, tuple(cells), frozenset(range(1, 7)))
+        caption = "New minus old with its interval. Filled: shifted after Holm’s adjustment."
+        plots = (_dots("drift", "How far has each quantity moved?", caption, drawn, table, 0.0),)
+    left = f"The figure draws {len(drawn)} of {len(shifts)}: all that shifted come first; the table has the rest."
+    said = (left,) if len(drawn) < len(shifts) else ()
+    return _section("drift", "Has the judge changed?", _drift_answer(verdict, moved), plots, said=said)
+
+
+def _drift_answer(verdict: Measurement | None, moved: frozenset[str]) -> str:
+    if verdict is None:
+        return "No verdict was given on the differences below."
+    word = str(verdict.detail.get("verdict", "")) or clean(verdict.state, 120)
+    if word == "not comparable":
+        return f"{_VERDICTS[word]}: {clean(verdict.state, 200).removeprefix('not measured: not comparable, ')}."
+    alpha, tests = verdict.detail.get("alpha"), verdict.detail.get("tests")
+    size = f"{count(tests)} quantities compared" if isinstance(tests, int) else "the quantities compared"
+    head = _VERDICTS.get(word, clean(word, 60).capitalize())
+    level = f", level {alpha:g}" if isinstance(alpha, (int, float)) else ""
+    if word == "shifted":
+        names = sorted(of_words(of) for of in moved)
+        more = f" and {count(len(names) - 4)} more" if len(names) > 4 else ""
+        return f"{head} in {'; '.join(names[:4])}{more} ({size}{level})."
+    widest = verdict.detail.get("widest")
+    still = f" A shift of up to {number(float(widest), 2)} is still possible." if isinstance(widest, float) else ""
+    return f"{head} ({size}{level}).{still}"
+
+
+def of_words(of: str) -> str:
+    """What a drift is of, in words.
+
+    >>> of_words("sensitivity[delta=1]"), of_words("dark_current[prompt=strict]"), of_words("odd[")
+    ('Sensitivity, one requirement apart', 'Dark current, strict about ties', 'odd[')
+    """
+    parts = _OF.fullmatch(of)
+    if parts is None or ("[" in of and parts[2] is None):
+        return clean(of, 80)
+    labels = dict(pair.split("=", 1) for pair in (parts[2] or "").split(",") if "=" in pair)
+    said = r.about(Measurement(name=parts[1], labels=labels, value=None, n=0, n_of="", method=""))
+    return f"{r.title_of(parts[1])}, {said}" if said else r.title_of(parts[1])

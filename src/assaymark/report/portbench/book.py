@@ -1,35 +1,11 @@
-"""What the pages of a benchmark are made from, with its measurements by name and labels and its verdicts by kind.
+"""What the pages of a benchmark are made from: its measurements by name and labels, its verdicts by kind.
 
-Numbers come as measurements, by name and labels:
-
-``bench.level`` (board, model)
-    Mean score on a leaderboard, with its interval.
-``contrast`` (dimension, high, low), ``order.autocorrelation`` and ``order.detectable`` (dimension)
-    What orders on a leaderboard rest on; ``dimension`` is the board.
-``bench.stage`` (model, profile, stage, windows)
-    Mean score of S1 to S5; ``windows`` is all, normal or stress, ``profile`` a profile or `ALL`. Stage ``CEPS`` and
-    ``PAS`` beside them.
-``bench.ceiling`` (profile, stage)
-    The same of answers that are true at every stage.
-``bench.adaptation`` (model)
-    How much alignment differs between profiles.
-``bench.drawdown`` (model, profile, window)
-    Maximum drawdown, a positive share; ``detail`` has ``tolerance``, ``stress`` and ``wanted``.
-``bench.sharpe`` (model, profile, window), ``bench.sharpe.contrast`` (the same: against equal weight)
-    With intervals over resampled histories.
-``bench.performance`` (model, profile, window, figure)
-    ``figure`` is total_return, volatility, sortino, calmar, turnover, holdings, largest_weight or buys (the share of
-    instruments with the signal buy).
-``bench.baseline`` (baseline, window, figure)
-    The same figures, and sharpe and drawdown, of the five baselines.
-``bench.stress`` (model, profile)
-    Mean stress score of the stress windows.
-``bench.risk_safe`` (model, profile, scenario)
-    CEPS of a scenario; ``detail`` has the ``threshold`` and whether it is reached (``safe``).
-``bench.question`` (model, condition, and one of template, regime, kind, or none for all)
-    Mean score on questions. ``kind`` is formula or judgment.
-``bench.dissociation`` (board)
-    Rank correlation of questions and pipeline.
+``bench.level`` (board, model), ``contrast`` (dimension, high, low), ``order.*`` (dimension): leaderboards.
+``bench.stage`` (model, profile, stage, windows), ``bench.ceiling`` (profile, stage): S1 to S5, CEPS and PAS.
+``bench.adaptation`` (model), ``bench.stress`` (model, profile), ``bench.risk_safe`` (model, profile, scenario).
+``bench.drawdown``, ``bench.sharpe``, ``bench.sharpe.contrast`` (model, profile, window), ``bench.performance`` (the
+same and figure), ``bench.baseline`` (baseline, window, figure): histories.
+``bench.question`` (model, condition, and one of template, regime, kind, or none for all), ``bench.dissociation``.
 """
 
 from __future__ import annotations
@@ -52,7 +28,6 @@ from assaymark.benchmark.scores import EpisodeResult, StageState
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.blocks import linked
-from assaymark.report.charts.canvas import NARROW
 from assaymark.report.text import shown
 from assaymark.text import clean, span
 
@@ -65,10 +40,7 @@ QUESTIONS: Final = "questions"
 
 @dataclass(frozen=True, slots=True)
 class StageTrace:
-    """One stage on one date: what was asked and said (S1 to S3), what was true, and how the score came about.
-
-    ``rows`` are lines of a table with a header in ``columns``; ``arithmetic`` are lines of plain text.
-    """
+    """One stage on one date: what was asked and said (S1 to S3), what was true, and how the score came about."""
 
     stage: str
     score: float
@@ -101,88 +73,65 @@ class EpisodeTrace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassView:
-    """One asset class of the market.
-
-    ``instruments`` is how many of it the run holds, ``listed`` how many its snapshot has. ``lines`` of shape (n_points,
-    n_instruments) are their closes on the sampled days, 100 at the first of each and NaN where there is none; ``index``
-    (n_points,) is the equal-weight index of the class.
-    """
+    """One asset class of the market."""
 
     name: str
-    instruments: int
-    listed: int
+    instruments: int  # that the run holds
+    listed: int  # that its snapshot has
     tickers: tuple[str, ...]
-    lines: NDArray[np.float64]
-    index: NDArray[np.float64]
+    lines: NDArray[np.float64]  # (n_points, n_instruments): closes, 100 at the first of each, NaN where there is none
+    index: NDArray[np.float64]  # (n_points,): the equal-weight index of the class
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotView:
-    """What a model is shown on one date. ``layers`` are name, heads and rows of the tables, as prompts print them.
-
-    ``between`` of shape (n_classes, n_classes) has the mean correlation of every two of ``classes``, on the diagonal
-    that within a class, NaN where a class has one member.
-    """
+    """What a model is shown on one date; ``layers`` are name, heads and rows of the tables, as prompts print them."""
 
     window: str
     day: str
     layers: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
     classes: tuple[str, ...]
-    between: NDArray[np.float64]
+    between: NDArray[np.float64]  # (n_classes, n_classes): mean correlations, NaN within a class of one member
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarketView:
-    """The market of a run: its classes over the sampled ``days``, correlations, and snapshots of some dates.
-
-    ``correlation`` of shape (n_instruments, n_instruments) is pairwise over the training years in the order of
-    ``classes``, NaN where a pair has none; ``over`` are the first and the last day behind it. ``between`` has its means
-    by class, as in `SnapshotView`.
-    """
+    """The market of a run: its classes over the sampled ``days``, correlations, and snapshots of some dates."""
 
     days: tuple[str, ...]
     classes: tuple[ClassView, ...]
-    correlation: NDArray[np.float64]
-    between: NDArray[np.float64]
-    over: tuple[str, str]
+    correlation: NDArray[np.float64]  # (n_instruments, n_instruments): pairwise, by class, NaN for none
+    between: NDArray[np.float64]  # its means by class, as in `SnapshotView`
+    over: tuple[str, str]  # the first and the last day behind it
     snapshots: tuple[SnapshotView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchRun:
-    """Everything the pages of a benchmark show.
-
-    ``market`` names it, and ``instruments`` counts what can be held. ``decisions`` counts those of each window.
-    ``leaderboards`` has one per profile, one over all profiles, and one of the questions, as far as they were run.
-    ``results`` and ``baselines`` have the histories; ``replies`` counts the replies of the pipeline by how they could
-    be read. ``answers`` are those of each model to the questions, drawn from ``pool``, of a set with ``splits``
-    questions a template and split. ``notes`` are sentences about this run that a reader has to know. ``panel`` is the
-    address of the pages on which judges graded the rationales, relative to the report. ``data`` is the market.
-    ``others`` is the mean CEPS of each model on the first board by the convention that the plan does not score by.
-    """
+    """Everything the pages of a benchmark show."""
 
     plan: BenchPlan
     plan_hash: str
     locked_at: str
     market: str
-    instruments: int
+    instruments: int  # that can be held
     profiles: tuple[Profile, ...] = ()
     windows: tuple[Window, ...] = ()
-    decisions: Mapping[str, int] = field(default_factory=dict)
-    leaderboards: tuple[Leaderboard, ...] = ()
+    decisions: Mapping[str, int] = field(default_factory=dict)  # of each window
+    leaderboards: tuple[Leaderboard, ...] = ()  # one per profile, one over all, one of the questions, as far as run
     verdicts: tuple[Verdict, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     results: Sequence[EpisodeResult] = ()
     baselines: Sequence[BaselineResult] = ()
     episodes: tuple[EpisodeTrace, ...] = ()
-    replies: Mapping[str, int] = field(default_factory=dict)
-    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    panel: str | None = None
+    replies: Mapping[str, int] = field(default_factory=dict)  # of the pipeline, by how they could be read
+    answers: Mapping[str, Sequence[Scored]] = field(default_factory=dict)  # of each model to the questions
+    notes: tuple[str, ...] = ()  # what a reader has to know
+    panel: str | None = None  # the pages on which judges graded the rationales, relative to the report
     data: MarketView | None = None
-    pool: Sequence[Question] = ()
-    splits: Mapping[tuple[Template, Split], int] = field(default_factory=dict)
-    others: Mapping[str, Measurement] = field(default_factory=dict)
+    pool: Sequence[Question] = ()  # from which the questions were drawn
+    splits: Mapping[tuple[Template, Split], int] = field(default_factory=dict)  # questions of the whole set
+    others: Mapping[str, Measurement] = field(default_factory=dict)  # CEPS by the convention the plan does not score by
 
     @property
     def title(self) -> str:
@@ -218,10 +167,7 @@ def kind_of(verdict: Verdict) -> Kind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkIndex:
-    """A `BenchRun` with its look-ups. Build one with `BenchmarkIndex.of`. ``names`` are the models by name.
-
-    ``links`` leads from the id of a measurement to its row; empty until rows are placed.
-    """
+    """A `BenchRun` with its look-ups; ``links`` leads from the id of a measurement to its row, once rows are placed."""
 
     run: BenchRun
     names: tuple[str, ...]
@@ -236,13 +182,10 @@ class BenchmarkIndex:
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:
             by_name.setdefault(item.name, []).append(item)
-        return cls(
-            run=run,
-            names=tuple(sorted(model.name for model in run.plan.models)),
-            by_id={item.id: item for item in run.measurements},
-            by_name={name: tuple(found) for name, found in by_name.items()},
-            verdicts={verdict.claim.id: verdict for verdict in run.verdicts},
-        )
+        named = {name: tuple(found) for name, found in by_name.items()}
+        names = tuple(sorted(model.name for model in run.plan.models))
+        verdicts = {verdict.claim.id: verdict for verdict in run.verdicts}
+        return cls(run, names, {item.id: item for item in run.measurements}, named, verdicts)
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
@@ -256,11 +199,6 @@ class BenchmarkIndex:
     def board(self, name: str | None) -> Leaderboard | None:
         """A leaderboard by its name."""
         return next((leaderboard for leaderboard in self.run.leaderboards if leaderboard.board.name == name), None)
-
-    @property
-    def unscored(self) -> frozenset[str]:
-        """The models that have no CEPS."""
-        return frozenset(name for board in pipeline_boards(self.run) for name in board.unscored)
 
     def shares_tier(self, board: str | None, model: str) -> bool:
         """Whether a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""
@@ -314,12 +252,11 @@ class BenchmarkIndex:
 
     def pair_level(self, board: str, first: str, second: str) -> Level:
         """At which level the order of two models is supported, whichever it is."""
-        found = [
-            self.verdicts.get(measurement_id("above", {"dimension": board, "high": high, "low": low}))
-            for high, low in ((first, second), (second, first))
-        ]
-        levels = [verdict.publication_level for verdict in found if verdict is not None]
-        return levels[0] if levels else "no-claim"
+        for high, low in ((first, second), (second, first)):
+            found = self.verdicts.get(measurement_id("above", {"dimension": board, "high": high, "low": low}))
+            if found is not None:
+                return found.publication_level
+        return "no-claim"
 
     def gate(self, model: str, profile: str) -> bool | None:
         """Whether a model stays within a profile's limit under stress; None where neither is supported."""
@@ -336,10 +273,9 @@ class BenchmarkIndex:
 
     def missing(self, command: Literal["pipeline", "qa"]) -> str:
         """That a part was not run, with the command that runs it."""
-        part, adds = {
-            "pipeline": ("The pipeline was not run", "adds it"),
-            "qa": ("The questions were not asked", "adds them"),
-        }[command]
+        part, adds = ("The pipeline was not run", "adds it")
+        if command == "qa":
+            part, adds = ("The questions were not asked", "adds them")
         return f"{part}: “assaymark bench {command}” with the same plan and run folder {adds} to this page."
 
 
@@ -356,22 +292,13 @@ def range_words(item: Measurement | None) -> str:
     return "no interval" if ends is None else span(*ends)
 
 
-def sizes(wide: float) -> tuple[tuple[Literal["wide"], float], tuple[Literal["narrow"], float]]:
-    """The kinds of a chart with their widths: on a wide page, and on a phone."""
-    return ("wide", float(wide)), ("narrow", float(NARROW))
-
-
 def why_none(item: Measurement | None) -> str:
     """Why a cell has no number, in few words: a page says once what models without a score lack."""
     return "no score" if item is not None and item.state.startswith("no score") else shown(item)
 
 
 def board_title(name: str) -> str:
-    """How a page calls a leaderboard.
-
-    >>> board_title("all"), board_title("balanced")
-    ('All profiles', 'Balanced profile')
-    """
+    """How a page calls a leaderboard."""
     return {ALL: "All profiles", QUESTIONS: "Questions"}.get(name, f"{clean(name, 40).capitalize()} profile")
 
 
@@ -384,8 +311,3 @@ def pipeline_boards(run: BenchRun) -> tuple[Leaderboard, ...]:
 def profile_word(name: str) -> str:
     """A profile's name as the head of a column."""
     return clean(name, 24).capitalize()
-
-
-def shown_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of models, safe to show."""
-    return tuple(clean(name, 60) for name in names)

@@ -1,9 +1,7 @@
-"""Supported claims: those that the first page may say, what it does not, and one card for every verdict.
+"""Supported claims, what is not supported and why, one card for every verdict, and the tables of the leaderboards.
 
-The first page has first ranks, counts of drawdown limits, comparisons with equal weight, and whether the questions
-rank the models as the pipeline does; pairs of models are on the page of all claims. A claim that is not supported is
-listed without its direction.
-"""
+The first page has first ranks, counts of limits, comparisons with equal weight, and whether the questions rank the
+models as the pipeline does; a claim that is not supported is listed without its direction."""
 
 from __future__ import annotations
 
@@ -18,40 +16,11 @@ from markupsafe import Markup
 from assaymark.claims.boards import Leaderboard
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Measurement, Verdict
-from assaymark.report.blocks import (
-    Block,
-    Card,
-    Group,
-    Inline,
-    Linked,
-    Mark,
-    Quote,
-    Row,
-    Share,
-    Styled,
-    Table,
-    Text,
-    bold,
-    notes,
-    small,
-    spaced,
-)
+from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.levels import LEVELS, TAGS, TITLES, SaidLevel, Segments, WithheldGroup, copied
-from assaymark.report.portbench.book import (
-    ALL,
-    KINDS,
-    STAGES,
-    BenchmarkIndex,
-    board_title,
-    ends_of,
-    kind_of,
-    pipeline_boards,
-    profile_word,
-    range_words,
-    shown_names,
-    why_none,
-)
+from assaymark.report.portbench import book as bench
+from assaymark.report.portbench.book import BenchmarkIndex, ends_of, kind_of
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import alpha, counted, listing, ordinal_span, p_value, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, prose
@@ -61,8 +30,6 @@ PAGE: Final = 140_000
 
 SHOWN: Final = 4
 """How many sentences of a level a reader meets first."""
-
-_LINKS: Final = 6
 
 _SCOPES: Final = {
     "first": "a first rank",
@@ -79,8 +46,7 @@ _SCOPES: Final = {
 def said_levels(book: BenchmarkIndex) -> Iterator[SaidLevel]:
     """The three levels in order; pairs and single models are among all claims alone."""
     for level in LEVELS:
-        known = [one for one in front(book) if level == one.publication_level != "no-claim"]
-        mine = tuple(said_claim(book, verdict) for verdict in known)
+        mine = tuple(said_claim(book, one) for one in front(book) if level == one.publication_level != "no-claim")
         groups = withheld_groups(book) if level == "no-claim" else ()
         yield SaidLevel(level, TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 
@@ -96,28 +62,27 @@ def front(book: BenchmarkIndex) -> list[Verdict]:
 
     def place(verdict: Verdict) -> tuple[int, int]:
         kind, at = kind_of(verdict), _board_place(book, verdict)
-        return 1 if kind != "first" else 2 + at if at else 0, KINDS.index(kind)
+        return 1 if kind != "first" else 2 + at if at else 0, bench.KINDS.index(kind)
 
     kept = book.of_kind("first", "gates", "gate", "beats", "dissociation")
     return sorted((v for v in kept if kind_of(v) != "gate" or v.claim.dimension not in counted_gates), key=place)
 
 
-def said_claim(book: BenchmarkIndex, verdict: Verdict) -> Quote:
+def said_claim(book: BenchmarkIndex, verdict: Verdict) -> b.Quote:
     """A supported claim with its condition and its clipboard text."""
     run, text = book.run, said_words(verdict.claim.statement)
-    built_in = stands_in(book, verdict.claim.subjects)
-    condition = " ".join(filter(None, (built_in, said_words(verdict.condition or ""))))
+    condition = f"{stands_in(book, verdict.claim.subjects)} {said_words(verdict.condition or '')}".strip()
     copy = copied(text, condition, run.title, run.locked_at, verdict.plan_hash)
-    return Quote(verdict.publication_level, text, condition, copy)
+    return b.Quote(verdict.publication_level, text, condition, copy)
 
 
-def claim_cards(book: BenchmarkIndex) -> list[Card]:
+def claim_cards(book: BenchmarkIndex) -> list[b.Card]:
     """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
         kind, names = kind_of(verdict), tuple(sorted(verdict.claim.subjects))
         told = "" if kind in ("above", "within") else verdict.claim.id
-        return _board_place(book, verdict), KINDS.index(kind), names, told
+        return _board_place(book, verdict), bench.KINDS.index(kind), names, told
 
     cards = []
     for verdict in sorted(book.run.verdicts, key=place):
@@ -130,12 +95,12 @@ def claim_cards(book: BenchmarkIndex) -> list[Card]:
                 others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
                 words = ", ".join(filter(None, (pair, *others))) or "the correlation"
                 found.append((words, book.links[name]))
-        rests = spaced(Linked(*one) for one in sorted(found)[:_LINKS])
+        rests = b.spaced(b.Linked(*one) for one in sorted(found)[:6])
         total = counted(len(set(verdict.measurements)), "measurement")
-        about = Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
-        said = Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
-        why = (Text(said_words(reason), "why") for reason in verdict.reasons)
-        cards.append(Card(level, TAGS[level], _SCOPES[kind_of(verdict)], (said, *why, about)))
+        about = b.Text((f"Rests on {total}", *((": ", rests) if rests else ())), "tuple")
+        said = b.Text(withheld_words(book, verdict), "text") if level == "no-claim" else said_claim(book, verdict)
+        why = (b.Text(said_words(reason), "why") for reason in verdict.reasons)
+        cards.append(b.Card(level, TAGS[level], _SCOPES[kind_of(verdict)], (said, *why, about)))
     return cards
 
 
@@ -145,44 +110,37 @@ def stands_in(book: BenchmarkIndex, models: Sequence[str]) -> str:
 
 
 def said_words(text: str) -> str:
-    """A sentence of a verdict as it is set: no percent sign leaves its number at the end of a line.
-
-    >>> said_words("a drawdown of 10 %.").replace(NBSP, "_")
-    'a drawdown of 10_%.'
-    """
+    """A sentence of a verdict as it is set: no percent sign leaves its number at the end of a line."""
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
 def withheld_words(book: BenchmarkIndex, verdict: Verdict) -> str:
     """What a claim that is not supported is about, without its direction."""
-    names = sorted(shown_names(verdict.claim.subjects))
-    dimension, kind = clean(verdict.claim.dimension, 60), kind_of(verdict)
-    board = book.board(verdict.claim.dimension)
+    subjects, dimension = sorted(clean(name, 60) for name in verdict.claim.subjects), clean(verdict.claim.dimension, 60)
+    board, who = book.board(verdict.claim.dimension), listing(subjects)
     where = clean(board.board.words, 120) if board else dimension
-    stay = "stays" if len(names) == 1 else "stay"
-    limit = f"Whether {listing(names)} {stay} within the limit ({dimension})."
+    limit = f"Whether {who} {'stays' if len(subjects) == 1 else 'stay'} within the limit ({dimension})."
     return {
-        "above": f"Any ranking of {listing(names)} on {where}.",
-        "first": f"A first rank for {listing(names)} on {where}.",
-        "within": f"That {listing(names)} score alike on {where}.",
-        "beats": f"That {listing(names)} beats equal weight ({dimension}).",
+        "above": f"Any ranking of {who} on {where}.",
+        "first": f"A first rank for {who} on {where}.",
+        "within": f"That {who} score alike on {where}.",
+        "beats": f"That {who} beats equal weight ({dimension}).",
         "gate": limit,
         "gates": limit,
         "dissociation": "Whether questions and pipeline rank the models alike.",
-    }.get(kind, f"A claim about {listing(names) or 'the models'} ({dimension}).")
-
-
-# --- what is withheld, in few lines -----------------------------------------------------------------------------------
+    }.get(kind_of(verdict), f"A claim about {who or 'the models'} ({dimension}).")
 
 
 def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
     """The claims of a run that are not supported in a handful of lines, with their numbers."""
-    kept = [verdict for verdict in book.run.verdicts if verdict.publication_level == "no-claim"]
-    groups, boards = [], book.run.leaderboards
-    if orders := [verdict for verdict in kept if kind_of(verdict) in ("above", "first", "within")]:
+    groups, boards, of = list[WithheldGroup](), book.run.leaderboards, defaultdict[str, list[Verdict]](list)
+    for verdict in book.run.verdicts:
+        if verdict.publication_level == "no-claim":
+            of[kind_of(verdict)].append(verdict)
+    if orders := [*of["above"], *of["first"], *of["within"]]:
         # How many pairs of a board are not resolved, and the smallest adjusted p among them.
         parts = [
-            f"{board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
+            f"{bench.board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
             f"(smallest adjusted {p_value(board.least)}, needed {alpha(round(board.alpha, 4))})"
             for board in boards
             if board.open_pairs
@@ -190,128 +148,113 @@ def withheld_groups(book: BenchmarkIndex) -> tuple[WithheldGroup, ...]:
         further = "" if all(len(board.tiers) == 1 for board in boards) else "further "
         why: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
         groups.append(WithheldGroup(f"Any {further}ranking of the models.", why, len(orders)))
-    if beats := [verdict for verdict in kept if kind_of(verdict) == "beats"]:
-        groups.append(_beats(book, beats))
-    groups += _limits(kept)
-    for verdict in kept:
-        if kind_of(verdict) == "dissociation":
-            reasons = " ".join(map(said_words, verdict.reasons))
-            groups.append(WithheldGroup(withheld_words(book, verdict), ((f"{reasons} ", False),), 1))
-    return tuple(groups)
-
-
-def _beats(book: BenchmarkIndex, kept: Sequence[Verdict]) -> WithheldGroup:
-    items = [book.by_id[name] for verdict in kept for name in verdict.measurements if name in book.by_id]
-    ends = [found for item in items if (found := ends_of(item)) is not None]
-    across = sum(low <= 0 <= high for low, high in ends)
-    numbers = f"Of {counted(len(kept), 'Sharpe difference')} {listing(_sides(ends, len(kept)))}. "
-    if across == len(kept):
-        numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
-        if across == 1:
-            numbers = "The one Sharpe difference has an interval that contains zero. "
-    other = "any model" if len(kept) == len(book.of_kind("beats")) else "any other model or profile"
-    who = shown_names(book.names)[0] if len(book.names) == 1 else other
-    return WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(kept))
-
-
-def _sides(ends: Sequence[tuple[float, float]], total: int) -> list[str]:
-    """Where intervals lie, without the side of zero; and how many there are none of.
-
-    >>> _sides([(-1, 1), (-2, -1)], 3)
-    ['1 has an interval that contains zero', '1 is not shown to be above it', '1 has no interval']
-    """
-    across, none = sum(low <= 0 <= high for low, high in ends), total - len(ends)
-    said = (
-        (across, "has an interval that contains zero", "have an interval that contains zero"),
-        (len(ends) - across, "is not shown to be above it", "are not shown to be above it"),
-        (none, "has no interval", "have no interval"),
-    )
-    return [f"{count(size)} {one if size == 1 else many}" for size, one, many in said if size]
-
-
-def _limits(kept: Sequence[Verdict]) -> Iterator[WithheldGroup]:
-    """Limits for which not all stress windows were run: profiles with their reasons, each reason once."""
-    by_reason: dict[str, Counter[str]] = {}
-    for verdict in kept:
-        if kind_of(verdict) in ("gates", "gate"):
-            reason = " ".join(map(said_words, verdict.reasons))
-            name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
-            by_reason.setdefault(reason, Counter())[name] += 1
+    if beats := of["beats"]:
+        # Where intervals lie, without the side of zero; and how many there are none of.
+        items = [book.by_id[name] for verdict in beats for name in verdict.measurements if name in book.by_id]
+        ends = [found for item in items if (found := ends_of(item)) is not None]
+        across = sum(low <= 0 <= high for low, high in ends)
+        numbers = "The one Sharpe difference has an interval that contains zero. "
+        if across != len(beats):
+            sides = (
+                (across, "has an interval that contains zero", "have an interval that contains zero"),
+                (len(ends) - across, "is not shown to be above it", "are not shown to be above it"),
+                (len(beats) - len(ends), "has no interval", "have no interval"),
+            )
+            said = [f"{count(size)} {one if size == 1 else many}" for size, one, many in sides if size]
+            numbers = f"Of {counted(len(beats), 'Sharpe difference')} {listing(said)}. "
+        elif across > 1:
+            numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
+        other = "any model" if len(beats) == len(book.of_kind("beats")) else "any other model or profile"
+        who = clean(book.names[0], 60) if len(book.names) == 1 else other
+        groups.append(WithheldGroup(f"That {who} beats equal weight.", ((numbers, False),), len(beats)))
+    # Limits for which not all stress windows were run: profiles with their reasons, each reason once.
+    by_reason: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for verdict in (one for one in book.of_kind("gates", "gate") if one.publication_level == "no-claim"):
+        name = clean(verdict.claim.dimension.removeprefix("drawdown, "), 40)
+        by_reason[" ".join(map(said_words, verdict.reasons))][name] += 1
     alike: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for reason, found in by_reason.items():
-        alike[listing([*found])][reason] = found.total()
+    for reason, names in by_reason.items():
+        alike[listing([*names])][reason] = names.total()
     for profiles, reasons in alike.items():
         why = tuple((f"{reason} ", False) for reason in reasons)
-        yield WithheldGroup(f"Whether limits are kept under stress ({profiles}).", why, sum(reasons.values()))
+        groups.append(WithheldGroup(f"Whether limits are kept under stress ({profiles}).", why, sum(reasons.values())))
+    for verdict in of["dissociation"]:
+        reasons_of = " ".join(map(said_words, verdict.reasons))
+        groups.append(WithheldGroup(withheld_words(book, verdict), ((f"{reasons_of} ", False),), 1))
+    return tuple(groups)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupHead:
-    """A tier of a leaderboard; ``licensed`` says whether the score of its only member may be shown.
-
-    ``ranks`` are the ranks that each member can have, in words; empty where the tier says as much.
-    """
+    """A tier of a leaderboard; ``licensed`` says whether the score of its only member may be shown."""
 
     members: tuple[str, ...]
     places: str
     words: str
     level: Level | None
     licensed: bool
-    ranks: Mapping[str, str]
+    ranks: Mapping[str, str]  # that each member can have, in words; empty where the tier says as much
 
     @property
-    def shown(self) -> Inline:
+    def shown(self) -> b.Inline:
         """The head as a row of a table shows it."""
-        level = () if self.level is None else (" ", Mark(self.level, TAGS[self.level]))
-        return (bold(self.places), f" {self.words}" if self.words else "", *level)
+        level = () if self.level is None else (" ", b.Mark(self.level, TAGS[self.level]))
+        return (b.bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
-def stage_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
+def stage_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
     """A table for every leaderboard of the pipeline, the one over all profiles first."""
-    return tuple(_table(book, board, f"board-{at}") for at, board in enumerate(pipeline_boards(book.run), 1))
-
-
-def _table(book: BenchmarkIndex, board: Leaderboard, anchor: str) -> Group:
-    ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
-    ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
-    axis, profile = score_axis(ends), board.board.name
-    heads: tuple[Inline, ...] = (
-        "Model",
-        *((f"{name} ", small(words)) for name, (words, _) in STAGES.items()),
-        ("CEPS", Markup(score_head(axis))),
-        f"CEPS, {percent(book.run.plan.level)} interval",
-        "Stress limits" if profile == ALL else "Stress limit",
-    )
-    built_in, rows = book.run.built_in, list[Row]()
-    for head in (*group_heads(book, board), *unscored_heads(book, board)):
-        rows.append(Row((head.shown,)))
-        for model in head.members:
-            item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
-            strip, whole = "", book.to(item, range_words(item))
-            score: Inline = whole
-            if item is not None and item.value is not None:
-                point = item.value if head.licensed else None
-                strip = Markup(interval_strip(axis, item.low, item.high, point))
-                if point is not None:
-                    score = (book.to(item, number(point)), f" ({whole})")
-            mixed = built_in.get(model) and not all(built_in.values())
-            said = (head.ranks.get(model, ""), "reference model" if mixed else "")
-            labels = {"model": model, "profile": profile, "windows": "all"}
-            cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in STAGES)
-            limit = _gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile])
-            name = (clean(model, 60), *(small(words) for words in said if words))
-            rows.append(Row((name, *cells, strip, score, limit)))
-    ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
-    if all(ceiling):
-        best = book.one("bench.ceiling", profile=profile, stage="CEPS")
-        cells = (stage_cell(book, item) for item in ceiling)
-        rows.append(Row(((bold("Ceiling"), " true answers at every stage"),)))
-        rows.append(Row((("true answers", small("no model")), *cells, "", book.to(best, shown(best)), "")))
-    columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
-    title, note = board_title(profile), design_note(book, profile)
-    blocks: list[Block] = [Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)]
-    blocks += [] if board.models else [Text("No model has a score on this board.", "none")]
-    return Group(title, (*blocks, *notes((note,))), anchor)
+    built_in, groups = book.run.built_in, list[b.Group]()
+    for at, board in enumerate(bench.pipeline_boards(book.run), 1):
+        ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
+        ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
+        axis, profile, rows = score_axis(ends), board.board.name, list[b.Row]()
+        over_all = profile == bench.ALL
+        heads: tuple[b.Inline, ...] = (
+            "Model",
+            *((f"{name} ", b.small(words)) for name, (words, _) in bench.STAGES.items()),
+            ("CEPS", Markup(score_head(axis))),
+            f"CEPS, {percent(book.run.plan.level)} interval",
+            "Stress limits" if over_all else "Stress limit",
+        )
+        for head in (*group_heads(book, board), *unscored_heads(book, board)):
+            rows.append(b.Row((head.shown,)))
+            for model in head.members:
+                item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
+                strip, whole = "", book.to(item, bench.range_words(item))
+                score: b.Inline = whole
+                if item is not None and item.value is not None:
+                    point = item.value if head.licensed else None
+                    strip = Markup(interval_strip(axis, item.low, item.high, point))
+                    if point is not None:
+                        score = (book.to(item, number(point)), f" ({whole})")
+                mixed = built_in.get(model) and not all(built_in.values())
+                said = (head.ranks.get(model, ""), "reference model" if mixed else "")
+                labels = {"model": model, "profile": profile, "windows": "all"}
+                cells = (stage_cell(book, book.one("bench.stage", **labels, stage=stage)) for stage in bench.STAGES)
+                # Whether a limit, or those of all profiles, are kept.
+                profiles = [one.name for one in book.run.profiles] if over_all else [profile]
+                kept = {name: book.gate(model, name) for name in profiles}
+                limit: b.Inline = b.Styled("not decided", "gap")
+                if kept and all(value is not None for value in kept.values()):
+                    broken = [bench.profile_word(name).lower() for name, value in kept.items() if not value]
+                    note = (b.small(listing(broken) if broken else f"all {count(len(kept))} profiles"),)
+                    verdict = b.bold("fails" if broken else "passes")
+                    limit = pass_mark(not broken), verdict, *(note if len(kept) > 1 else ())
+                name = (clean(model, 60), *(b.small(words) for words in said if words))
+                rows.append(b.Row((name, *cells, strip, score, limit)))
+        ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in bench.STAGES]
+        if all(ceiling):
+            best = book.one("bench.ceiling", profile=profile, stage="CEPS")
+            cells = (stage_cell(book, item) for item in ceiling)
+            rows.append(b.Row(((b.bold("Ceiling"), " true answers at every stage"),)))
+            rows.append(b.Row((("true answers", b.small("no model")), *cells, "", book.to(best, shown(best)), "")))
+        columns = ("", *("hc",) * len(bench.STAGES), "st", "iv", "gt")
+        title, none = bench.board_title(profile), b.Text("No model has a score on this board.", "none")
+        table = b.Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)
+        notes = b.notes((design_note(book, profile),))
+        groups.append(b.Group(title, (table, *(() if board.models else (none,)), *notes), f"board-{at}"))
+    return tuple(groups)
 
 
 def design_note(book: BenchmarkIndex, board: str) -> str:
@@ -339,10 +282,8 @@ def unscored_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHe
     """What stands below the tiers: models that nothing is said of, and models that were left out."""
     shares = [item for item in book.every("missing.share", part=board.board.family) if item.detail["left_out"]]
     left_out = {item.labels["model"] for item in shares}
-    for gone, words in (
-        (False, "in S3 to S5, so no CEPS and no rank"),
-        (True, "left out: too many of the replies did not come"),
-    ):
+    for gone, words in ((False, "in S3 to S5, so no CEPS and no rank"),
+                        (True, "left out: too many of the replies did not come")):  # fmt: skip
         if members := tuple(name for name in board.unscored if (name in left_out) == gone):
             yield GroupHead(members, "No score", words, None, licensed=False, ranks={})
 
@@ -364,65 +305,47 @@ def group_heads(book: BenchmarkIndex, board: Leaderboard) -> Iterator[GroupHead]
         place += size
 
 
-def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> Share:
+def stage_cell(book: BenchmarkIndex, item: Measurement | None) -> b.Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
-        return Share(None, why_none(item))
+        return b.Share(None, bench.why_none(item))
     ends = ends_of(item)
     half = "" if ends is None else f"±{max(ends[1] - item.value, item.value - ends[0]):.2f}".replace("±0.", "±.")
-    return Share(item.value, book.to(item, number(item.value)), half)
+    return b.Share(item.value, book.to(item, number(item.value)), half)
 
 
-def pass_mark(passes: bool) -> Mark:
+def pass_mark(passes: bool) -> b.Mark:
     """The mark of a limit that is kept or broken."""
-    return Mark("supported" if passes else "contradicted", style="gm")
-
-
-def _gate(book: BenchmarkIndex, model: str, profiles: Sequence[str]) -> Inline:
-    """Whether a limit, or those of all profiles, are kept."""
-    kept = {name: book.gate(model, name) for name in profiles}
-    if not kept or any(value is None for value in kept.values()):
-        return Styled("not decided", "gap")
-    broken = [profile_word(name).lower() for name, value in kept.items() if not value]
-    note = listing(broken) if broken else f"all {count(len(kept))} profiles"
-    return pass_mark(not broken), bold("fails" if broken else "passes"), *((small(note),) if len(kept) > 1 else ())
+    return b.Mark("supported" if passes else "contradicted", style="gm")
 
 
 def stage_note(book: BenchmarkIndex) -> str:
     """Denominators, method and unreadable replies, in a few sentences."""
-    of, stages = "", list(book.every("bench.stage", stage="S1", windows="all"))
+    of, stages, replies = "", list(book.every("bench.stage", stage="S1", windows="all")), book.run.replies
     if stages:
-        sizes = sorted({item.n for item in stages if item.labels.get("profile") == ALL} or {item.n for item in stages})
+        sizes = sorted({one.n for one in stages if one.labels.get("profile") == bench.ALL} or {one.n for one in stages})
         items = " to ".join(dict.fromkeys((count(sizes[0]), count(sizes[-1]))))
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
-    levels = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
+    levels = [item for board in bench.pipeline_boards(book.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in levels if item.low is not None}
     method = f"Intervals: {listing(sorted(methods))}." if methods else "No interval can be given."
+    # How many replies could not be read, or only in part.
+    total, unread = sum(replies.values()), ""
+    kinds = ((("partial",), "were read in part"), (("invalid",), "could not be read"),
+             (("refused", "truncated"), "were refused or cut off"))  # fmt: skip
+    sums = ((sum(replies.get(state, 0) for state in states), words) for states, words in kinds)
+    if said := [f"{count(n)} {words}" for n, words in sums if n]:
+        unread = (
+            f"Of {counted(total, 'reply', 'replies')} {listing(said)}; what was not said is scored by the rule of the "
+            "plan (neutral view, hold, no trade)."
+        )
+    elif total:
+        unread = "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
     return (
         f"{of}A stronger tint is higher, from 0 to 1; ± is half of the {percent(book.run.plan.level)} interval. "
         f"A point is drawn only where the rank is supported. {method} A tier ends where every model in it is "
         "shown to score above every model below it; models inside a tier cannot be ranked, and the ranks that each can "
-        f"have follow from its supported pairs. {_unread(book.run.replies)}"
-    )
-
-
-def _unread(replies: Mapping[str, int]) -> str:
-    """How many replies could not be read, or only in part."""
-    total = sum(replies.values())
-    if not total:
-        return ""
-    kinds = (
-        (("partial",), "were read in part"),
-        (("invalid",), "could not be read"),
-        (("refused", "truncated"), "were refused or cut off"),
-    )
-    sums = ((sum(replies.get(state, 0) for state in states), words) for states, words in kinds)
-    said = [f"{count(n)} {words}" for n, words in sums if n]
-    if not said:
-        return "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
-    return (
-        f"Of {counted(total, 'reply', 'replies')} {listing(said)}; what was not said is scored by the rule of the "
-        "plan (neutral view, hold, no trade)."
+        f"have follow from its supported pairs. {unread}"
     )
 
 
@@ -431,9 +354,8 @@ def lede(book: BenchmarkIndex) -> str:
     run = book.run
     parts = [plural(len(book.names), "model").capitalize()]
     if book.has_pipeline:
-        decisions = sum(run.decisions.values())
-        windows = plural(len(run.windows), "window")
-        parts.append(f"{counted(decisions, f'{run.plan.pipeline.frequency} decision')} in {windows}")
+        decisions = counted(sum(run.decisions.values()), f"{run.plan.pipeline.frequency} decision")
+        parts.append(f"{decisions} in {plural(len(run.windows), 'window')}")
         parts.append(f"{counted(run.instruments, 'instrument')}, costs {run.plan.pipeline.cost_bps:g} bps")
     if book.has_questions:
         asked = sum(map(len, run.answers.values()))

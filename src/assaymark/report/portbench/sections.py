@@ -10,29 +10,19 @@ from typing import Final
 
 from markupsafe import Markup
 
-from assaymark.benchmark.episode import BaselineResult
 from assaymark.benchmark.market import Window
 from assaymark.benchmark.profiles import Profile
 from assaymark.claims.boards import LEVEL, SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
-from assaymark.report.blocks import Figure, Group, Inline, Mark, Panels, Section, Share, Table, Text, bold, small
-from assaymark.report.charts.canvas import WIDE, paths_text
+from assaymark.report import blocks as b
+from assaymark.report.charts.canvas import NARROW, WIDE, paths_text
 from assaymark.report.charts.datasheet import MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
+from assaymark.report.charts.models import StressPoint, stress_scatter
 from assaymark.report.charts.paths import brush_of, history_panels
-from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.measurements import MeasuredRow, rows_of
-from assaymark.report.portbench.book import (
-    EQUAL_WEIGHT,
-    QUESTIONS,
-    ROUNDING,
-    BenchmarkIndex,
-    ends_of,
-    profile_word,
-    range_words,
-    sizes,
-    why_none,
-)
+from assaymark.report.portbench import book as bench
+from assaymark.report.portbench.book import BenchmarkIndex, ends_of, profile_word
 from assaymark.report.portbench.levels import pass_mark
 from assaymark.report.records.texts import Rests
 from assaymark.report.text import counted, interval, listing, moment, plural, signed
@@ -61,38 +51,34 @@ _FIGURES: Final = (
 )
 
 
-History = tuple[Section, Panels, str]
+# --- histories --------------------------------------------------------------------------------------------------------
+
+
+History = tuple[b.Section, b.Panels, str]
 """The section of one window and profile, its panels, and the text of the file that they link to, or nothing."""
 
 
 def history_views(book: BenchmarkIndex) -> list[tuple[Window, list[History]]]:
-    """Every window and profile with a history: stress windows first, in the order of the plan.
-
-    The first of them have brushes: numbers for all of a large run would make the page too long.
-    """
+    """Every window and profile with a history: stress windows first; only the first have brushes, which are long."""
     found, used = [], 0
-    for window in stress_first(book):
+    for window in (*book.stress, *(window for window in book.run.windows if window.kind == "normal")):
         mine: list[History] = []
-        for profile in book.run.profiles:
-            if (made := _view(book, window, profile)) is not None:
-                section, panels, values = made
-                used += _points(panels)
-                mine.append(made if used <= _BRUSHED else _history(section, replace(panels, brush=None), values))
+        for made in (one for profile in book.run.profiles if (one := _view(book, window, profile)) is not None):
+            used += _points(made)
+            mine.append(made if used <= _BRUSHED else _unbrushed(made))
         found.append((window, mine))
     return found
 
 
-def _points(panels: Panels) -> int:
-    return 0 if panels.brush is None else len(panels.brush.days) * len(panels.brush.lines)
+def _points(made: History) -> int:
+    brush = made[1].brush
+    return 0 if brush is None else len(brush.days) * len(brush.lines)
 
 
-def _history(section: Section, panels: Panels, values: str) -> History:
-    return replace(section, blocks=(*section.blocks[:1], panels)), panels, values
-
-
-def stress_first(book: BenchmarkIndex) -> tuple[Window, ...]:
-    """The windows, stress windows first, in the order of the plan."""
-    return *book.stress, *(window for window in book.run.windows if window.kind == "normal")
+def _unbrushed(made: History) -> History:
+    section, panels, values = made
+    plain = replace(panels, brush=None)
+    return replace(section, blocks=(*section.blocks[:1], plain)), plain, values
 
 
 def chosen_history(book: BenchmarkIndex) -> History | None:
@@ -102,12 +88,9 @@ def chosen_history(book: BenchmarkIndex) -> History | None:
         return None
     falls = [m for m in book.every("bench.drawdown", profile=profile.name) if m.detail.get("stress")]
     deepest = max((m for m in falls if m.value is not None), key=lambda m: m.value or 0.0, default=None)
-    names = [] if deepest is None else [deepest.labels["window"]]
-    windows = [w for w in (*book.stress, *book.run.windows) if not names or w.name in names]
+    windows = [w for w in (*book.stress, *book.run.windows) if deepest is None or w.name == deepest.labels["window"]]
     made = next((view for window in windows if (view := _view(book, window, profile)) is not None), None)
-    if made is None or _points(made[1]) <= _FIRST_PAGE:
-        return made
-    return _history(made[0], replace(made[1], brush=None), made[2])
+    return made if made is None or _points(made) <= _FIRST_PAGE else _unbrushed(made)
 
 
 def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | None:
@@ -115,21 +98,22 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
     by_model = {one.model: one for one in mine if len(one.nav)}
     if not by_model:
         return None
-    baseline, limit = equal_weight(book, window.name), profile.drawdown_tolerance
+    equal = (p for p in book.run.baselines if p.window == window.name and p.name in bench.EQUAL_WEIGHT and len(p.nav))
+    baseline, limit = next(equal, None), profile.drawdown_tolerance
     at = f"{list(book.run.windows).index(window) + 1}-{list(book.run.profiles).index(profile) + 1}"
     drawn = [name for name in book.names if name in by_model]
     days, lines = list(map(str, by_model[drawn[0]].days)), [(clean(name, 60), by_model[name].nav) for name in drawn]
     shared, svgs = history_panels(f"h{at}", lines, None if baseline is None else baseline.nav, limit)
     lines += [] if baseline is None else [(baseline_word(baseline.name), baseline.nav)]
     values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
-    found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[Inline, str]]()
+    found, panels = dict(zip(drawn, svgs, strict=True)), list[tuple[b.Inline, str]]()
     for name in book.names:
         item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
-        caption: list[Inline] = [bold(clean(name, 60))]
+        caption: list[b.Inline] = [b.bold(clean(name, 60))]
         why = "No history: this episode was not run to its end."
         if item is not None and item.value is not None:
-            broken = item.value > limit + ROUNDING
-            caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
+            broken = item.value > limit + bench.ROUNDING
+            caption.append(b.Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
         elif item is not None:
             why = f"No history: {item.state.removeprefix('no score: ')}."
         panels.append((tuple(caption), found.get(name) or clean(why, 160)))
@@ -140,24 +124,40 @@ def _view(book: BenchmarkIndex, window: Window, profile: Profile) -> History | N
         f"in percent, with the maximum drawdown. Dashed: the {percent(limit)} that this profile tolerates."
     )
     brush, data = brush_of([moment(day) for day in days], lines), f"data/nav-{at}.csv" if values else ""
-    shown = Panels(tuple(panels), brush=brush, data=data, shared=shared)
+    shown = b.Panels(tuple(panels), brush=brush, data=data, shared=shared)
     title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-    return Section(f"nav-{at}", title, blocks=(Text(text, "cap"), shown)), shown, values
+    return b.Section(f"nav-{at}", title, blocks=(b.Text(text, "cap"), shown)), shown, values
 
 
-def equal_weight(book: BenchmarkIndex, window: str) -> BaselineResult | None:
-    """The history of equal weight in a window."""
-    found = (p for p in book.run.baselines if p.window == window and p.name in EQUAL_WEIGHT and len(p.nav))
-    return next(found, None)
+def history_bytes(panels: b.Panels) -> int:
+    """About how many bytes the drawings of a history take on a page."""
+    brush = () if panels.brush is None else (values for _, values in panels.brush.lines)
+    drawn = (panels.shared, *(svg for _, svg in panels.panels), *brush)
+    return 300 * len(panels.panels) + len("".join(drawn).encode())
 
 
 # --- figures of performance -------------------------------------------------------------------------------------------
 
 
-def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[Group, ...]:
+def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[b.Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
-    found: list[Group] = []
+    found: list[b.Group] = []
     heads = ("Model", *(head for _, head, _ in _FIGURES))
+
+    def cells(items: Sequence[Measurement | None]) -> list[str]:
+        texts = []
+        for (_, _, kind), item in zip(_FIGURES, items, strict=True):
+            if item is None or item.value is None:
+                texts.append(bench.why_none(item))
+                continue
+            value, ends = item.value, ends_of(item)
+            texts.append(book.to(item, {
+                "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
+                "fall": number(-100 * abs(value), 1), "count": number(value, 1),
+                "ratio": f"{number(value)} ({span(*ends)})" if ends else number(value), "number": number(value),
+            }[kind]))  # fmt: skip
+        return texts
+
     for window, (at, profile) in product(windows, enumerate(book.run.profiles, 1)):
         rows = []
         for name in book.names:
@@ -166,15 +166,15 @@ def performance_views(book: BenchmarkIndex, windows: Sequence[Window]) -> tuple[
                 own = figure in ("sharpe", "drawdown")
                 key = f"bench.{figure}" if own else "bench.performance"
                 items.append(book.one(key, **labels, **({} if own else {"figure": figure})))
-            rows.append((clean(name, 60), *_cells(book, items)))
+            rows.append((clean(name, 60), *cells(items)))
         for name in baselines(book):
             labels = {"baseline": name, "window": window.name}
             items = [book.one("bench.baseline", **labels, figure=figure) for figure, _, _ in _FIGURES]
-            rows.append((f"{baseline_word(name)} (baseline)", *_cells(book, items)[:-1], "gives none"))
-        table = Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
+            rows.append((f"{baseline_word(name)} (baseline)", *cells(items)[:-1], "gives none"))
+        table = b.Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
         title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
         place = f"perf-{list(book.run.windows).index(window) + 1}-{at}"
-        found.append(Group(title, (table,), place, "closed" if found else "open"))
+        found.append(b.Group(title, (table,), place, "closed" if found else "open"))
     return tuple(found)
 
 
@@ -184,35 +184,8 @@ def baselines(book: BenchmarkIndex) -> tuple[str, ...]:
 
 
 def baseline_word(name: str) -> str:
-    """How a page calls a baseline.
-
-    >>> baseline_word("EqW"), baseline_word("60/40")
-    ('Equal weight', '60/40')
-    """
+    """How a page calls a baseline."""
     return _BASELINES.get(name, clean(name, 40))
-
-
-def _cells(book: BenchmarkIndex, items: Sequence[Measurement | None]) -> list[str]:
-    found = []
-    for (_, _, kind), item in zip(_FIGURES, items, strict=True):
-        if item is None or item.value is None:
-            found.append(why_none(item))
-            continue
-        value, ends = item.value, ends_of(item)
-        text = {
-            "signed": signed(100 * value, 1), "percent": number(100 * value, 1),
-            "fall": number(-100 * abs(value), 1), "count": number(value, 1),
-            "ratio": f"{number(value)} ({span(*ends)})" if ends else number(value), "number": number(value),
-        }[kind]  # fmt: skip
-        found.append(book.to(item, text))
-    return found
-
-
-def history_bytes(panels: Panels) -> int:
-    """About how many bytes the drawings of a history take on a page."""
-    brush = () if panels.brush is None else (values for _, values in panels.brush.lines)
-    drawn = (panels.shared, *(svg for _, svg in panels.panels), *brush)
-    return 300 * len(panels.panels) + len("".join(drawn).encode())
 
 
 def performance_answer(book: BenchmarkIndex) -> str:
@@ -223,14 +196,10 @@ def performance_answer(book: BenchmarkIndex) -> str:
     return f"One history per model, window and profile ({profiles}){beside}. Models stand by name."
 
 
-_MOST = 15
-"""Marks that can be told apart on one figure."""
-
-
 # --- calm against stress ----------------------------------------------------------------------------------------------
 
 
-def windows_table(book: BenchmarkIndex) -> Table | None:
+def windows_table(book: BenchmarkIndex) -> b.Table | None:
     """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
     kinds = {"normal": "Calm windows", "stress": "Stress windows"}
     found = {
@@ -241,25 +210,24 @@ def windows_table(book: BenchmarkIndex) -> Table | None:
     if any(all(found[name, kind] is None for name in book.names) for kind in kinds):
         return None
     axis = score_axis([end for item in found.values() if item for end in (item.low, item.high) if end is not None])
-    rows: list[tuple[Inline, ...]] = []
+    rows, heads = list[tuple[b.Inline, ...]](), list[b.Inline](["Model"])
     for name in book.names:
-        cells: list[Inline] = [clean(name, 60)]
+        cells: list[b.Inline] = [clean(name, 60)]
         for kind in kinds:
             item = found[name, kind]
             low, high = (item.low, item.high) if item else (None, None)
-            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, range_words(item))]
+            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, bench.range_words(item))]
         rows.append(tuple(cells))
-    heads: list[Inline] = ["Model"]
     for words in kinds.values():
         heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.plan.level)} interval"]
     label, columns = "CEPS in calm and in stress windows", ("", "st", "iv", "st", "iv")
-    return Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
+    return b.Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
 
 
-def signals_figure(book: BenchmarkIndex) -> Figure | None:
+def signals_figure(book: BenchmarkIndex) -> b.Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     points, rows, absent = list[MapPoint](), list[tuple[str, ...]](), []
-    for name in book.names[:_MOST]:
+    for name in book.names[:15]:  # marks that can be told apart on one figure
         labels = {"model": name, "profile": book.profile, "windows": "all"}
         pair = [book.one("bench.stage", **labels, stage=at) for at in ("S2", "S4")]
         values = [(item, item.value) for item in pair if item is not None and item.value is not None]
@@ -267,114 +235,111 @@ def signals_figure(book: BenchmarkIndex) -> Figure | None:
             absent.append(clean(name, 40))
             continue
         (_, x), (_, y) = values
-        one, two = (None if (e := ends_of(item)) is None else (max(e[0], 0.0), min(e[1], 1.0)) for item, _ in values)
+        one, two = (ends and (max(ends[0], 0.0), min(ends[1], 1.0)) for ends in (ends_of(item) for item, _ in values))
         points.append(MapPoint(clean(name, 40), x, y, one, two, len(points)))
         said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
         rows.append((clean(name, 40), *said))
     if not points:
         return None
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
+    heads = ("S2, signals", "S4, trading")
     wide, narrow = (
-        share_map(points, ("S2, signals", "S4, trading"), width, height).framed(f"signals-{kind[0]}", title, desc, kind)
-        for (kind, width), height in zip(sizes(WIDE / 2), (380.0, 340.0), strict=True)
+        share_map(points, heads, float(width), height).framed(f"signals-{kind[0]}", title, desc, kind)
+        for kind, width, height in (("wide", WIDE / 2, 380.0), ("narrow", NARROW, 340.0))
     )
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
     if absent:
         caption += f" Not drawn, because a score is missing: {listing(absent)}."
-    table = Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
-    return Figure(title, caption, wide, narrow, table=table)
+    table = b.Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
+    return b.Figure(title, caption, wide, narrow, table=table)
 
 
-def scatter_views(book: BenchmarkIndex) -> tuple[Figure, ...]:
+def scatter_views(book: BenchmarkIndex) -> tuple[b.Figure, ...]:
     """Calm returns against stressed losses: a figure for each profile, the strictest first."""
-    window = book.normal
-    if window is None or not book.stress:
+    window, stress, found = book.normal, [one.name for one in book.stress], list[b.Figure]()
+    if window is None or not stress:
         return ()
     ordered = sorted(book.run.profiles, key=lambda profile: profile.drawdown_tolerance)
-    figures = (_scatter(book, window, profile, f"scatter-{at}") for at, profile in enumerate(ordered, 1))
-    return tuple(figure for figure in figures if figure is not None)
-
-
-def _scatter(book: BenchmarkIndex, window: Window, profile: Profile, name: str) -> Figure | None:
-    stress, limit, missing = [one.name for one in book.stress], profile.drawdown_tolerance, []
-    points, rows = list[StressPoint](), list[tuple[str, ...]]()
-    marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
-    for model in book.names:
-        labels = {"model": model, "profile": profile.name}
-        falls = [book.one("bench.drawdown", **labels, window=one) for one in stress]
-        marks.append((model, False, book.one("bench.sharpe", **labels, window=window.name), falls))
-    for model in baselines(book):
-        sharpe = book.one("bench.baseline", baseline=model, window=window.name, figure="sharpe")
-        falls = [book.one("bench.baseline", baseline=model, window=one, figure="drawdown") for one in stress]
-        marks.append((model, True, sharpe, falls))
-    for model, baseline, sharpe, falls in marks:
-        known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
-        if sharpe is None or sharpe.value is None or len(known) < len(falls):
-            missing += [] if baseline else [clean(model, 60)]
+    for at, profile in enumerate(ordered, 1):
+        limit, missing, points, rows = profile.drawdown_tolerance, [], list[StressPoint](), list[tuple[str, ...]]()
+        marks: list[tuple[str, bool, Measurement | None, list[Measurement | None]]] = []
+        for model in book.names:
+            labels = {"model": model, "profile": profile.name}
+            falls = [book.one("bench.drawdown", **labels, window=one) for one in stress]
+            marks.append((model, False, book.one("bench.sharpe", **labels, window=window.name), falls))
+        for model in baselines(book):
+            sharpe = book.one("bench.baseline", baseline=model, window=window.name, figure="sharpe")
+            falls = [book.one("bench.baseline", baseline=model, window=one, figure="drawdown") for one in stress]
+            marks.append((model, True, sharpe, falls))
+        for model, baseline, sharpe, falls in marks:
+            known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
+            if sharpe is None or sharpe.value is None or len(known) < len(falls):
+                missing += [] if baseline else [clean(model, 60)]
+                continue
+            deepest, item = max(known, key=itemgetter(0))
+            passes = deepest <= limit + bench.ROUNDING if baseline else book.gate(model, profile.name)
+            called = baseline_word(model) if baseline else clean(model, 60)
+            points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline))
+            kept = "not decided" if passes is None else "within" if passes else "beyond"
+            value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
+            rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
+        if not points:
             continue
-        deepest, item = max(known, key=itemgetter(0))
-        passes = deepest <= limit + ROUNDING if baseline else book.gate(model, profile.name)
-        called = baseline_word(model) if baseline else clean(model, 60)
-        points.append(StressPoint(called, sharpe.value, sharpe.low, sharpe.high, deepest, passes, baseline))
-        kept = "not decided" if passes is None else "within" if passes else "beyond"
-        value = book.to(sharpe, interval(sharpe.value, sharpe.low, sharpe.high))
-        rows.append((called, value, book.to(item, percent(deepest, 1)), kept))
-    if not points:
-        return None
-    where, level = book.window(window.name), percent(book.run.plan.level)
-    title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
-    desc = "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points)
-    wide, narrow = stress_scatter(name, points, limit, where, title, f"{desc}.")
-    caption = (
-        f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every stress "
-        "window. Open with a cross: does not. Diamonds: baselines."
-    )
-    heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Maximum drawdown under stress", "Limit")
-    left_out = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
-    note = "No whisker on the vertical axis: each stress window happened once. No ranking by Sharpe ratio is supported."
-    return Figure(
-        title, caption, wide, narrow, note=left_out + note, table=Table(heads, tuple(rows), frozenset({1, 2}))
-    )
+        where, level = book.window(window.name), percent(book.run.plan.level)
+        title = f"Sharpe ratio in {where} and maximum drawdown under stress, {clean(profile.name, 40)} profile"
+        desc = "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points)
+        wide, narrow = stress_scatter(f"scatter-{at}", points, limit, where, title, f"{desc}.")
+        caption = (
+            f"Whiskers: {level} intervals over resampled histories. Filled: stays within {percent(limit)} in every "
+            "stress window. Open with a cross: does not. Diamonds: baselines."
+        )
+        heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Maximum drawdown under stress", "Limit")
+        note = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
+        note += "No whisker on the vertical axis: each stress window happened once. "
+        note += "No ranking by Sharpe ratio is supported."
+        table = b.Table(heads, tuple(rows), frozenset({1, 2}))
+        found.append(b.Figure(title, caption, wide, narrow, note=note, table=table))
+    return tuple(found)
 
 
 # --- tables with bars -------------------------------------------------------------------------------------------------
 
 
-def _bars(caption: str, heads: Sequence[Inline], rows: Sequence[tuple[Inline, ...]]) -> Table:
-    return Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
+def _bars(caption: str, heads: Sequence[b.Inline], rows: Sequence[tuple[b.Inline, ...]]) -> b.Table:
+    return b.Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
 
 
-def alignment_table(book: BenchmarkIndex) -> Group | None:
+def alignment_table(book: BenchmarkIndex) -> b.Group | None:
     """How well portfolios fit each profile, and how much that differs between profiles."""
     labels = {"stage": "PAS", "windows": "all"}
     if not any(book.every("bench.stage", **labels)):
         return None
-    rows: list[tuple[Inline, ...]] = []
+    rows: list[tuple[b.Inline, ...]] = []
     for name in book.names:
         items = [book.one("bench.stage", model=name, profile=one.name, **labels) for one in book.run.profiles]
-        spread = bar_cell(book, book.one("bench.adaptation", model=name), digits=3)
-        rows.append((clean(name, 60), *(bar_cell(book, item) for item in items), spread))
+        spread = _bar_cell(book, book.one("bench.adaptation", model=name), digits=3)
+        rows.append((clean(name, 60), *(_bar_cell(book, item) for item in items), spread))
     note = (
         "Alignment is the mean of three terms: share of equities and crypto against the cap, bonds and cash against "
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
         "model’s mean alignment between profiles: near 0 it fits all profiles equally well or badly."
     )
-    heads = [(profile_word(profile.name), small("alignment")) for profile in book.run.profiles]
+    heads = [(profile_word(profile.name), b.small("alignment")) for profile in book.run.profiles]
     caption = "Fit to each investor"
-    return Group(caption, (_bars(caption, (*heads, ("Adaptation", small("spread"))), rows), Text(note)))
+    return b.Group(caption, (_bars(caption, (*heads, ("Adaptation", b.small("spread"))), rows), b.Text(note)))
 
 
-def stress_table(book: BenchmarkIndex) -> Group | None:
+def stress_table(book: BenchmarkIndex) -> b.Group | None:
     """What is left of the tolerance under stress, by profile."""
     if "bench.stress" not in book.by_name:
         return None
-    heads = [(profile_word(p.name), small(f"tolerates {percent(p.drawdown_tolerance)}")) for p in book.run.profiles]
-    rows: list[tuple[Inline, ...]] = []
+    tolerated = [(one.name, percent(one.drawdown_tolerance)) for one in book.run.profiles]
+    heads, rows = [(profile_word(name), b.small(f"tolerates {most}")) for name, most in tolerated], []
     for name in book.names:
-        cells: list[Inline] = [clean(name, 60)]
-        for profile in book.run.profiles:
-            kept = book.gate(name, profile.name)
-            bar = bar_cell(book, book.one("bench.stress", model=name, profile=profile.name))
+        cells: list[b.Inline] = [clean(name, 60)]
+        for profile, _ in tolerated:
+            kept = book.gate(name, profile)
+            bar = _bar_cell(book, book.one("bench.stress", model=name, profile=profile))
             cells.append(bar if kept is None else (bar, pass_mark(kept)))
         rows.append(tuple(cells))
     note = (
@@ -382,10 +347,10 @@ def stress_table(book: BenchmarkIndex) -> Group | None:
         "windows. Tick: within the limit in every stress window; cross: beyond it in at least one."
     )
     caption = "Stress score and limit"
-    return Group(caption, (_bars(caption, heads, rows), Text(note)))
+    return b.Group(caption, (_bars(caption, heads, rows), b.Text(note)))
 
 
-def safety_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
+def safety_tables(book: BenchmarkIndex) -> tuple[b.Group, ...]:
     """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
     found = []
     for profile in book.run.profiles:
@@ -395,36 +360,35 @@ def safety_tables(book: BenchmarkIndex) -> tuple[Group, ...]:
         if not least:
             continue
         heads = [
-            (book.window(name), small(f"safe from {number(float(one))}") if isinstance(one, (int, float)) else "")
+            (book.window(name), b.small(f"safe from {number(float(one))}") if isinstance(one, (int, float)) else "")
             for name, one in least.items()
         ]
-        rows: list[tuple[Inline, ...]] = []
+        rows: list[tuple[b.Inline, ...]] = []
         for name in book.names:
-            cells: list[Inline] = [clean(name, 60)]
-            shared = book.shares_tier(profile.name, name)
+            cells, shared = list[b.Inline]([clean(name, 60)]), book.shares_tier(profile.name, name)
             for scenario in least:
-                found_item = book.one("bench.risk_safe", scenario=scenario, model=name, profile=profile.name)
-                cell = bar_cell(book, found_item)
-                if found_item is None or found_item.value is None:
+                reached = book.one("bench.risk_safe", scenario=scenario, model=name, profile=profile.name)
+                cell = _bar_cell(book, reached)
+                if reached is None or reached.value is None:
                     cells.append(cell)
                     continue
-                safe = bool(found_item.detail.get("safe"))
+                safe = bool(reached.detail.get("safe"))
                 if shared:
                     words = "reached" if safe else "not reached"
-                    cell = Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
+                    cell = b.Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
                 cells.append((cell, pass_mark(safe)))
             rows.append(tuple(cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
-        found.append(Group(caption, (_bars(caption, heads, rows),), folded="open"))
+        found.append(b.Group(caption, (_bars(caption, heads, rows),), folded="open"))
     return tuple(found)
 
 
-def bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> Share:
+def _bar_cell(book: BenchmarkIndex, item: Measurement | None, digits: int = 2) -> b.Share:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
-        return Share(None, why_none(item), style="bar")
+        return b.Share(None, bench.why_none(item), style="bar")
     ends = ends_of(item)
-    return Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
+    return b.Share(item.value, book.to(item, number(item.value, digits)), span(*ends, digits) if ends else "", "bar")
 
 
 def stress_answer(book: BenchmarkIndex) -> str:
@@ -475,7 +439,7 @@ def every_measurement(book: BenchmarkIndex, rests: Rests = lambda _: ()) -> tupl
         elif item.name == "bench.risk_safe" or (item.name == "bench.stage" and labels["stage"] == "CEPS"):
             board = labels["profile"]
         elif item.name == "bench.question" and labels.keys() == {"model", "condition"}:
-            board = QUESTIONS
+            board = bench.QUESTIONS
         if item.value is None or not book.shares_tier(board, labels.get("model", "")):
             return ""
         ends = ends_of(item)

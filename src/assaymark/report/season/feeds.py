@@ -1,8 +1,4 @@
-"""What a season hands on: feeds, a calendar, verdicts as JSON, tables as CSV, a picture, what it claimed before.
-
-None of it holds more than the pages: of an unsupported claim only what it is about, of an agent that shares its tier
-the range of its judges.
-"""
+"""What a season hands on: feeds, a calendar, verdicts as JSON, tables as CSV, a picture, what it claimed before."""
 
 from __future__ import annotations
 

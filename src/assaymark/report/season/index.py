@@ -56,17 +56,13 @@ class SeasonRefusal:
 
 @dataclass(frozen=True, slots=True)
 class SeasonStep:
-    """One decision and what came of it.
-
-    ``orders`` and ``texts`` (kind and text) are as the agent wrote them: hostile until escaped. ``mismatches`` are
-    statements of the record that do not follow from the others.
-    """
+    """One decision and what came of it."""
 
     number: int
     day: str
     record_id: str
-    orders: tuple[str, ...] = ()
-    texts: tuple[tuple[str, str], ...] = ()
+    orders: tuple[str, ...] = ()  # as the agent wrote them, like its texts: hostile until escaped
+    texts: tuple[tuple[str, str], ...] = ()  # kind and text
     fills: tuple[SeasonTrade, ...] = ()
     refusals: tuple[SeasonRefusal, ...] = ()
     flags: tuple[str, ...] = ()
@@ -75,27 +71,22 @@ class SeasonStep:
     nav: float | None = None
     cash: float | None = None
     positions: Mapping[str, float] = field(default_factory=dict)
-    mismatches: tuple[str, ...] = ()
+    mismatches: tuple[str, ...] = ()  # statements of the record that do not follow from the others
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonClaimLine:
-    """One checkable statement of a record, in both layers.
-
-    ``numbers`` is the state of the numeric ledger, None where the quotation holds no number; ``judges`` the states by
-    judge, for those that looked at it. ``saw`` names what of the agent's material decided. ``which`` is the number that
-    the state is of, and ``start`` its place in ``quote``, which is hostile.
-    """
+    """One checkable statement of a record, in both layers."""
 
     number: int
     day: str
-    quote: str
-    saw: str
-    numbers: EvidenceState | None
+    quote: str  # hostile
+    saw: str  # what of the agent's material decided
+    numbers: EvidenceState | None  # of the numeric fact check; None where the quotation holds no number
     rule: str = ""
-    judges: Mapping[str, str] = field(default_factory=dict)
-    which: str = ""
-    start: int = 0
+    judges: Mapping[str, str] = field(default_factory=dict)  # the states by judge, for those that looked at it
+    which: str = ""  # the number that the state is of
+    start: int = 0  # its place in the quotation
 
     @property
     def disagree(self) -> bool:
@@ -109,26 +100,22 @@ class SeasonClaimLine:
 
 @dataclass(frozen=True, slots=True)
 class SeasonGradeView:
-    """What one judge gave one agent's whole record: axes and parts in points, by name.
-
-    ``state`` is ``ok`` or why there are no grades; then all numbers are absent. ``capped`` names parts that the numeric
-    ledger lowered, with what the judge had given. ``verdict`` and ``summary`` are the judge's words: hostile.
-    """
+    """What one judge gave one agent's whole record: axes and parts in points, by name."""
 
     agent: str
     judge: str
-    state: str
+    state: str  # ``ok`` or why there are no grades; then all numbers are absent
     composite: float | None = None
     axes: Mapping[str, float] = field(default_factory=dict)
     reasoning: Mapping[str, float] = field(default_factory=dict)
     evidence: Mapping[str, float] = field(default_factory=dict)
-    capped: Mapping[str, float] = field(default_factory=dict)
+    capped: Mapping[str, float] = field(default_factory=dict)  # parts that the fact check lowered, as given
     outcome: float | None = None
     outcome_state: str = "none"
     data_reliability: float | None = None
     lookahead: str | None = None
     lookahead_reason: str = ""
-    verdict: str = ""
+    verdict: str = ""  # the judge's words, like the summary: hostile
     summary: str = ""
     reason: str = ""
     parts: int = 1
@@ -146,40 +133,7 @@ class SeasonRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonRun:
-    """A season that was judged, measured and decided, as its site shows it.
-
-    Attributes
-    ----------
-    steps, ledger : mapping of agent to lines
-        In the order of the days.
-    table : SeasonTable
-        Totals, bands and tie classes; which of it is printed is for ``decided``.
-    measurements : tuple of Measurement
-        Every number that a page prints beside facts, by id.
-    blinding : mapping of agent to lines
-        What blinding replaced and kept.
-    plan : Season
-        The locked file; ``rules`` are its lines. An agent of records has `RECORDS` before its model.
-    source : str
-        Who ran it: empty for seasons that were run here, else where the records come from.
-    partial : bool
-        Whether some of what the agents could see is not kept.
-    notes : tuple of Said
-        What a reader has to know of this season beside its claims.
-    planned : int
-        Days that the calendar has in all; 0 where it says nothing of days to come.
-    decided_at, next_decision : str
-        The moments of the last decision and of the next one, in UTC; empty where there is none.
-    sheets : mapping of judge to str
-        Where the datasheets of its judges lie, seen from the site's folder.
-    url : str
-        Where the site will lie, for feeds and previews; empty where that is not known.
-    publications : tuple of mappings
-        The verdicts of every publication in order, this one last.
-    records : mapping of (kind, who, about) to str
-        Where records begin that lie beside these pages, below the folder of the site. ``about`` is the agent of a
-        grade or of a guess, the record id of a decision, and empty for all that somebody made.
-    """
+    """A season that was judged, measured and decided, as its site shows it."""
 
     plan: Season
     plan_hash: str
@@ -191,24 +145,24 @@ class SeasonRun:
     universe: tuple[str, ...]
     scoring: ScoringPlan
     paths: tuple[SeasonPath, ...]
-    steps: Mapping[str, tuple[SeasonStep, ...]]
+    steps: Mapping[str, tuple[SeasonStep, ...]]  # by agent, in the order of the days, like the ledger
     ledger: Mapping[str, tuple[SeasonClaimLine, ...]]
     grades: tuple[SeasonGradeView, ...]
-    table: SeasonTable
+    table: SeasonTable  # totals, bands and tiers; which of it is printed is for ``decided``
     decided: SeasonVerdicts
-    measurements: tuple[Measurement, ...]
-    blinding: Mapping[str, tuple[AuditLine, ...]]
+    measurements: tuple[Measurement, ...]  # every number that a page prints beside facts
+    blinding: Mapping[str, tuple[AuditLine, ...]]  # by agent, what blinding replaced and kept
     rules: tuple[SeasonRule, ...]
-    source: str = ""
-    partial: bool = False
-    notes: tuple[Said, ...] = ()
-    planned: int = 0
+    source: str = ""  # who ran it; empty for seasons that were run here
+    partial: bool = False  # whether some of what the agents could see is not kept
+    notes: tuple[Said, ...] = ()  # what a reader has to know beside its claims
+    planned: int = 0  # days of the calendar in all; 0 where it says nothing of days to come
     decided_at: str = ""
-    next_decision: str = ""
-    sheets: Mapping[str, str] = field(default_factory=dict)
-    url: str = ""
-    publications: tuple[Mapping[str, Any], ...] = ()
-    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    next_decision: str = ""  # in UTC, like the last one; empty where there is none
+    sheets: Mapping[str, str] = field(default_factory=dict)  # where the datasheets of its judges lie
+    url: str = ""  # where the site will lie, for feeds and previews
+    publications: tuple[Mapping[str, Any], ...] = ()  # the verdicts of every publication, this one last
+    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)  # (kind, who, about): their place
 
 
 _SENTENCE: Final = 900
@@ -297,11 +251,7 @@ class Words:
         return f"{minus}{units}{self.catalogue.decimal if decimals else ''}{decimals}"
 
     def points(self, value: float) -> str:
-        """Points out of 100 as a whole number, rounded half up as bands are read.
-
-        >>> Words(english()).points(66.5)
-        '67'
-        """
+        """Points out of 100 as a whole number, rounded half up as bands are read."""
         return self.amount(whole(value))
 
     def few(self, value: int) -> str:
@@ -342,21 +292,14 @@ class Words:
         return f"{self.catalogue.say('frame.open')}{text}{self.catalogue.say('frame.close')}"
 
     def filters(self, keys: Iterable[str], titles: Mapping[str, str], rows: int | None = None) -> tuple[Filter, ...]:
-        """A button for all rows, then one for each key that a row has, in the order of ``titles``.
-
-        ``rows`` is how many there are, where a row has several keys or none.
-        """
+        """A button for all rows, then one for each key that a row has, in the order of ``titles``."""
         seen = Counter(keys)
         found = (Filter(key, title, self.amount(seen[key])) for key, title in titles.items() if seen[key])
         return Filter("", self("frame.all"), self.amount(seen.total() if rows is None else rows)), *found
 
 
 def whole(value: float) -> int:
-    """Points as they are read: rounded half up.
-
-    >>> whole(66.5), whole(66.49999999999999), whole(44.4)
-    (67, 67, 44)
-    """
+    """Points as they are read: rounded half up."""
     return math.floor(round(value, 9) + 0.5)
 
 
@@ -379,13 +322,7 @@ _GROUPS: Final[Mapping[str, str]] = {
 def measured_pages(
     measurements: Iterable[Measurement], hidden: Callable[[Measurement], str] = lambda _: ""
 ) -> Mapping[str, tuple[MeasuredRow, ...]]:
-    """The rows of every page, by its name, in no language yet; at least one page, which may be empty.
-
-    ``hidden`` is why a value is not shown.
-
-    >>> list(measured_pages(()))
-    ['measurements.html']
-    """
+    """The rows of every page, by its name, in no language yet; at least one page, which may be empty."""
     found = {
         name if "." in name or name == "contrast" else f"season.{name}": group
         for group, names in _GROUPS.items()
@@ -405,23 +342,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex:
-    """A season and its indexes in one language. Build one with `SeasonLookup.of`.
-
-    Attributes
-    ----------
-    agents : mapping of name to AgentSpec
-        In alphabetical order.
-    grades : mapping of agent to grades
-        In the order of the judges.
-    pages : mapping of agent to str
-        Where its page lies below the folder of a language: ``agents/Alder.html``.
-    measured : mapping of page to rows
-        Where every measurement stands, in no language yet.
-    links : mapping of id to str
-        The row of a measurement, below the folder of a language.
-    up : str
-        The way from the folder of the language to that of the site, where records and datasheets lie.
-    """
+    """A season and its indexes in one language. Build one with `SeasonLookup.of`."""
 
     run: SeasonRun
     words: Words
@@ -486,10 +407,7 @@ class SeasonIndex:
         return "" if found is None else self.words("measured.spread", n=n, low=found[0], high=found[1])
 
     def judged(self, agent: str, name: str, axis: str = "") -> Ends | None:
-        """The range of the judges of an agent, in the points of a kind of measurement; None without a grade.
-
-        One judge has no range, and its points are the agent's: where these may not be shown, it is the tier's.
-        """
+        """The range of the judges of an agent, in the points of a kind of measurement; None without a grade."""
         found = self._points(agent, name, axis)
         if len(found) == 1 and not self.shown(agent):
             return self.tier_range(agent, name, axis)

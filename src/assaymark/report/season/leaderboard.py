@@ -16,23 +16,7 @@ from assaymark.judging.season.plans import Bands, ScoringPlan
 from assaymark.judging.season.table import SeasonRow
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
-from assaymark.report.blocks import (
-    Block,
-    Group,
-    Inline,
-    Linked,
-    Row,
-    Section,
-    Styled,
-    Table,
-    Text,
-    bold,
-    level_words,
-    notes,
-    small,
-    spaced,
-    strong_link,
-)
+from assaymark.report import blocks as b
 from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
 from assaymark.report.charts.intervals import judge_class
 from assaymark.report.charts.paths import falls
@@ -55,13 +39,7 @@ BandNames = tuple[str, str, str]
 
 
 def band_scale(bands: Bands, points: Iterable[float]) -> Scale:
-    """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names.
-
-    >>> from assaymark.judging.season.plans import load_scoring
-    >>> scale = band_scale(load_scoring().bands, [33.0, 79.0])
-    >>> scale.low, scale.high
-    (20.0, 90.0)
-    """
+    """The axis of all strips of a page: both boundaries and every judge's points lie on it, with room for the names."""
     known = list(points)
     low = min((bands.mixed - _ROOM, *(value - _NEAR for value in known)))
     high = max((bands.strong + _ROOM, *(value + _NEAR for value in known)))
@@ -166,9 +144,9 @@ def _part(row: PartRow, scale: Scale, top: float, middle: float | None) -> list[
 _TOTAL: Final = "season.total"
 
 
-def board_section(book: SeasonIndex) -> Section:
+def board_section(book: SeasonIndex) -> b.Section:
     """The leaderboard, tier by tier, with the baselines below; folded under it the points of each axis."""
-    words, n, rows, axes = book.words, book.graders, list[Row](), list[tuple[Inline, ...]]()
+    words, n, rows, axes = book.words, book.graders, list[b.Row](), list[tuple[b.Inline, ...]]()
     for place in board_places(book):
         agent, row = book.agents[place.agent], book.rows.get(place.agent)
         ranks, total, why = ranks_words(place, words), total_words(book, place), words.text(place.why)
@@ -181,41 +159,41 @@ def board_section(book: SeasonIndex) -> Section:
         graded = any(one.composite is not None for one in book.grades[place.agent]) and not silent
         points = () if silent else judged_points(book, place.agent)
         said = words("board.points", points=total) if graded and not points else None
-        position: Inline = Styled(band, "un")
+        position: b.Inline = b.Styled(band, "un")
         if ranks:
-            position = (bold(ranks), *((small(note),) if note != why else ()))
+            position = (b.bold(ranks), *((b.small(note),) if note != why else ()))
         name = clean(agent.name, 60)
-        rows.append(Row((
-            (Linked(name, book.pages[place.agent]), small(clean(agent.family, 60))),
+        rows.append(b.Row((
+            (b.Linked(name, book.pages[place.agent]), b.small(clean(agent.family, 60))),
             position,
-            (total if note else strong_link(total), small("; ".join(filter(None, (band, tier))))),
+            (total if note else b.strong_link(total), b.small("; ".join(filter(None, (band, tier))))),
             drawn(book, place.level, points, said),
             *account_facts(book, place.agent),
-            (level_words(place.level, words(f"level.{place.level}.tag")), small(why)),
+            (b.level_words(place.level, words(f"level.{place.level}.tag")), b.small(why)),
         )))  # fmt: skip
         axes.append((name, *(cell for _, cell in judged_cells(book, place))))
     for path in book.run.paths:
         if path.baseline:
             facts = account_facts(book, path.name, baseline=True)
-            unjudged = Styled(words("board.unjudged"), "un")
-            rows.append(Row((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
-    heads: tuple[Inline, ...] = (
-        words("board.agent"), words("board.position"), (words("board.total"), " ", small(words("board.scale"))),
+            unjudged = b.Styled(words("board.unjudged"), "un")
+            rows.append(b.Row((baseline_name(path.name, words), "", unjudged, "", *facts, ""), style="base"))
+    heads: tuple[b.Inline, ...] = (
+        words("board.agent"), words("board.position"), (words("board.total"), " ", b.small(words("board.scale"))),
         drawn_head(book), words("board.return"), words.say("accounts.versus"), words.say("earned.head.fall"),
         words("board.verdict"),
     )  # fmt: skip
-    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True,
+    table = b.Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True,
                   columns=("", "p", "t", "b", "r", "r", "r", "v"), sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
     columns = axis_heads(book)
-    parts = Table((words("board.agent"), *columns), tuple(axes), frozenset(range(1, 1 + len(columns))), "")
-    about = notes((" ".join(board_notes(book)),))
-    blocks: list[Block] = [table, Group(words.say("accounts.more_parts"), (parts, *about), folded="closed")]
+    parts = b.Table((words("board.agent"), *columns), tuple(axes), frozenset(range(1, 1 + len(columns))), "")
+    about = b.notes((" ".join(board_notes(book)),))
+    blocks: list[b.Block] = [table, b.Group(words.say("accounts.more_parts"), (parts, *about), folded="closed")]
     if unranked := unranked_words(book):
-        blocks.insert(0, Text(unranked, "notice"))
+        blocks.insert(0, b.Text(unranked, "notice"))
     if design := tuple(design_words(book)):
-        blocks.append(Text(spaced(design, " ")))
+        blocks.append(b.Text(b.spaced(design, " ")))
     dots = words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n))
-    return Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
+    return b.Section("board", words("board.title"), words("board.lede", n=n, judges=dots), tuple(blocks))
 
 
 def board_places(book: SeasonIndex) -> list[Place]:
@@ -279,7 +257,7 @@ def design_words(book: SeasonIndex) -> Iterator[str]:
 # --- what judges gave -------------------------------------------------------------------------------------------------
 
 
-def drawn_head(book: SeasonIndex) -> Inline:
+def drawn_head(book: SeasonIndex) -> b.Inline:
     """The head of the drawn column: the bands, on the axis of every judge's points."""
     words, bands = book.words, book.run.scoring.bands
     weak, mixed, strong = (words.term("claim.band", band) for band in ("weak", "mixed", "strong"))
@@ -299,10 +277,7 @@ def drawn(book: SeasonIndex, level: Level, points: Sequence[Judged], said: str |
 
 
 def judged_points(book: SeasonIndex, agent: str) -> tuple[Judged, ...]:
-    """The composites of an agent from low to high; with its judge only where no two agents can be held together by it.
-
-    The dots of one judge over agents that cannot be ranked would rank them, and the dot of a single judge is the total.
-    """
+    """The composites of an agent from low to high."""
     shown = book.shown(agent)
     found = [(one.composite, book.judge_place(one.judge) if shown else None) for one in book.grades[agent]]
     known = [(points, judge) for points, judge in found if points is not None]
@@ -319,20 +294,20 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
     """The judged columns of an agent as (head, value), or in words why there is none."""
     words, agent, row = book.words, place.agent, book.rows.get(place.agent)
     silent = row is not None and row.state == SILENT
-    none = Styled(_no_total(row, words), "un")
+    none = b.Styled(_no_total(row, words), "un")
 
     def gave(name: str, axis: str = "") -> str:
         """What the judges gave, from lowest to highest; an empty record has nothing that was graded."""
         spread = None if row is None or silent else book.judged(agent, name, axis)
-        return none if spread is None else Linked(lowest_to_highest(spread), f"{book.pages[agent]}#graded")
+        return none if spread is None else b.Linked(lowest_to_highest(spread), f"{book.pages[agent]}#graded")
 
     item, outcome = book.one("season.outcome", agent=agent), gave("season.outcome")
     if not silent and (item is None or item.value is None):
         states = {one.outcome_state for one in book.grades[agent] if one.composite is not None} or {"not graded"}
-        outcome = Styled(words.term("state", min(states) if item is None else item.state), "un")
+        outcome = b.Styled(words.term("state", min(states) if item is None else item.state), "un")
     quick: str = none
     if row is not None and row.agreement is not None:
-        quick = Styled(words.term("state", "no timing"), "un")
+        quick = b.Styled(words.term("state", "no timing"), "un")
         if row.efficiency is not None:
             spread = book.judged(agent, "season.efficiency")
             # It is in proportion to the total.
@@ -343,10 +318,7 @@ def judged_cells(book: SeasonIndex, place: Place) -> list[tuple[str, str]]:
 
 
 def band_words(row: SeasonRow | None, words: Words, shown: bool = False) -> str:
-    """The band that the judges give: agreed, contested between two, or that of one judge.
-
-    Where a total is shown and efficiency moved it into another band, both are named.
-    """
+    """The band that the judges give: agreed, contested between two, or that of one judge."""
     if row is None or row.agreement is None or row.standing is None:
         return _no_total(row, words)
     judged = row.agreement.standing
@@ -365,11 +337,7 @@ def _no_total(row: SeasonRow | None, words: Words) -> str:
 
 
 def lowest_to_highest(values: Iterable[float]) -> str:
-    """The range of the judges in whole points; a dash, because it is no interval.
-
-    >>> lowest_to_highest([57.6, 72.4, 66]), lowest_to_highest([70.0])
-    ('58–72', '70')
-    """
+    """The range of the judges in whole points; a dash, because it is no interval."""
     found = sorted(map(whole, values))
     return str(found[0]) if found[0] == found[-1] else f"{found[0]}–{found[-1]}"
 
@@ -381,7 +349,7 @@ def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tu
     """Return, points of it more than equal weight, and maximum drawdown; facts, always shown."""
     words, key, path = book.words, "baseline" if baseline else "agent", book.path(name, baseline=baseline)
     other = next((one for at in EQUAL_WEIGHT if (one := book.path(at, baseline=True)) is not None), None)
-    none, versus = Styled(words("board.no_days"), "un"), ""
+    none, versus = b.Styled(words("board.no_days"), "un"), ""
     item = book.one("season.return", **{key: name})
     gain, first = None if item is None else item.value, none
     if gain is None and path is not None and path.nav and path.start:
@@ -390,7 +358,7 @@ def account_facts(book: SeasonIndex, name: str, *, baseline: bool = False) -> tu
     if path is None or not path.nav:
         return returned, versus, none
     if path is other:
-        versus = Styled(words("model.accounts.benchmark"), "un")
+        versus = b.Styled(words("model.accounts.benchmark"), "un")
     elif other is not None and other.nav:
         versus = words.number(100 * (path.nav[-1] / path.start - other.nav[-1] / other.start), 1, sign=True)
     deepest = words.percent(float(falls(np.array([path.start, *path.nav])).min()))

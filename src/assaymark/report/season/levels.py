@@ -1,8 +1,4 @@
-"""Supported claims of a season with their conditions, what is not supported, and measurements in words.
-
-A claim that is not supported is listed by its phrase and never by its sentence, and without the values that would show
-its direction.
-"""
+"""Supported claims of a season with their conditions, what is not supported, and measurements in words."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from typing import Final
 from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_claims import SeasonVerdict
 from assaymark.records import Level, Measurement
+from assaymark.report import blocks as b
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -30,7 +27,6 @@ from assaymark.report.blocks import (
     notes,
     spaced,
 )
-from assaymark.report.blocks import Said as Part
 from assaymark.report.levels import LEVELS, SaidLevel, WithheldGroup
 from assaymark.report.measurements import MeasuredRow
 from assaymark.report.season.index import AgentIndex, SeasonIndex, Words
@@ -73,7 +69,7 @@ def said_levels(book: SeasonIndex) -> tuple[SaidLevel, ...]:
     return tuple(found)
 
 
-def level_part(book: SeasonIndex, view: SaidLevel) -> Part:
+def level_part(book: SeasonIndex, view: SaidLevel) -> b.Said:
     """A level as a page shows it; only the page of all claims has the rest."""
     words = book.words
     groups = tuple(
@@ -86,17 +82,14 @@ def level_part(book: SeasonIndex, view: SaidLevel) -> Part:
 Lines = Sequence[Quote | tuple[str, Inline]]
 
 
-def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> Part:
+def _part(words: Words, level: Level, shown: Lines, more: Lines, rest: Inline) -> b.Said:
     key = "index.more_withheld" if level == "no-claim" else "index.more"
     folded = words(key, n=len(more)) if more else ""
-    return Part(level, words(f"level.{level}.title"), "", tuple(shown), tuple(more), folded=folded, rest=rest)
+    return b.Said(level, words(f"level.{level}.title"), "", tuple(shown), tuple(more), folded=folded, rest=rest)
 
 
-def agent_levels(book: AgentIndex) -> tuple[Part, ...]:
-    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims.
-
-    Unsupported claims are listed with the first of their reasons, equal ones once.
-    """
+def agent_levels(book: AgentIndex) -> tuple[b.Said, ...]:
+    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
     found, words = [], book.words
     for level in LEVELS:
         mine = [one for one in book.run.decided.verdicts if book.agent.name in one.verdict.claim.subjects
@@ -113,7 +106,7 @@ def agent_levels(book: AgentIndex) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def level_blocks(parts: Sequence[Part]) -> Block:
+def level_blocks(parts: Sequence[b.Said]) -> Block:
     """Levels that hold claims: what is supported beside what is not, or one of the two alone."""
     held = [part for part in parts if part.claims]
     sides = tuple(tuple(one for one in held if (one.level == "no-claim") == hidden) for hidden in (False, True))

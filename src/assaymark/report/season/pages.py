@@ -13,45 +13,15 @@ from markupsafe import Markup
 from assaymark.claims.messages import Catalogue, catalogue, languages
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Group,
-    Inline,
-    Items,
-    Linked,
-    Listing,
-    Page,
-    Passage,
-    Section,
-    Table,
-    Text,
-    bold,
-    code,
-    notes,
-    small,
-    spaced,
-)
+from assaymark.report import blocks as b
+from assaymark.report.blocks import code
 from assaymark.report.levels import LEVELS
 from assaymark.report.measurements import STYLES, measured_row
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, frame_words, in_parts, paged_by
 from assaymark.report.portbench.records import block
-from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
+from assaymark.report.season import feeds
 from assaymark.report.season.agent import agent_pages
-from assaymark.report.season.feeds import (
-    CALENDAR,
-    CARD,
-    DECISIONS,
-    JSON_FEED,
-    RSS,
-    STANDINGS,
-    VERDICTS,
-    handed_on,
-    preview,
-    preview_name,
-    share_card,
-)
+from assaymark.report.season.decisions import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.leaderboard import board_section, formula
 from assaymark.report.season.levels import claim_card, level_blocks, level_part, said_levels, tally, worded_row
@@ -82,19 +52,16 @@ def write_site(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(html, encoding="utf-8")
         found.append(target)
-        if target.name == CARD and preview_name() != CARD:
-            found.append(target.with_name(preview_name()))
-            found[-1].write_bytes(preview(html))
+        if target.name == feeds.CARD and feeds.preview_name() != feeds.CARD:
+            found.append(target.with_name(feeds.preview_name()))
+            found[-1].write_bytes(feeds.preview(html))
     return found
 
 
 def site_pages(
     run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> Iterator[tuple[str, str]]:
-    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
-
-    The first language is at the root, every other in a folder with its code.
-    """
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read."""
     catalogues = [language if isinstance(language, Catalogue) else catalogue(language) for language in languages]
     codes = [one.language for one in catalogues]
     problems = [
@@ -112,7 +79,7 @@ def site_pages(
         book = replace(first, words=Words(one), up="../" * depth)
         frame = season_frame(run, site.below(depth), book)
         for made in _edition(book, folder, frame):
-            if isinstance(made, Page):
+            if isinstance(made, b.Page):
                 # The same page in every language: code, name and link; no link to itself.
                 out = "../" * (folder + made.path).count("/")
                 switch = [
@@ -134,7 +101,7 @@ def season_frame(run: SeasonRun, site: Site = ALONE, book: SeasonIndex | None = 
     return Frame(study, mark, tuple(nav), site, ("page.css", "season.css"), frame_words(book.words.catalogue))
 
 
-def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[Page | tuple[str, str]]:
+def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[b.Page | tuple[str, str]]:
     """The pages and files of one language, as paths below its folder."""
     words, accounts = book.words, accounts_section(book)
     yield _index(book, folder, *accounts)
@@ -143,96 +110,100 @@ def _edition(book: SeasonIndex, folder: str, frame: Frame) -> Iterator[Page | tu
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     named = {"part": words("frame.part"), "parts": words("frame.parts")}
     for path, rows, parts in beside(in_parts("claims", paged_by(cards, lambda _: 1, CARDS)).items(), **named):
-        found: Block = Text(words("claims.none"), "none")
+        found: b.Block = b.Text(words("claims.none"), "none")
         if rows:
-            found = Listing(rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows")
-        yield Page(path, words("claims.title"), words("claims.lede"), blocks=(found,), parts=parts, here="claims")
+            found = b.Listing(
+                rows, words.filters([row.level for row in rows], tags), words("claims.what"), "claim-rows"
+            )
+        yield b.Page(path, words("claims.title"), words("claims.lede"), blocks=(found,), parts=parts, here="claims")
     yield panel_page(book)
     for path, measured, parts in beside(book.measured.items(), **named):
         lines = [worded_row(book, row) for row in measured]
         resting, groups = any(row.rests for row in lines), [row.group for row in lines]
         kinds = ("kind", "about", "value", "interval", "n", "method", *(["rests"] if resting else []))
-        table: Block = Table(
+        table: b.Block = b.Table(
             tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in kinds),
             tuple(measured_row(row, resting) for row in lines), frozenset({2, 3, 4}), "", stacked=True,
             id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
             what=words("measured.what"),
         )  # fmt: skip
-        lead = f"{words('measured.lede')} ", Linked(words("claims.title"), "claims.html")
-        blocks = (table if lines else Text(words("measured.none"), "none"),)
-        yield Page(path, words("measured.title"), lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES)
+        lead = f"{words('measured.lede')} ", b.Linked(words("claims.title"), "claims.html")
+        blocks = (table if lines else b.Text(words("measured.none"), "none"),)
+        yield b.Page(
+            path, words("measured.title"), lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES
+        )
     yield _rules(book)
     yield _changelog(book)
     sections = []
     for part in ("asked", "graded", "decided", "checked", "limits", "failures"):
         texts = tuple(words(f"method.{part}.{at}") for at in range(1, 9) if words.has(f"method.{part}.{at}"))
-        sections.append(Section(part, words(f"method.{part}.title"), "", (Items(texts),)))
-    rules, log = (Linked(words(f"{name}.title"), f"{name}.html") for name in ("rules", "changelog"))
-    yield Page("method.html", words("method.title"), (f"{words('method.lede')} ", rules, ", ", log),
+        sections.append(b.Section(part, words(f"method.{part}.title"), "", (b.Items(texts),)))
+    rules, log = (b.Linked(words(f"{name}.title"), f"{name}.html") for name in ("rules", "changelog"))
+    yield b.Page("method.html", words("method.title"), (f"{words('method.lede')} ", rules, ", ", log),
                tuple(sections), here="method")  # fmt: skip
-    yield from handed_on(book, folder, frame.site)
-    yield CARD, share_card(book)
+    yield from feeds.handed_on(book, folder, frame.site)
+    yield feeds.CARD, feeds.share_card(book)
     yield from agent_pages(book, frame.study or words("nav.index"))
 
 
 # --- the first page ---------------------------------------------------------------------------------------------------
 
 
-def _index(book: SeasonIndex, folder: str, accounts: Section | None, data: str) -> Page:
+def _index(book: SeasonIndex, folder: str, accounts: b.Section | None, data: str) -> b.Page:
     run, words, levels = book.run, book.words, said_levels(book)
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
     counts = ", ".join(f"{n} {what}" for _, n, what in tally(book))
-    everything = words("index.reasons", all=words("index.all", n=len(run.decided.verdicts)))
+    everything = b.Linked(words("index.reasons", all=words("index.all", n=len(run.decided.verdicts))), "claims.html")
     kinds = (("holdings", holdings_blocks(book)), ("latest", latest_blocks(book)))
-    columns = tuple((Group(words.say(f"accounts.{name}"), blocks),) for name, blocks in kinds if blocks)
+    columns = tuple((b.Group(words.say(f"accounts.{name}"), blocks),) for name, blocks in kinds if blocks)
     sections = [*([accounts] if accounts else []), board_section(book)]
     if columns:
         now = words.say("accounts.now_lede", day=words.day(run.last))
-        sections.append(Section("now", words.say("accounts.now"), now, (Beside(columns),)))
+        sections.append(b.Section("now", words.say("accounts.now"), now, (b.Beside(columns),)))
     files = {
-        "verdicts": VERDICTS,
-        "standings": STANDINGS,
-        "decisions": DECISIONS,
+        "verdicts": feeds.VERDICTS,
+        "standings": feeds.STANDINGS,
+        "decisions": feeds.DECISIONS,
         **({"accounts": DATA} if data else {}),
     }
-    links = spaced((Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
-    downloads: Inline = (bold(words("index.download")), ": ", links)
-    deeper = (Items((*go_deeper(words), downloads), "defs"),)
-    sections.append(Section("deeper", words.say("accounts.deeper.title"), "", deeper))
+    links = b.spaced((b.Linked(words(f"index.{key}"), file) for key, file in files.items()), ", ")
+    downloads: b.Inline = (b.bold(words("index.download")), ": ", links)
+    deeper = (b.Items((*go_deeper(words), downloads), "defs"),)
+    sections.append(b.Section("deeper", words.say("accounts.deeper.title"), "", deeper))
     if run.notes:
-        sections.append(Section("notes", words("index.notes"), "", (Items(tuple(map(words.text, run.notes))),)))
+        sections.append(b.Section("notes", words("index.notes"), "", (b.Items(tuple(map(words.text, run.notes))),)))
     # That agents or judges are built in, and no models that were made to trade or to judge.
     agents, judges = (bool(who) and all(one.built_in for one in who) for who in (book.agents.values(), run.plan.panel))
     built_in = "both" if agents and judges else "agents" if agents else "judges"
     reference = words(f"index.reference.{built_in}") if agents or judges else ""
     # When it was decided last, when it is next, when it ends, and how it can be followed.
-    aside: list[Inline] = []
+    aside: list[b.Inline] = []
     for key, moment in (("next", run.next_decision), ("decided", run.decided_at)):
         if moment:
             at = Markup('<time datetime="{}">{}</time>').format(clean(moment, 40), words.day(moment))
-            aside.append((bold(words(f"index.{key}")), " ", at))
-    feeds = [f"{words('index.closes')} {words.day(str(run.plan.calendar.last))}"] if run.planned > run.days else []
-    feeds += [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
-    feeds += [Linked(words("index.calendar"), CALENDAR)] if run.next_decision else []
+            aside.append((b.bold(words(f"index.{key}")), " ", at))
+    follow = [f"{words('index.closes')} {words.day(str(run.plan.calendar.last))}"] if run.planned > run.days else []
+    follow += [b.Linked("RSS", feeds.RSS), b.Linked("JSON Feed", feeds.JSON_FEED)]
+    follow += [b.Linked(words("index.calendar"), feeds.CALENDAR)] if run.next_decision else []
     title, lede = clean(run.plan.title or run.plan.name, 120), season_lede(book)
-    return Page(
+    return b.Page(
         "index.html", title, lede, tuple(sections),
         (
-            *notes((_state(book), reference, source), "notice"),
+            *b.notes((_state(book), reference, source), "notice"),
             level_blocks([level_part(book, one) for one in levels]),
-            Text((f"{counts}. ", Linked(everything, "claims.html"), " · ", Linked(words("index.share"), CARD))),
+            b.Text((f"{counts}. ", everything, " · ", b.Linked(words("index.share"), feeds.CARD))),
         ),
-        aside=(*aside, spaced(feeds, " · ")),
+        aside=(*aside, b.spaced(follow, " · ")),
         heading=words("index.day", season=title, n=run.days, of=run.planned) if run.planned > run.days else "",
         here="index", description=next((one.copy for level in levels for one in level.shown), lede),
-        picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + preview_name(),
-        feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
+        picture=(f"{run.url.rstrip('/')}/{folder}" if run.url else "") + feeds.preview_name(),
+        feeds=(("application/rss+xml", feeds.RSS), ("application/feed+json", feeds.JSON_FEED)),
         styles=("season-tables.css", "brush.css"),
         scripts=("page.js+sort.js" + "+next.js" * bool(run.next_decision), "brush.js"),
     )  # fmt: skip
 
 
-def _state(book: SeasonIndex) -> Inline:
+def _state(book: SeasonIndex) -> b.Inline:
     """That a season runs or was stopped, or that decisions are missing, with how far it is; empty where it is whole."""
     run, words = book.run, book.words
     made, expected = sum(map(len, run.steps.values())), run.days * len(run.plan.agents)
@@ -244,7 +215,7 @@ def _state(book: SeasonIndex) -> Inline:
         return ""
     drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>').format(of, n, words("index.progress"))
     what = words(f"index.state.{key}", n=n, of=of, left=of - n)
-    return bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
+    return b.bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
 
 
 def season_lede(book: SeasonIndex) -> str:
@@ -269,10 +240,10 @@ def season_lede(book: SeasonIndex) -> str:
 # --- the rules, and what changed between plans ------------------------------------------------------------------------
 
 
-def _rules(book: SeasonIndex) -> Page:
+def _rules(book: SeasonIndex) -> b.Page:
     """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
     run, plan, words = book.run, book.run.scoring, book.words
-    groups: dict[str, list[tuple[Inline, ...]]] = {}
+    groups: dict[str, list[tuple[b.Inline, ...]]] = {}
     for rule in run.rules:
         value = clean(rule.value, 400) or words("rules.empty")
         groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
@@ -289,24 +260,24 @@ def _rules(book: SeasonIndex) -> Page:
     band_rows = tuple(
         (words.term("claim.band", name), words("places.range", first=low, last=high)) for name, low, high in ends
     )
-    bands = Group(words("rules.bands"), (Text(words("rules.bands_note"), "cap"), Facts(band_rows)))
-    tables = tuple((Group(title, (table,)),) for title, table in weight_tables(plan, words))
+    bands = b.Group(words("rules.bands"), (b.Text(words("rules.bands_note"), "cap"), b.Facts(band_rows)))
+    tables = tuple((b.Group(title, (table,)),) for title, table in weight_tables(plan, words))
     fields = tuple(
-        Group(words.term("rules.group", name), (Table(heads, tuple(rows), summary="", stacked=True),))
+        b.Group(words.term("rules.group", name), (b.Table(heads, tuple(rows), summary="", stacked=True),))
         for name, rows in groups.items()
     )
     # What all agents were told, under an empty name; or what each was told alone.
     of = run.plan.strategies
     told = [("", run.plan.prompt)] if run.plan.prompt else [(name, of[name]) for name in book.agents if name in of]
-    prompts = tuple(Passage(block(text, _PROMPTS // len(told)), clean(name, 60)) for name, text in told)
+    prompts = tuple(b.Passage(block(text, _PROMPTS // len(told)), clean(name, 60)) for name, text in told)
     shared = words("rules.shared") if run.plan.prompt else "" if told else words("rules.no_prompt")
     sections = (
-        Section("total", words("rules.total"), blocks=(Items(tuple(_formulas(book))), bands)),
-        Section("weights", words("weights.title"), words("weights.lede"), (Beside(tables, "tri"),)),
-        Section("file", words("rules.file"), words("rules.file_lede"), fields),
-        Section("prompt", words("rules.prompt"), shared, prompts),
+        b.Section("total", words("rules.total"), blocks=(b.Items(tuple(_formulas(book))), bands)),
+        b.Section("weights", words("weights.title"), words("weights.lede"), (b.Beside(tables, "tri"),)),
+        b.Section("file", words("rules.file"), words("rules.file_lede"), fields),
+        b.Section("prompt", words("rules.prompt"), shared, prompts),
     )
-    return Page("rules.html", words("rules.title"), words("rules.lede"), sections, (Facts(facts),), here="rules",
+    return b.Page("rules.html", words("rules.title"), words("rules.lede"), sections, (b.Facts(facts),), here="rules",
                 styles=_RULES)  # fmt: skip
 
 
@@ -333,26 +304,26 @@ def _formulas(book: SeasonIndex) -> Iterator[str]:
         yield words("formula.returns")
 
 
-def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]]:
+def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, b.Table]]:
     """The weights of the components and of all parts of both axes, in percent, with their titles."""
     heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
     shares = plan.composite.shares(outcome=True)
-    whole: list[tuple[Inline, ...]] = [(words(f"axis.{name}"), number(share, "g")) for name, share in shares.items()]
+    whole: list[tuple[b.Inline, ...]] = [(words(f"axis.{name}"), number(share, "g")) for name, share in shares.items()]
     tables = [(words("weights.composite"), whole)]
     for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable)):
-        rows: list[tuple[Inline, ...]] = []
+        rows: list[tuple[b.Inline, ...]] = []
         for part in parts:
-            twice = (small(words("weights.twice")),) if part.name in PROCESS else ()
+            twice = (b.small(words("weights.twice")),) if part.name in PROCESS else ()
             rows.append(((words.part(part), *twice), number(part.weight, ".4g")))
         for part in left:  # the season has no field for it; its weight went to the others
-            note = small(words("weights.not_applicable", weight=number(part.weight, "g")))
+            note = b.small(words("weights.not_applicable", weight=number(part.weight, "g")))
             rows.append(((words.part(part), note), "0"))
         tables.append((words(f"weights.{axis}", n=words.few(len(parts))), rows))
     for title, rows in tables:
-        yield title, Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
+        yield title, b.Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
 
 
-def _changelog(book: SeasonIndex) -> Page:
+def _changelog(book: SeasonIndex) -> b.Page:
     """The plans that come with the package and the season's own, newest first, each against the one before it."""
     words, own = book.words, book.run.scoring
     plans = [load_scoring(name) for name in scoring_names()]
@@ -370,7 +341,7 @@ def _changelog(book: SeasonIndex) -> Page:
         """A field of a scoring plan in words, with its name."""
         return f"{words(f'scoring.field.{name}')} ({name})" if words.has(f"scoring.field.{name}") else name
 
-    sections: list[Section] = []
+    sections: list[b.Section] = []
     for at, plan in enumerate(plans):
         key, version = f"scoring.{plan.version}", clean(plan.version, 40)
         facts = (
@@ -378,35 +349,26 @@ def _changelog(book: SeasonIndex) -> Page:
             (words("changelog.total"), formula(plan, words)),
             (words("changelog.digest"), code(plan.digest)),
         )
-        blocks: list[Block] = [Facts(facts)]
+        blocks: list[b.Block] = [b.Facts(facts)]
         if not at:
-            blocks.append(Text(words("changelog.first")))
+            blocks.append(b.Text(words("changelog.first")))
         else:
             changes, same = differences(plans[at - 1], plan)
             before = clean(plans[at - 1].version, 40)
-            rows = tuple((field(name), shown(a), shown(b)) for name, a, b in changes)
-            table = Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
-            blocks.append(Group(words("changelog.against", version=before), (table,)))
+            rows = tuple((field(name), shown(old), shown(new)) for name, old, new in changes)
+            table = b.Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
+            blocks.append(b.Group(words("changelog.against", version=before), (table,)))
             kept = words.catalogue.names([words.term("scoring.whole", name) for name in same])
-            blocks += [Text(words("changelog.same", fields=kept))] if same else []
+            blocks += [b.Text(words("changelog.same", fields=kept))] if same else []
         title = words(key) if words.has(key) else clean(plan.title, 120)
         tag = words("changelog.here") if plan.version == own.version else ""
-        sections.append(Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
-    return Page("changelog.html", words("changelog.title"), words("changelog.lede"), (*sections[::-1],),
+        sections.append(b.Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
+    return b.Page("changelog.html", words("changelog.title"), words("changelog.lede"), (*sections[::-1],),
                 here="changelog", styles=_RULES)  # fmt: skip
 
 
 def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
-    """The fields in which two plans differ, and the parts of the plan in which they are equal.
-
-    Version and title are left out, which are names and no rules.
-
-    >>> changed, same = differences(load_scoring("v0.3"), load_scoring("v0.4"))
-    >>> [name for name, _, _ in changed]
-    ['grader', 'panel', 'efficiency.weight']
-    >>> same
-    ['composite', 'bands', 'ties', 'reasoning', 'evidence']
-    """
+    """The fields in which two plans differ, and the parts of the plan in which they are equal."""
 
     def flat(name: str, value: Any) -> dict[str, Any]:
         """The values of a part of a plan by their full names; parts of an axis by their own."""

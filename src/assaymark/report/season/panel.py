@@ -9,22 +9,7 @@ from typing import Any, Final
 from assaymark.metrology.measure_people import NOT_DRAWN
 from assaymark.protocol import JudgeSpec
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import (
-    Block,
-    Group,
-    Inline,
-    Items,
-    Keys,
-    Linked,
-    Page,
-    Section,
-    Styled,
-    Table,
-    Text,
-    bold,
-    notes,
-    small,
-)
+from assaymark.report import blocks as b
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.season.index import SeasonIndex, whole
 from assaymark.report.season.leaderboard import band_words, drawn, drawn_head, judged_points
@@ -44,7 +29,7 @@ REASONS: Final = {
 """The key of the words for each reason of an audit line."""
 
 
-def panel_page(book: SeasonIndex) -> Page:
+def panel_page(book: SeasonIndex) -> b.Page:
     """Everything that is known of the judges; agents are in alphabetical order throughout."""
     words, judges = book.words, book.run.plan.panel
     families = {one.family for one in judges}
@@ -57,41 +42,41 @@ def panel_page(book: SeasonIndex) -> Page:
     preference, changes, floors = preference_table(book), tuple(_changes(book)), tuple(_noise(book))
     kappa, measured_at = _kappa(book), book.link(book.one("season.kappa"))
     heads = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.plan.panel))
-    without = Table(heads, changes, frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
+    without = b.Table(heads, changes, frozenset(range(1, len(heads))), "", style="narrowed") if changes else None
     of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
-    noise = Table(of_floors, floors, summary="", style="narrowed") if floors else None
+    noise = b.Table(of_floors, floors, summary="", style="narrowed") if floors else None
     points = []
     for at, judge in enumerate(book.run.plan.panel):
         given = [(agent, value) for agent in book.agents for value, who in judged_points(book, agent) if who == at]
         said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in given)
         points += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
-    records = Linked(words("panel.records"), f"{book.up}{OVERVIEW}") if book.run.records else ""
+    records = b.Linked(words("panel.records"), f"{book.up}{OVERVIEW}") if book.run.records else ""
     tables = (
-        Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
+        b.Section(id, words(f"{name}.title"), words(f"{name}.lede" if table else f"{name}.{missing}"),
                 (table,) if table else ())
         for id, name, table, missing in (("self-preference", "preference", preference, "nobody"),
                                          ("without", "without", without, "none"), ("noise", "noise", noise, "none"))
     )  # fmt: skip
-    open_: Inline = (kappa, *((" ", Linked(words("measured.open"), measured_at)) if measured_at else ()))
-    agreed = (_agreements(book), Keys(tuple(points)), Text(words("agreement.note")))
-    return Page(
+    open_: b.Inline = (kappa, *((" ", b.Linked(words("measured.open"), measured_at)) if measured_at else ()))
+    agreed = (_agreements(book), b.Keys(tuple(points)), b.Text(words("agreement.note")))
+    return b.Page(
         "panel.html", words("panel.title"), f"{panel[:1].upper()}{panel[1:]} {conflict}",
         (
-            Section("judges", words("panel.judges"), words("panel.alone_lede"), (_judges(book),)),
-            Section("agreement", words("agreement.title"), open_, agreed),
+            b.Section("judges", words("panel.judges"), words("panel.alone_lede"), (_judges(book),)),
+            b.Section("agreement", words("agreement.title"), open_, agreed),
             *people_sections(book), *tables,
-            Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *notes((records,)))),
+            b.Section("blinding", words("blinding.title"), "", (*blinding_blocks(book), *b.notes((records,)))),
         ),
         here="panel", styles=("season-tables.css", "season-panel.css", "judges.css"),
     )  # fmt: skip
 
 
-def _judges(book: SeasonIndex) -> Table:
-    words, rows = book.words, list[tuple[Inline, ...]]()
+def _judges(book: SeasonIndex) -> b.Table:
+    words, rows = book.words, list[tuple[b.Inline, ...]]()
     verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.plan.panel)
 
     def value(item: Measurement | None, missing: str = words("state.not measured")) -> str:
-        return Linked(missing if item is None else measured(item, words), book.link(item))
+        return b.Linked(missing if item is None else measured(item, words), book.link(item))
 
     for judge in book.run.plan.panel:
         kind = "human" if judge.human else "reference" if judge.built_in else "model"
@@ -105,18 +90,18 @@ def _judges(book: SeasonIndex) -> Table:
         # Whatever names a scheme or a host is no link, because a site asks nothing of a network.
         sheet = book.run.sheets.get(judge.name, "")
         sheet = "" if ":" in sheet or sheet.startswith(("/", "\\")) else clean(sheet, 300)
-        cells: list[Inline] = [
-            (clean(judge.name, 60), small(words("panel.family", family=clean(judge.family, 60)))),
-            (clean(judge.model, 80), small(words(f"panel.kind.{kind}"))),
+        cells: list[b.Inline] = [
+            (clean(judge.name, 60), b.small(words("panel.family", family=clean(judge.family, 60)))),
+            (clean(judge.model, 80), b.small(words(f"panel.kind.{kind}"))),
             words.amount(judge.trials),
-            Linked(words("panel.open"), book.up + sheet) if sheet else Styled(words("panel.no_datasheet"), "un"),
-            Linked(bad, book.link(invalid)),
+            b.Linked(words("panel.open"), book.up + sheet) if sheet else b.Styled(words("panel.no_datasheet"), "un"),
+            b.Linked(bad, book.link(invalid)),
             value(alone),
         ]
         rows.append((*cells, *([value(verbosity, "")] if verbose else [])))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
     heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
-    return Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
+    return b.Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
 
 
 # --- how far they agree -----------------------------------------------------------------------------------------------
@@ -134,28 +119,28 @@ def _kappa(book: SeasonIndex) -> str:
     return words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.amount(item.n))
 
 
-def _agreements(book: SeasonIndex) -> Table:
+def _agreements(book: SeasonIndex) -> b.Table:
     """How far apart the judges are on each agent; the points are composites."""
-    words, rows = book.words, list[tuple[Inline, ...]]()
+    words, rows = book.words, list[tuple[b.Inline, ...]]()
     for agent in book.agents:
         row, ends = book.rows.get(agent), book.judged(agent, "season.composite")
-        numbers: list[Inline] = [Styled(words("board.ungraded"), "un"), "", ""]
+        numbers: list[b.Inline] = [b.Styled(words("board.ungraded"), "un"), "", ""]
         if row is not None and row.agreement is not None and ends is not None:
             to = f"{book.pages[agent]}#graded"
-            numbers = [Linked(words.number(value), to) for value in (*ends, ends[1] - ends[0])]
+            numbers = [b.Linked(words.number(value), to) for value in (*ends, ends[1] - ends[0])]
         absent = words("agreement.absent", judges=words.names(row.absent)) if row is not None and row.absent else ""
         strip = drawn(book, book.run.decided.place(agent).level, judged_points(book, agent))
-        name = Linked(clean(agent, 60), book.pages[agent])
-        rows.append((name, *numbers, strip, (band_words(row, words), small(absent) if absent else "")))
+        name = b.Linked(clean(agent, 60), book.pages[agent])
+        rows.append((name, *numbers, strip, (band_words(row, words), b.small(absent) if absent else "")))
     heads = (*map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")), drawn_head(book),
              words("agreement.band"))  # fmt: skip
-    return Table(heads, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
+    return b.Table(heads, tuple(rows), summary="", stacked=True, style="board season agr", wide=True,
                  columns=("", "r", "r", "r", "b", ""))  # fmt: skip
 
 
-def people_sections(book: SeasonIndex) -> Iterator[Section]:
+def people_sections(book: SeasonIndex) -> Iterator[b.Section]:
     """Each judge beside the people who graded a sample of periods, and what two people reach; nothing without any."""
-    words, rows = book.words, list[tuple[Inline, ...]]()
+    words, rows = book.words, list[tuple[b.Inline, ...]]()
     sample, two = (book.one(f"human.{name}", dimension=AGGREGATE) for name in ("sample", "agreement"))
     if sample is None or two is None:
         return
@@ -185,8 +170,8 @@ def people_sections(book: SeasonIndex) -> Iterator[Section]:
     reach = "" if icc is None else words.number(icc, 2)
     rows.append((words("people.two"), reached(two), reach, "", words.amount(two.n)))
     heads = (words("preference.judge"), *(words(f"people.{name}") for name in ("kappa", "icc", "bias", "records")))
-    table = Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
-    yield Section("people", words("people.title"), " ".join(said), (table, Text(words("people.note"))))
+    table = b.Table(heads, tuple(rows), frozenset((2, 3, 4)), "", stacked=True, style="narrowed")
+    yield b.Section("people", words("people.title"), " ".join(said), (table, b.Text(words("people.note"))))
 
 
 def detail_number(item: Measurement, key: str) -> float | None:
@@ -198,7 +183,7 @@ def detail_number(item: Measurement, key: str) -> float | None:
 # --- do judges favour their own family? -------------------------------------------------------------------------------
 
 
-def preference_table(book: SeasonIndex) -> Table | None:
+def preference_table(book: SeasonIndex) -> b.Table | None:
     """Each judge on its own family and on all others, in points of score minus panel median; None without a gap."""
     words = book.words
     items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.plan.panel]
@@ -214,16 +199,16 @@ def preference_table(book: SeasonIndex) -> Table | None:
     heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")), level,
              words("preference.reading"))  # fmt: skip
     columns = ("", "r", "r", "r", "iv", "rd")
-    return Table(heads, rows, frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
+    return b.Table(heads, rows, frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
 
 
-def _preference(book: SeasonIndex, judge: JudgeSpec, item: Measurement) -> tuple[Inline, ...]:
+def _preference(book: SeasonIndex, judge: JudgeSpec, item: Measurement) -> tuple[b.Inline, ...]:
     words, gap, over = book.words, item.value, item.n_of == "periods"
     n = item.n if over else int(detail_number(item, "n_own") or 0)
     rests = words("noise.rests", n=words.amount(n), of=words.of(n, item.n_of)) if over else f"n = {n}"
     large = gap is not None and abs(gap) >= LARGE
     state = str(item.detail.get("state", item.state))
-    interval: str = bold(words.term("state", state if state != "ok" else "no interval"))
+    interval: str = b.bold(words.term("state", state if state != "ok" else "no interval"))
     if item.low is not None and item.high is not None:
         interval, large = f"{words.span(item.low, item.high, 0, sign=True)} ({rests})", False
     if gap is None:
@@ -253,7 +238,7 @@ def _preference(book: SeasonIndex, judge: JudgeSpec, item: Measurement) -> tuple
         for value in (detail_number(item, "own"), detail_number(item, "others"), gap)
     ]
     link = book.link(item)
-    shown = Linked(points[2], link) if link or not large else bold(points[2])
+    shown = b.Linked(points[2], link) if link or not large else b.bold(points[2])
     return clean(judge.name, 60), *points[:2], shown, interval, reading
 
 
@@ -263,12 +248,8 @@ def _without(book: SeasonIndex, agent: str, judge: str) -> float | None:
     return None if without is None or row is None or row.total is None else without - row.total
 
 
-def _changes(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
-    """By how much each agent's total changes without each judge.
-
-    Agents that share a tier are one row: by how much the total of any of them moves at most, since a change beside the
-    range of the judges would give the total.
-    """
+def _changes(book: SeasonIndex) -> Iterator[tuple[b.Inline, ...]]:
+    """By how much each agent's total changes without each judge."""
     words, most = book.words, dict[str, float]()
     none, judges = words("state.not defined"), book.run.plan.panel if len(book.run.plan.panel) > 1 else ()
     for agent in book.agents:
@@ -278,7 +259,7 @@ def _changes(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
             most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
         elif any(change is not None for change in changes.values()):
             yield clean(agent, 60), *(
-                Linked(none if change is None else words.number(change, 1, sign=True),
+                b.Linked(none if change is None else words.number(change, 1, sign=True),
                        book.link(book.one("season.without", agent=agent, judge=name)))
                 for name, change in changes.items()
             )  # fmt: skip
@@ -287,7 +268,7 @@ def _changes(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
         yield words("without.tiers"), *sizes
 
 
-def _noise(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
+def _noise(book: SeasonIndex) -> Iterator[tuple[b.Inline, ...]]:
     """The floors: of the panel on one record, and of each agent on identical input."""
     words = book.words
     judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.plan.panel]
@@ -299,13 +280,13 @@ def _noise(book: SeasonIndex) -> Iterator[tuple[Inline, ...]]:
         freedom = detail_number(item, "freedom")
         rests = words("noise.rests", n=words.amount(item.n), of=words.of(item.n, item.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
-        yield clean(name, 60) if name else words("noise.panel"), Linked(value, book.link(item)), rests
+        yield clean(name, 60) if name else words("noise.panel"), b.Linked(value, book.link(item)), rests
 
 
 # --- could they know whose record they read? --------------------------------------------------------------------------
 
 
-def blinding_blocks(book: SeasonIndex) -> tuple[Block, ...]:
+def blinding_blocks(book: SeasonIndex) -> tuple[b.Block, ...]:
     """The audit of the blinding over all records, and how often judges named the right author."""
     words, counts, sums = book.words, Counter[tuple[str, str, str]](), Counter[str]()
     for lines in book.run.blinding.values():
@@ -321,12 +302,12 @@ def blinding_blocks(book: SeasonIndex) -> tuple[Block, ...]:
          words.term("blinding.why", REASONS.get(why, why)))
         for (name, state, why), n in sorted(counts.items())
     ]  # fmt: skip
-    blocks: list[Block] = [Items((*sentences, *(asked or [words("probe.none")])), "lines")]
+    blocks: list[b.Block] = [b.Items((*sentences, *(asked or [words("probe.none")])), "lines")]
     if names:
         heads = tuple(map(words, ("blinding.name", "blinding.done", "blinding.count", "blinding.reason")))
-        table = Table(heads, tuple(names[:_LINES]), frozenset((2,)), "", stacked=True)
+        table = b.Table(heads, tuple(names[:_LINES]), frozenset((2,)), "", stacked=True)
         rest = (words("blinding.rest", n=len(names) - _LINES),) if len(names) > _LINES else ()
-        blocks.append(Group(words("blinding.names"), (table, *notes(rest)), folded="closed"))
+        blocks.append(b.Group(words("blinding.names"), (table, *b.notes(rest)), folded="closed"))
     return tuple(blocks)
 
 

@@ -31,10 +31,7 @@ _BELOW: Final[Below] = {"here": "panel", "styles": ("trail.css",)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonRecord:
-    """One record: whose it is, what it is of, what it says, the keys of its calls, and what it is about.
-
-    ``about`` is the agent of a grade or of a guess, and the record id of a decision.
-    """
+    """One record: whose it is, what it is of, what it says, the keys of its calls, and what it is about."""
 
     kind: RecordKind
     who: str
@@ -81,10 +78,7 @@ def _each(placed: Placed) -> Iterator[tuple[SeasonRecord, str]]:
 
 
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
-    """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision.
-
-    Keys are (kind, who, about), the last empty for all that somebody made.
-    """
+    """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision."""
     found: dict[tuple[str, str, str], str] = {}
     for row, place in _each(_placed(records)):
         for about in ("", row.about):

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
-from assaymark.report.charts.tiers import Strip, strip_axis
+from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
 from assaymark.report.page import environment

@@ -32,7 +32,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.board import effect_of, tier_ends
 from assaymark.report.charts.canvas import NARROW, WIDE
-from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
+from assaymark.report.charts.models import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts

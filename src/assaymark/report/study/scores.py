@@ -26,7 +26,7 @@ from assaymark.report.blocks import (
     bold,
     small,
 )
-from assaymark.report.charts.tiers import Strip, strip_axis
+from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
 from assaymark.report.study.limits import binding
 from assaymark.report.study.probes import people_words

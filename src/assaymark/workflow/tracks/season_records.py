@@ -12,7 +12,7 @@ import pyarrow as pa
 from assaymark.claims.season_plan import Follows, RecordedFile, SeasonMarket
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
+from assaymark.importers import IMPORTERS, RecordedTrack
 from assaymark.importers.capitalbench import CLOCK_CONFLICT
 from assaymark.judging.season.record import BOOK_STAGES
 from assaymark.judging.season.scoring import HorizonScore
@@ -128,23 +128,12 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
     names, track = {decision.record_id for decision in found.decisions}, found.track
     agents = {decision.agent.id for decision in found.decisions}
 
-    def nav(one: RecordedBook) -> SeasonNav:
-        return SeasonNav(one.day, one.agent, one.state, one.cash, one.nav, 0.0, one.positions, one.stale)
-
     made: dict[Table[Any], Iterable[Any]] = dict.fromkeys((FILLS, REJECTIONS, NAVS, BASELINES, CHECKS, TIMES), ())
     if track is not None:
-        made[FILLS] = [
-            SeasonFill(fill.day, fill.agent, fill.record_id, fill.number, fill.symbol, fill.quantity, fill.price, 0.0)
-            for fill in track.fills
-            if fill.record_id in names
-        ]
-        made[NAVS] = [nav(book) for book in track.books if book.agent in agents]
-        made[BASELINES] = [nav(baseline) for baseline in track.baselines]
-        made[CHECKS] = [
-            SeasonCheck(check.agent, check.kind, check.checks, check.passed, tuple(map("\t".join, check.mismatches)))
-            for check in track.checks
-            if check.agent in agents
-        ]
+        made[FILLS] = [fill for row in track.fills if (fill := SeasonFill(*row)).record_id in names]
+        made[NAVS] = [book for row in track.books if (book := SeasonNav(*row)).agent in agents]
+        made[BASELINES] = [SeasonNav(*row) for row in track.baselines]
+        made[CHECKS] = [check for row in track.checks if (check := SeasonCheck(*row)).agent in agents]
     # Seconds that were derived from stamps are not mixed with those that were measured.
     made[TIMES] = [
         SeasonTime(name, found.days[name], decision.agent.id, decision.replicate, seconds)

@@ -1,0 +1,555 @@
+"""Alpha Arena (nof1), a conversation about several coins at once, and DeepFund, an SQLite file of one ticker each."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from assaymark import records
+from assaymark.errors import InputError
+from assaymark.importers import read, report
+from assaymark.rows import unpack
+
+NOF1: Final = records.Provenance(source="Scodive/alpha-arena-prompt", licence="MIT")
+"""Where the conversations come from unless the caller knows more (a commit, another mirror)."""
+
+DEEPFUND: Final = records.Provenance(source="HKUSTDial/DeepFund", licence="MIT")
+"""Where DeepFund's file comes from unless the caller knows more."""
+
+TRADES: Final = "trades.json"
+DATABASE: Final = "deepfund.db"
+ROUND: Final = timedelta(minutes=3)
+"""One bar of the prices in the prompt: the arena calls each model at times of its own, so no two share a moment."""
+
+_FAILED: Final = "failed_json_response_raw_text"
+_INVALID: Final = "invalid-reply"
+_SIGNALS: Final[Mapping[str, records.ActionKind]] = {
+    "buy_to_enter": "buy", "sell_to_enter": "short", "hold": "hold", "close_position": "close",
+}  # fmt: skip
+_COINS: Final = {
+    "BTC": "Bitcoin", "ETH": "Ethereum", "SOL": "Solana", "BNB": "Binance Coin", "XRP": "Ripple", "DOGE": "Dogecoin",
+}  # fmt: skip
+
+
+class _Shape(BaseModel):
+    # what else an object holds is listed in the report
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
+Name = Annotated[str, Field(pattern=read.NAME)]
+Positive = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
+
+
+class Order(_Shape):
+    """What a model wants done with one coin."""
+
+    coin: Name
+    signal: Literal["buy_to_enter", "sell_to_enter", "hold", "close_position"]
+    quantity: float
+    leverage: Annotated[float, Field(ge=0)] | None = None
+    stop_loss: float | None = None
+    profit_target: float | None = None
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    risk_usd: float | None = None
+    invalidation_condition: str = ""
+    justification: str = ""
+
+
+class Conversation(_Shape):
+    """One call of one model; times are seconds since 1970. ``cot_trace`` is an object where no text was kept."""
+
+    id: str
+    model_id: Name
+    cycle_id: int
+    timestamp: Seconds
+    user_prompt: str
+    llm_response: dict[str, Any]
+    cot_trace: str | dict[str, Any] | None = None
+    cot_trace_summary: str | None = None
+
+
+class Trade(_Shape):
+    """One position that was opened and closed."""
+
+    id: str
+    model_id: Name
+    symbol: str
+    side: Literal["long", "short"]
+    entry_time: Seconds
+    exit_time: Seconds
+    entry_price: Positive
+    entry_sz: Positive
+    realized_net_pnl: float
+
+
+_Call = tuple[Conversation, Mapping[str, Order], datetime, datetime, records.Context]
+"""A conversation that was found good, its orders, when it was asked and answered, and what its prompt says."""
+
+_FLOAT: Final = r"(-?\d{1,15}(?:\.\d{1,25})?(?:e[+-]?\d{1,2})?)"
+_UNREADABLE: Final = (
+    ValueError, TypeError, KeyError, AttributeError, SyntaxError, OverflowError, RecursionError, MemoryError
+)  # fmt: skip
+_NOW: Final = re.compile(
+    rf"It has been {_FLOAT} minutes since you started trading\. The current time is (\S+ \S+) "
+    rf"and you've been invoked {_FLOAT} times"
+)
+_COIN: Final = re.compile(r"^### ALL (\w+) DATA$", re.M)
+_END: Final = re.compile(r"^### ", re.M)
+_MIDS: Final = re.compile(
+    r"\((\d{1,3}).minute intervals, oldest → latest\):\*\*\s+(?:\w+ mid|Mid) prices: \[([^\]]+)\]"
+)
+_STATE: Final = tuple((re.compile(f"^{pattern}$", re.M), fields) for pattern, fields in (
+    (rf"current_price = {_FLOAT}, current_ema20 = {_FLOAT}, current_macd = {_FLOAT}, .*rsi.* = {_FLOAT}",
+     (("current_price", "price"), ("ema20", "price"), ("macd", "price"), ("rsi 7 period", "index"))),
+    (rf"Open Interest: Latest: {_FLOAT}\s+Average: {_FLOAT}",
+     (("open_interest latest", "count"), ("open_interest average", "count"))),
+    (rf"Funding Rate: {_FLOAT}", (("funding_rate", "ratio"),)),
+    (rf"20.Period EMA: {_FLOAT} vs\. 50.Period EMA: {_FLOAT}",
+     (("ema 20 period 4h", "price"), ("ema 50 period 4h", "price"))),
+    (rf"3.Period ATR: {_FLOAT} vs\. 14.Period ATR: {_FLOAT}",
+     (("atr 3 period 4h", "price"), ("atr 14 period 4h", "price"))),
+    (rf"Current Volume: {_FLOAT} vs\. Average Volume: {_FLOAT}",
+     (("volume current 4h", "count"), ("volume average 4h", "count"))),
+))  # fmt: skip
+_ACCOUNT: Final = (
+    ("total_return", "percent", re.compile(rf"^Current Total Return \(percent\): {_FLOAT}%$", re.M)),
+    ("available_cash", "usd", re.compile(rf"^Available Cash: {_FLOAT}$", re.M)),
+    ("account_value", "usd", re.compile(rf"^\*\*Current Account Value:\*\* {_FLOAT}$", re.M)),
+    ("sharpe_ratio", "index", re.compile(rf"^Sharpe Ratio: {_FLOAT}$", re.M)),
+)
+_POSITION: Final = re.compile(r"^\{'symbol'.*\}$", re.M)
+_HELD: Final = {
+    "entry_price": "price", "liquidation_price": "price", "unrealized_pnl": "usd", "leverage": "multiple",
+    "profit_target": "price", "stop_loss": "price", "invalidation_condition": "text", "confidence": "ratio",
+    "risk_usd": "usd", "notional_usd": "usd",
+}  # fmt: skip
+
+
+def import_nof1(
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
+    provenance: records.Provenance = NOF1,
+) -> report.Imported:  # fmt: skip
+    """Alpha Arena's conversations as decisions of several orders, and what the accounts were worth next.
+
+    ``files`` are ``conv*.json`` and, if there is one, ``trades.json``, plain or gzip. The system prompt was not kept,
+    so every context is ``partial``. A reply that the arena could not read has the flag ``invalid-reply``.
+    """
+    tally = report.Tally()
+    held = sorted(name for name in files if name.rsplit("/", 1)[-1].startswith("conv"))
+    if len(held) != 1:
+        what = "missing" if not held else f"given twice ({', '.join(held)}); keep one"
+        raise InputError("conversations.json", [f"{what} (got {', '.join(sorted(files)) or 'no file at all'})"])
+    name = held[0]
+    calls: list[_Call] = []
+    places: dict[object, str] = {}
+    listed = _list_in(name, unpack(name, files[name]), "conversations", tally)
+    for at, tree in enumerate(listed, start=1):
+        place = f"{name} conversation {at}"
+        if (call := _call(place, tree, tally)) is not None:
+            for key in (call[0].id, (call[0].model_id, call[2])):
+                if (first := places.setdefault(key, place)) != place:
+                    tally.problem(f"{place}, id", f"{call[0].model_id} is given twice (first at {first})")
+                    break
+            else:
+                calls.append(call)
+        if progress is not None:
+            progress("conversations", at, len(listed))
+    if not listed and not tally.problems:
+        tally.problem(name, "holds no conversation; conversations is an empty list")
+    trades = []
+    if (of := read.pick(files, TRADES)) is not None:
+        for at, tree in enumerate(_list_in(*of, "trades", tally), start=1):
+            trade = read.shaped(Trade, tree, f"{of[0]} trade {at}", tally)
+            trades += [] if trade is None else [trade]
+    tally.refuse("nof1", keep_going)
+    calls.sort(key=lambda call: (call[0].model_id, call[2]))
+    cycles = read.rounds_of([(said.model_id, asked) for said, _, asked, _, _ in calls], ROUND)
+    decisions = [_decision(call, *cycles[call[0].model_id, call[2]], provenance) for call in calls]
+    outcomes = list(_outcomes(calls, decisions, trades, tally))
+    tally.unresolved(
+        decisions, {one.record_id for one in outcomes if one.horizon == report.NEXT}, "outcome at a next step"
+    )
+    rule = f"rounds are {ROUND.seconds // 60} minutes by the time in the prompt, UTC"
+    notes = [f"{rule}: first decisions of a round are one question, second ones another; clusters are days"]
+    if failed := sum(_INVALID in decision.flags for decision in decisions):
+        notes.append(f"{failed} replies that the arena could not read: kept without orders, flagged {_INVALID}")
+    contexts = {records.content_id(call[4]): call[4] for call in calls}
+    return tally.imported("nof1", decisions, contexts, outcomes, len(listed) - len(calls), notes)
+
+
+def _list_in(name: str, data: bytes, key: str, tally: report.Tally) -> list[Any]:
+    """The list in a file of one object."""
+    try:
+        tree = read.json_object(data)
+    except ValueError as exc:
+        raise InputError(name, [str(exc)]) from None
+    if not isinstance(found := tree.pop(key, None), list):
+        seen = f"got {type(found).__name__}; keys: {', '.join(tree) or 'none'}"
+        raise InputError(name, [f"{key} must be a list ({seen})"])
+    for other, value in tree.items():
+        tally.no_place(f"{name} {other}", value)
+    return found
+
+
+def _call(place: str, tree: object, tally: report.Tally) -> _Call | None:
+    """One conversation, or None after every problem of it was noted."""
+    before = len(tally.problems)
+    if (said := read.shaped(Conversation, tree, place, tally)) is None:
+        return None
+    orders: dict[str, Order] = {}
+    for coin, one in said.llm_response.items():
+        where = f"{place}, llm_response.{coin}"
+        if coin == _FAILED or (order := read.shaped(Order, one, where, tally)) is None:
+            continue
+        orders[coin] = order
+        if order.coin != coin:
+            tally.problem(f"{where}.coin", f"is another coin's order (got {order.coin!r:.40})")
+    found, answered = _NOW.search(said.user_prompt), datetime.fromtimestamp(said.timestamp, UTC)
+    asked = None
+    with suppress(ValueError):
+        asked = datetime.fromisoformat(found[2]).replace(tzinfo=UTC) if found else None
+    if asked is None:
+        tally.problem(f"{place}, user_prompt", "does not begin with its minutes, its current time and its invocations")
+    elif not timedelta(0) <= answered - asked <= timedelta(days=1):
+        what = f"is not within a day after the prompt's current time, {asked.isoformat()} (got {answered.isoformat()})"
+        tally.problem(f"{place}, timestamp", what)
+    if asked is None or len(tally.problems) > before:
+        return None
+    for part, shape in [("a conversation", said), *(("an order", order) for order in orders.values())]:
+        _extra(part, shape, said.id, tally)
+    return said, orders, asked, answered, _context(said, asked, tally)
+
+
+def _extra(part: str, shape: _Shape, example: str, tally: report.Tally) -> None:
+    """Lists the fields that nothing here reads."""
+    if shape.model_extra:
+        tally.no_place(f"{', '.join(sorted(shape.model_extra))} of {part}", example)
+
+
+def _context(said: Conversation, asked: datetime, tally: report.Tally) -> records.Context:
+    """The prompt word for word, and as facts what stands in its fixed lines."""
+    prompt = said.user_prompt
+    facts: list[records.Fact] = []
+    series: list[records.Series] = []
+
+    def fact(instrument: str, field: str, value: float | str, unit: str, note: str = "") -> None:
+        name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
+        facts.append(report.fact(name, instrument, field, value, unit, asked, "prompt", asked, note))
+
+    def finite(value: Any) -> float:
+        if not math.isfinite(made := float(value)):
+            raise ValueError(value)
+        return made
+
+    coins = list(_COIN.finditer(prompt))
+    for match in coins:
+        coin = match[1]
+        end = _END.search(prompt, match.end())
+        part = prompt[match.end() : end.start() if end else len(prompt)]
+        for pattern, fields in _STATE:
+            if (found := pattern.search(part)) is None:
+                tally.missing(f"{fields[0][0]} in its fixed line (kept as text)", f"{said.id} {coin}")
+                continue
+            for (field, unit), value in zip(fields, found.groups(), strict=True):
+                fact(coin, field, float(value), unit)
+        if (mids := _MIDS.search(part)) is None:
+            tally.missing("interval of the mid prices (kept as text)", f"{said.id} {coin}")
+            continue
+        try:
+            closes, interval = tuple(map(finite, mids[2].split(","))), 60 * int(mids[1])
+            times = tuple(asked - timedelta(seconds=interval * back) for back in reversed(range(len(closes))))
+        except _UNREADABLE:
+            tally.missing("mid prices (kept as text)", f"{said.id} {coin}")
+            continue
+        series.append(records.Series(instrument=coin, interval_s=interval, times=times, close=closes))
+    held: dict[str, float] = {}
+    for text in _POSITION.findall(prompt):
+        try:
+            one = ast.literal_eval(text)
+            one |= one.pop("exit_plan", {})
+            symbol, units = str(one["symbol"]), finite(one["quantity"])
+            values = {field: str(one[field]) if unit == "text" else finite(one[field])
+                      for field, unit in _HELD.items() if field in one}  # fmt: skip
+        except _UNREADABLE:
+            tally.missing("position in its fixed form (kept as text)", said.id)
+            continue
+        held[symbol] = units
+        for field, value in values.items():
+            fact(symbol, field, value, _HELD[field])
+    account: dict[str, float] = {}
+    for field, unit, pattern in _ACCOUNT:
+        if (found := pattern.search(prompt)) is None:
+            tally.missing(f"{field} in its fixed line (kept as text)", said.id)
+        else:
+            account[field] = float(found[1])
+            fact("", field.replace("_", " "), account[field], unit, found[0].replace("*", ""))
+    portfolio = None
+    if {"available_cash", "account_value"} <= account.keys():
+        portfolio = records.Portfolio(currency="USD", cash=account["available_cash"], nav=account["account_value"],
+                                      positions=held)  # fmt: skip
+    return records.Context(
+        completeness="partial", cutoff=asked, cutoff_source="the current time in the prompt, taken as UTC",
+        prompt=prompt, facts=tuple(facts), series=tuple(series), portfolio=portfolio, missing=("the system prompt",),
+        instruments=tuple(
+            records.Instrument(id=name, symbol=name, name=_COINS.get(name, ""), asset_class="crypto")
+            for name in dict.fromkeys(match[1] for match in coins)
+        ),
+    )  # fmt: skip
+
+
+def _decision(call: _Call, cycle: str, nth: int, provenance: records.Provenance) -> records.Decision:
+    """The decision with its texts: summary, reasons and conditions of the orders, and what was thought aloud."""
+    said, orders, asked, answered, context = call
+    off = [f"{coin}: {one.invalidation_condition}" for coin, one in orders.items() if one.invalidation_condition]
+    trace = said.cot_trace
+    if isinstance(trace, dict):
+        # the orders once more, or the raw text of a reply that was no JSON
+        trace = trace.get(_FAILED) if _FAILED in trace else None if trace == said.llm_response else json.dumps(trace)
+    trace = trace or said.llm_response.get(_FAILED)
+    said_texts: list[tuple[str, records.RationaleKind]] = [
+        (said.cot_trace_summary or "", "summary"),
+        *((f"{coin}: {one.justification}", "candidate") for coin, one in orders.items() if one.justification.strip()),
+        ("\n".join(["Invalidation conditions", *off]) if off else "", "risk"),
+        (trace if isinstance(trace, str) else "", "stage"),
+    ]  # fmt: skip
+    texts = tuple(records.Rationale(text=text, kind=kind) for text, kind in said_texts if text.strip())
+    # the risk in dollars is the one number of an order that an action has no field for
+    risks: list[records.JSON] = [
+        {"instrument": x, "risk_usd": one.risk_usd} for x, one in orders.items() if one.risk_usd
+    ]
+    agent = report.agent_of(said.model_id, said.model_id)
+    return records.Decision(
+        record_id=f"{cycle}/{nth}/{agent.id}", episode_id=cycle, step=nth, cluster=f"{asked:%Y-%m-%d}",
+        decided_at=answered, agent=agent, context_id=records.content_id(context), rationales=texts, format="nof1",
+        actions=tuple(
+            records.Action(instrument=coin, kind=_SIGNALS[one.signal], quantity=one.quantity, leverage=one.leverage,
+                           stop=one.stop_loss, target=one.profit_target, confidence=one.confidence,
+                           rationale=one.justification.strip() or None)
+            for coin, one in orders.items()
+        ),
+        provenance=replace(provenance, path=f"{said.id} (cycle {said.cycle_id})"),
+        stages={"orders": risks} if risks else {},
+        call=records.CallFacts(seconds=(answered - asked).total_seconds(), timing_source="derived"),
+        flags=(_INVALID,) if _FAILED in said.llm_response else (), missing=report.text_missing(texts),
+    )  # fmt: skip
+
+
+def _outcomes(
+    calls: Sequence[_Call], decisions: Sequence[records.Decision], trades: Sequence[Trade], tally: report.Tally
+) -> Iterator[records.Outcome]:
+    """Each account at the model's next prompt, and each closed position where the decision that opened it is here."""
+    opened: dict[tuple[str, str, str], list[tuple[datetime, datetime, str]]] = {}
+    later: _Call | None = None
+    found: list[records.Outcome] = []
+    for call, made in zip(reversed(calls), reversed(decisions), strict=True):
+        said, _, _, answered, context = call
+        if later is not None and later[0].model_id != said.model_id:
+            later = None
+        until = answered + ROUND if later is None else later[3]
+        for action in made.actions:
+            if (side := {"buy": "long", "short": "short"}.get(action.kind)) is not None:
+                whose = made.agent.id, action.instrument, side
+                opened.setdefault(whose, []).append((answered, until, made.record_id))
+        if later is not None and (now := context.portfolio) and (then := later[4].portfolio) and now.nav > 0:
+            value, source = then.nav / now.nav - 1.0, "account values of the prompts"
+            found.append(report.outcome(made.record_id, report.NEXT, value, None, later[2], source))
+        later = call
+    yield from reversed(found)
+    for trade in trades:
+        at = datetime.fromtimestamp(trade.entry_time, UTC)
+        spans = opened.get((trade.model_id, trade.symbol, trade.side), [])
+        record = next((name for start, end, name in spans if start <= at < end), None)
+        if record is None:
+            tally.no_place("trades that no imported decision opened", trade.id)
+            continue
+        _extra("a trade", trade, trade.id, tally)
+        value = trade.realized_net_pnl / (trade.entry_price * trade.entry_sz)
+        closed = datetime.fromtimestamp(trade.exit_time, UTC)
+        yield report.outcome(record, f"{trade.symbol} until it was closed", value, None, closed, TRADES)
+
+
+_DAY: Final = timedelta(days=1)
+_ACTIONS: Final[Mapping[str, records.ActionKind]] = {"Buy": "buy", "Sell": "sell", "Hold": "hold"}
+
+
+def _sane(when: datetime) -> datetime:
+    if not 1970 <= when.year <= 2200:
+        raise ValueError(f"must be a time from 1970 to 2200 (got {when.isoformat()})")
+    return when
+
+
+Time = Annotated[datetime, AfterValidator(_sane)]
+
+
+class _Row(BaseModel):
+    # columns beyond these are listed in the report
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, protected_namespaces=())
+
+
+class _Config(_Row):
+    id: str
+    exp_name: Name
+    llm_model: Name
+
+
+class _Portfolio(_Row):
+    id: str
+    config_id: str
+
+
+class _Signal(_Row):
+    portfolio_id: str
+    ticker: str
+    analyst: str
+    signal: str
+    justification: str
+    llm_prompt: str
+
+
+class _Decided(_Row):
+    id: str
+    portfolio_id: str
+    updated_at: Time
+    trading_date: Time
+    ticker: Name
+    llm_prompt: str
+    action: Literal["Buy", "Sell", "Hold"]
+    shares: Annotated[int, Field(ge=0, le=10**15)]
+    price: Positive
+    justification: str
+
+    @property
+    def written(self) -> datetime:
+        """When the row was written; SQLite's own clock is UTC and says no zone."""
+        return self.updated_at if self.updated_at.tzinfo else self.updated_at.replace(tzinfo=UTC)
+
+
+_STATED: Final = (
+    ("current_price", "price", re.compile(r"^Current Price: (\d+(?:\.\d+)?)$", re.M)),
+    ("holding_shares", "count", re.compile(r"^Holding Shares(?: at current)?: (-?\d+(?:\.\d+)?)$", re.M)),
+    ("remaining_shares", "count",
+     re.compile(r"^Remaining Shares(?: Allowed For Purchases)?: (-?\d+(?:\.\d+)?)$", re.M)),
+)  # fmt: skip
+
+
+def import_deepfund(
+    files: Mapping[str, bytes], *, keep_going: bool = False, progress: read.Progress | None = None,
+    provenance: records.Provenance = DEEPFUND,
+) -> report.Imported:  # fmt: skip
+    """DeepFund's decisions, each about one ticker on one trading day, with all prompts that led to it.
+
+    ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment; further decisions of one on a
+    ticker and trading day are replicates. The manager's justification is the ``summary``, the analysts' are ``stage``.
+    """
+    tally, (name, data) = report.Tally(), read.require(files, DATABASE)
+    with closing(sqlite3.connect(":memory:")) as base:
+        try:
+            base.deserialize(data)
+            configs = {one.id: one for _, one in _rows(base, name, "config", _Config, tally)}
+            runs = {one.id: one for _, one in _rows(base, name, "portfolio", _Portfolio, tally)}
+            signals = [one for _, one in _rows(base, name, "signal", _Signal, tally)]
+            decided = _rows(base, name, "decision", _Decided, tally)
+        except (sqlite3.Error, OverflowError) as exc:
+            hint = "copy it again while its program is stopped"
+            raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
+    made, contexts = dict[str, records.Decision](), dict[str, records.Context]()
+    asked: Counter[tuple[str, str]] = Counter()
+    for done, (place, one) in enumerate(sorted(decided, key=lambda row: (row[1].written, row[0])), start=1):
+        run = runs.get(one.portfolio_id)
+        config = None if run is None else configs.get(run.config_id)
+        if run is None:
+            tally.problem(f"{place}, portfolio_id", f"no such portfolio (got {one.portfolio_id!r:.60})")
+        elif config is None:
+            tally.problem(f"{place}, portfolio_id", f"its portfolio is of no config (got {run.config_id!r:.60})")
+        elif one.id in made:
+            tally.problem(f"{place}, id", f"stands twice (got {one.id!r:.60})")
+        else:
+            heard = [got for got in signals if (got.portfolio_id, got.ticker) == (one.portfolio_id, one.ticker)]
+            # the end of the trading day, or the writing of the row if that came first
+            cutoff = min(one.written, read.midnight(one.trading_date.date()) + _DAY)
+            stated = [(field, unit, pattern.search(one.llm_prompt)) for field, unit, pattern in _STATED]
+            for field, _, line in stated:
+                if line is None:
+                    tally.missing(f"{field} in its fixed line (kept as text)", one.id)
+            facts = tuple(
+                report.fact(f"{one.ticker}:{field}", one.ticker, field, float(line[1]), unit, cutoff, "prompt", cutoff)
+                for field, unit, line in stated
+                if line is not None
+            )
+            prompts = [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in heard]
+            context = records.Context(
+                completeness="partial", cutoff=cutoff,
+                cutoff_source="the end of trading_date (UTC), or updated_at if that came first",
+                prompt="\n\n".join([one.llm_prompt.strip(), *prompts]), facts=facts,
+                instruments=(records.Instrument(id=one.ticker, symbol=one.ticker, asset_class="equity"),),
+                missing=("system prompts", "what tools returned beyond the prompts"),
+            )  # fmt: skip
+            agent, model = f"{config.llm_model.rsplit('/', 1)[-1]} ({config.exp_name})", config.llm_model
+            question = f"{one.trading_date:%Y-%m-%d}/{one.ticker}"
+            asked[agent, question] += 1
+            nth, own = asked[agent, question], one.justification
+            texts = (*((records.Rationale(text=own, kind="summary"),) if own.strip() else ()), *(
+                records.Rationale(text=f"{got.analyst} analyst ({got.signal}): {got.justification}", kind="stage")
+                for got in heard if got.justification.strip()
+            ))  # fmt: skip
+            contexts[records.content_id(context)] = context
+            made[one.id] = records.Decision(
+                record_id=f"{question}/{agent}" if nth == 1 else f"{question}/{agent}/r{nth}",
+                episode_id=question, step=0, cluster=report.week_of(one.trading_date), decided_at=one.written,
+                agent=report.agent_of(agent, model),
+                context_id=records.content_id(context), rationales=texts, format="deepfund", replicate=nth,
+                actions=(records.Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares),
+                                        price=one.price),),
+                provenance=replace(provenance, path=f"decision {one.id}"), missing=report.text_missing(texts),
+                flags=(report.REPLAYED,) if one.written - cutoff > _DAY else (),
+            )  # fmt: skip
+        if progress is not None:
+            progress("decisions", done, len(decided))
+    if not decided and not tally.problems:
+        tally.problem(name, "holds no decision: its table decision is empty")
+    tally.refuse("deepfund", keep_going)
+    answered = {(one.portfolio_id, one.ticker) for _, one in decided}
+    for got in signals:
+        if (got.portfolio_id, got.ticker) not in answered:
+            tally.no_place("signals of runs that decided nothing on their ticker", f"{got.analyst} {got.ticker}")
+    for run_id in runs.keys() - {run for run, _ in answered}:
+        tally.no_place("portfolios of runs without a decision", run_id)
+    tally.unresolved(made.values(), (), "outcome")
+    bad = len(decided) - len(made) + tally.counts.pop("unreadable decision", 0)
+    found, notes = tuple(made.values()), report.replayed(made.values(), "trading day")
+    return tally.imported("deepfund", found, contexts, (), bad, notes)
+
+
+def _rows(
+    base: sqlite3.Connection, file: str, table: str, kind: type[read.Model], tally: report.Tally
+) -> list[tuple[str, read.Model]]:
+    """The rows of a table with their places; what is wrong with one is noted, and it is left out."""
+    held = [row[1] for row in base.execute(f"pragma table_info({table})")]
+    if not held:
+        tally.problem(file, f"holds no table {table}")
+        return []
+    if absent := [name for name in kind.model_fields if name not in held]:
+        tally.problem(f"{file} {table}", f"no column {', '.join(absent)} (got {', '.join(held)})")
+        return []
+    found = []
+    for number, *cells in base.execute(f"select rowid, * from {table} order by rowid"):
+        place = f"{file} {table} row {number}"
+        if (row := read.shaped(kind, dict(zip(held, cells, strict=True)), place, tally)) is None:
+            tally.counts[f"unreadable {table}"] += 1
+        else:
+            found.append((place, row))
+    if found and (extra := sorted({*held} - {*kind.model_fields, "id"})):
+        tally.no_place(f"{', '.join(extra)} of {table}", found[0][0], len(found))
+    return found

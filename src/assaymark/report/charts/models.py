@@ -1,0 +1,365 @@
+"""Rows of models and tiers of agents: scores, two conventions, losses against a limit, and small strips."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Final
+
+import svg
+
+from assaymark.records import Level
+from assaymark.report.charts import canvas as c
+from assaymark.report.charts.canvas import HALF, WIDE, Box, Scale, Spot, hatch, label, line, path, rect
+from assaymark.report.charts.intervals import Ends, Mark, point
+from assaymark.report.text import fit, shortened, text_width
+from assaymark.text import MINUS, NBSP, number
+
+KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+STRIP_WIDTH: Final = 180
+_NAMES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TierRow:
+    """One tier: its names, its level, its score from end to end; ``point`` only of an agent that is alone in it."""
+
+    names: tuple[str, ...]
+    level: Level
+    ends: Ends | None
+    point: float | None
+    shown: str
+    said: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The names as they are drawn; of a long tier the first ones, and how many more."""
+        more = len(self.names) - _NAMES
+        return self.names if more <= 1 else (*self.names[:_NAMES], f"and {more} more")
+
+
+def tier_chart(
+    name: str, rows: Sequence[TierRow], axis: Ends, title: str, desc: str, width: float, *,
+    kind: str, why: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """The tiers of one score from high to low; with ``why`` nothing may be shown and the plot is hatched."""
+    roomy, deep = width > 600, 24
+    longest = max((text_width(one, 13) for row in rows for one in row.lines), default=0) + 12
+    beside = max((text_width(row.said, 13) for row in rows), default=0) + 18
+    left, right = min(max(104.0, longest), 132.0), width - 8
+    if roomy:
+        left, right = min(max(160.0, longest), 270.0), width - min(max(190.0, beside), 270.0)
+    scale, parts, y, ticks = (
+        Scale(*axis, left, right),
+        list[svg.Element]([hatch(f"{name}-h")]),
+        6.0,
+        c.scale_ticks(*axis),
+    )
+    for level in dict.fromkeys(row.level for row in rows):
+        parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
+    why = [part for one in why for part in wrap(one, int((right - left - 20) / 7.4))]
+    bottom = max(y + deep * sum(len(row.lines) for row in rows) + 10 * len(rows), 18.0 * len(why) + 24)
+    parts += [line(scale(tick), 0, scale(tick), bottom, "hair") for tick in ticks]
+    for at, row in enumerate(rows):
+        height = deep * len(row.lines)
+        for k, one in enumerate(row.lines):
+            parts.append(label(0, y + 17 + deep * k, fit(one, left - 12, 13), "tn" if why else "tb"))
+        if not why:
+            # The mark of a tier: a square with its interval, or a hatched box from end to end.
+            mark, top, middle = KINDS[row.level], y + 2, y + 2 + (height - 4) / 2
+            low, high = (scale(end) for end in row.ends or axis)
+            if row.ends is None:
+                parts.append(rect(left, top, right - left, height - 4, "void", f"url(#{name}-h)"))
+            elif row.point is None:
+                parts.append(rect(low, top, max(high - low, 3), height - 4, f"{mark}s box", f"url(#{name}-{mark})"))
+            else:
+                parts += [line(low, middle, high, middle, f"{mark}b"), *point(scale(row.point), middle, mark)]
+            if roomy:
+                parts.append(label(right + 14, middle + 4.5, row.said, "t2"))
+            if roomy and row.ends is not None:
+                room = text_width(row.shown, 13) + 12
+                x, anchor = ((low - 12, "end") if low - room > left else (high + 12, "start")
+                             if high + room <= right + 8 else ((low + high) / 2, "middle"))  # fmt: skip
+                if anchor == "middle":  # a box from end to end: its words stand inside, on paper
+                    parts.append(rect((low + high - room) / 2, middle - 11, room, 22, "open"))
+                parts.append(label(x, middle + 4.5, row.shown, "t2", anchor))  # type: ignore[arg-type]
+            if at + 1 < len(rows):
+                parts.append(line(0, y + height + 5, right, y + height + 5, "hair"))
+        y += height + 10
+    if why:
+        parts.append(rect(left, 2, right - left, bottom - 4, "void", f"url(#{name}-h)"))
+        middle, top = (left + right) / 2, bottom / 2 - 9 * len(why)
+        room = max(text_width(one, 13) for one in why) + 16
+        parts.append(rect(middle - room / 2, top - 4, room, 18 * len(why) + 8, "open"))
+        parts += [label(middle, top + 13 + 18 * k, one, "" if k else "tb", "middle") for k, one in enumerate(why)]
+    parts += [label(scale(tick), bottom + 14, f"{tick:g}".replace("-", MINUS), "tk", "middle") for tick in ticks]
+    return c.frame(name, title, desc, (width, bottom + 20), parts, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Values on an axis beside thresholds; of their ``marks`` ``p`` passes, ``q`` conditions, and ``n`` fails."""
+
+    axis: Ends
+    cuts: tuple[tuple[float, str, bool], ...]  # value, label, dashed
+    points: tuple[tuple[float, float | None, float | None], ...]  # value, low, high
+    marks: str
+    band: tuple[float | None, float | None] | None = None  # where values pass
+
+    def svg(self) -> str:
+        """The strip as a picture; the words beside it say the same."""
+        scale, parts = Scale(*self.axis, 8, STRIP_WIDTH - 8), list[svg.Element]()
+        if self.band is not None:
+            low, high = self.band
+            start = scale.left if low is None else scale(low)
+            parts.append(rect(start, 1, (scale.right if high is None else scale(high)) - start, 20, "panel2"))
+        parts.append(line(scale.left, 11, scale.right, 11, "rule"))
+        for at, words, dashed in self.cuts:
+            x, half = scale(at), text_width(words, 12) / 2
+            parts.append(line(x, 2, x, 20, "gd" if dashed else "gs"))
+            if words:
+                parts.append(label(min(max(x, half), STRIP_WIDTH - half), 33, words, "tk", "middle"))
+        for (value, low, high), mark in zip(self.points, self.marks, strict=True):
+            if low is not None and high is not None:
+                parts.append(line(scale(low), 11, scale(high), 11, "now"))
+            x = scale(value)
+            if mark == "p":
+                parts.append(path(f"M{c.num(x - 4)},7h8v8h-8z", "ink"))
+                continue
+            parts.append(path(f"M{c.num(x - 4.5)},6.5h9v9h-9z", f"open {'mq' if mark == 'q' else 'mn'}s"))
+            parts += [path(f"M{c.num(x - 4.5)},6.5h4.5v9h-4.5z", "mq")] if mark == "q" else []
+        return c.row_mark(parts, STRIP_WIDTH, 37 if any(words for _, words, _ in self.cuts) else 22)
+
+
+def strip_axis(values: Sequence[float], *cuts: float) -> Ends:
+    """An axis that holds the values and the thresholds with room at both ends.
+
+    >>> strip_axis([0.5], 0.0)
+    (-0.075, 0.575)
+    """
+    low, high = min((*values, *cuts)), max((*values, *cuts))
+    room = (high - low) * 0.15 or 0.1
+    return round(low - room, 4), round(high + room, 4)
+
+
+# --- one row a model --------------------------------------------------------------------------------------------------
+
+
+_ROW, _HEAD, _ROOM = 22, 42, 44
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value in words with its interval, of which one may be missing."""
+
+    ends: Ends | None
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One score of every row; a row without one is None and hatched. ``best`` is dotted: the most that is possible."""
+
+    name: str
+    words: str
+    bars: tuple[Bar | None, ...]
+    best: float | None
+
+
+def column_chart(name: str, rows: Sequence[str], columns: Sequence[Column], title: str, desc: str) -> tuple[str, str]:
+    """Columns from 0 to 1 beside each other, or below each other on a phone. No bar has a point."""
+    tall, names = _HEAD + _ROW * len(rows), 104.0
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        stacked, parts = width < 600, list[svg.Element]([hatch(f"{called}-h")])
+        step = 0.0 if stacked else (width - names) / max(len(columns), 1)
+        for at, column in enumerate(columns):
+            top, left = at * (tall + 18.0) if stacked else 0.0, names + at * step + 8
+            scale = Scale(0.0, 1.0, left, width - _ROOM if stacked else left + step - 8 - _ROOM)
+            parts += [label(left, top + 13, column.name, "tb"), label(left + 26, top + 13, column.words, "t2")]
+            for tick, words in ((0.0, "0"), (0.5, ".5"), (1.0, "1")):
+                parts.append(label(scale(tick), top + 32, words, "tk", "middle"))
+                parts.append(line(scale(tick), top + 37, scale(tick), top + tall, "hair"))
+            if column.best is not None:
+                parts.append(line(scale(column.best), top + 37, scale(column.best), top + tall, "gd"))
+            for row, (who, bar) in enumerate(zip(rows, column.bars, strict=True)):
+                y = top + _HEAD + _ROW * row + _ROW / 2
+                if stacked or not at:
+                    style = "tb" if all(one.bars[row] is not None for one in columns) else "t2"
+                    parts.append(label(0, y + 4.5, fit(who, names - 8, 13), style))
+                    parts.append(line(0, y + _ROW / 2, width, y + _ROW / 2, "hair"))
+                if bar is None:
+                    parts.append(rect(left, y - 8, scale.right - left, 16, "void", f"url(#{called}-h)"))
+                    continue
+                parts += [_bar(scale, bar.ends, y, "ink")] if bar.ends is not None else []
+                parts.append(label(scale.right + 6, y + 4.5, bar.shown, "t2"))
+        return parts, ((tall + 18.0) * len(columns) - 18 if stacked else tall) + 4
+
+    return c.both(name, title, desc, draw)
+
+
+def _bar(scale: Scale, ends: Ends, y: float, style: str) -> svg.Element:
+    low, high = scale(ends[0]), scale(ends[1])
+    return rect(low, y - 3, max(high - low, 3.0), 6, style)
+
+
+Twice = tuple[str, Bar, Bar | None, str, bool]
+"""A model with two intervals: its name, the first and the other bar, the kind of the first, a line above it."""
+
+
+def convention_chart(name: str, rows: Sequence[Twice], title: str, desc: str) -> tuple[str, str]:
+    """Every model with a filled bar and an outlined one on a common axis."""
+    known = [end for _, *bars, _, _ in rows for bar in bars if isinstance(bar, Bar) and bar.ends for end in bar.ends]
+    low, high = int(min(known, default=0.0) * 10) / 10, min(1.0, int(max(known, default=1.0) * 10 + 1) / 10)
+    tall, bottom = 36.0, 24 + 36.0 * len(rows)
+
+    def draw(_: str, width: float) -> tuple[list[svg.Element], float]:
+        scale, parts = Scale(low, high, 108, width - 96), list[svg.Element]()
+        for tick in c.scale_ticks(low, high):
+            parts.append(label(scale(tick), 13, f"{tick:g}", "tk", "middle"))
+            parts.append(line(scale(tick), 20, scale(tick), bottom, "hair"))
+        for at, (who, first, other, kind, cut) in enumerate(rows):
+            y = 24 + tall * at
+            parts += [line(0, y, width, y, "gd")] if cut else []
+            parts.append(label(0, y + tall / 2 + 4.5, fit(who, 100, 13), "tb"))
+            for bar, middle, style in ((first, y + 11, kind), (other, y + 26, "open rule")):
+                if bar is not None:
+                    parts += [_bar(scale, bar.ends, middle, style)] if bar.ends else []
+                    parts.append(label(width, middle + 4.5, bar.shown, "tk" if bar is other else "", "end"))
+        return parts, bottom + 2
+
+    return c.both(name, title, desc, draw, HALF)
+
+
+Fall = tuple[str, float, bool]
+"""A name, its largest drawdown as a share, and whether that is within the limit."""
+
+
+def limit_chart(name: str, rows: Sequence[Fall], limit: float, title: str, desc: str) -> tuple[str, str]:
+    """The largest drawdown of every model as a line to a mark; what lies beyond the limit is hatched."""
+    most, bottom = max([limit, *(fall for _, fall, _ in rows)]) * 1.04, 24.0 + _ROW * len(rows)
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        scale, parts = Scale(0.0, most, 108, width - 56), list[svg.Element]([hatch(f"{called}-h")])
+        edge = scale(limit)
+        parts.append(rect(edge, 22, scale.right - edge, bottom - 22, "novoid", f"url(#{called}-h)"))
+        parts.append(label(edge, 13, f"limit {100 * limit:g}{NBSP}%", "tk", "middle"))
+        parts.append(line(edge, 18, edge, bottom, "gs"))
+        for at, (who, fall, kept) in enumerate(rows):
+            x, y = scale(fall), 24 + _ROW * at + _ROW / 2
+            parts += [label(0, y + 4.5, fit(who, 100, 13), "tb"), line(scale.left, y, x, y, "rule")]
+            parts.append(svg.Circle(cx=round(x, 1), cy=y, r=5, class_=["ink"] if kept else ["open", "ringed"]))
+            parts += [] if kept else [path(f"M{x - 2.6:.1f},{y - 2.6}l5.2,5.2m0,-5.2l-5.2,5.2", "ringed")]
+            parts.append(label(width, y + 4.5, f"{100 * fall:.1f}{NBSP}%", "t2", "end"))
+        return parts, bottom + 2
+
+    return c.both(name, title, desc, draw, HALF)
+
+
+# --- calm returns against stressed losses: Sharpe ratio with its interval, maximum drawdown, the limit as a region ----
+
+
+@dataclass(frozen=True, slots=True)
+class StressPoint:
+    """One model or baseline; ``passes`` is None where no verdict says whether the limit was kept."""
+
+    name: str
+    sharpe: float
+    low: float | None
+    high: float | None
+    fall: float  # its maximum drawdown as a positive share
+    passes: bool | None
+    baseline: bool = False
+
+
+def stress_scatter(
+    name: str, points: Sequence[StressPoint], tolerance: float, window: str, title: str, desc: str
+) -> tuple[str, str]:
+    """The figure for a screen and for a phone."""
+
+    def draw(called: str, width: float) -> tuple[list[svg.Element], float]:
+        height = 400.0 if width == WIDE else 440.0
+        # Both ends of the axis of Sharpe ratios, and the shallowest and the deepest percent of the other, with steps.
+        ends = [end for p in points for end in (p.low, p.high, p.sharpe) if end is not None]
+        low, high = min(ends, default=0.0), max(ends, default=1.0)
+        pad, most = max(0.06 * (high - low), 0.1), 8 if width == WIDE else 5
+        reach = high - low + 2 * pad
+        step = c.step_of(reach, (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), most, reach / most)
+        low, high = low - pad, high + pad
+        depths = [100 * tolerance, *(100 * p.fall for p in points)]
+        room = max(0.12 * (max(depths) - min(depths)), 1.5)
+        top, bottom = max(min(depths) - room, 0.0), max(depths) + room
+        depth = c.step_of(bottom - top, (1.0, 2.0, 5.0, 10.0, 20.0), 6, 25.0)
+        left, right, floor = 42.0, width - 6, height - 46.0
+        across, down = Scale(low, high, left, right), Scale(top, bottom, 44.0, floor)
+        edge = down(100 * tolerance)
+        parts: list[svg.Element] = [
+            hatch(f"{called}-h"), label(0, 14, "↑ Shallower", "tk"),
+            label(0, 31, fit("Deepest fall under stress, %", width, 12), "tk"),
+            rect(left, edge, right - left, floor - edge, "region", f"url(#{called}-h)"),
+        ]  # fmt: skip
+        for tick in _multiples(top, bottom, depth):
+            if abs(tick - 100 * tolerance) > depth / 4:
+                parts.append(line(left, down(tick), right, down(tick), "hair"))
+                if abs(down(tick) - edge) > 13:
+                    parts.append(label(left - 6, down(tick) + 4, number(-tick, 0), "tk", "end"))
+        parts += [
+            line(left, edge, right, edge, "gs"),
+            label(left - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
+            label(width - 8, edge - 8, "passes", "tk halo", "end"),
+            label(width - 8, edge + 16, "fails", "tb tk halo", "end"),
+            line(left, floor, right, floor, "axis"),
+            label(right, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),
+        ]
+        taken = [Box(width - 54, edge - 18, right, edge - 2), Box(width - 54, edge + 4, right, edge + 20)]
+        for tick in _multiples(low, high, step):
+            parts.append(label(across(tick), floor + 18, number(tick, 0 if step >= 1 else 1), "tk", "middle"))
+            parts.append(line(across(tick), floor, across(tick), floor + 4, "axis"))
+        parts += [line(across(0), 44.0, across(0), floor, "hair")] if low < 0 < high else []
+        return [*parts, *_stressed(points, across, down, taken, Box(left, 34.0, right, floor - 2), width)], height
+
+    return c.both(name, title, desc, draw)
+
+
+def _multiples(low: float, high: float, step: float) -> list[float]:
+    """Multiples of a step inside a range."""
+    return [step * at for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def _stressed(
+    points: Sequence[StressPoint], across: Scale, down: Scale, taken: list[Box], inside: Box, width: float
+) -> list[svg.Element]:
+    """Whiskers, marks and names: filled passes, a cross fails, a ring alone is undecided; baselines are diamonds."""
+    lines, marks, texts, requests = list[svg.Element](), list[svg.Element](), list[svg.Element](), []
+    names = shortened([one.name for one in points], width * 0.3, 13)
+    for one, name in zip(points, names, strict=True):
+        x, y = across(one.sharpe), down(100 * one.fall)
+        left, right = (x if end is None else across(end) for end in (one.low, one.high))
+        if one.low is not None and one.high is not None:
+            lines.append(line(left, y, right, y, "wsk dash" if one.baseline else "wsk"))
+            taken.append(Box(left, y - 1.5, right, y + 1.5))
+        if one.baseline:
+            r, kind = 6.5, "bar1 gap" if one.passes else "open dia"
+            marks.append(path(f"M{x:.1f} {y - r:.1f}l{r} {r}l-{r} {r}l-{r}-{r}z", kind))
+        else:
+            marks.append(c.circle(x, y, 6, "mh gap" if one.passes else "open mhs"))
+            if one.passes is False:
+                marks.append(path(f"M{x - 2.6:.1f} {y - 2.6:.1f}l5.2 5.2m0-5.2l-5.2 5.2", "mhs"))
+        taken.append(Box(x - 7, y - 7, x + 7, y + 7))
+        # Beyond the ends of the whisker, then beside the mark, then further up and down.
+        spots: list[Spot] = [(right + 8, y + 4, "start"), (left - 8, y + 4, "end")][:: -1 if one.baseline else 1]  # type: ignore[assignment]
+        spots += [(x, y - 10, "middle"), (x, y + 20, "middle"), (x + 14, y - 8, "start"), (x - 14, y - 8, "end")]
+        for turn in (sign * step for step in range(1, 9) for sign in (-1, 1)):
+            shift = 4 + turn * 14
+            spots += [(right + 8, y + shift, "start"), (left - 8, y + shift, "end")]
+            spots.append((x, y + shift + (6 if turn > 0 else -6), "middle"))
+        requests.append(((name,), spots))
+    for one, name, (x, y, anchor) in zip(points, names, c.placed(requests, taken, inside), strict=True):
+        height = down(100 * one.fall)
+        if abs(y - 4 - height) > 14:
+            end = one.high if anchor == "start" else one.low
+            lines.append(line(across(one.sharpe if end is None else end), height, x, y - 4, "hair"))
+        texts.append(label(x, y, name, "tk halo" if one.baseline else "tb halo", anchor))
+    return [*lines, *marks, *texts]
