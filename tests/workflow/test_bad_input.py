@@ -28,27 +28,24 @@ def put(run, name: str, text: str) -> None:
     (run / name).write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["judge", "{tmp}/none"], "no such run folder"),
-        (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
-        (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
-        (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
-        (["demo", "--out", "{run}"], "holds other records already"),
-        (["measure", "{run}"], "has no locked plan"),
-        (
-            ["import", "capitalbank", "{tmp}", "--out", "{tmp}/none"],
-            "unknown format 'capitalbank'. Did you mean 'capitalbench'?",
-        ),
-        (
-            ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"],
-            "no such folder; give the one that holds contexts.jsonl",
-        ),
-        (["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"], "did you mean {tmp}/records?"),
-        (["demo", "--out", "{tmp}/s.toml"], "s.toml"),
-    ],
-)
+@pytest.mark.parametrize(("words", "told"), [
+    (["judge", "{tmp}/none"], "no such run folder"),
+    (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
+    (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
+    (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
+    (["demo", "--out", "{run}"], "holds other records already"),
+    (["measure", "{run}"], "has no locked plan"),
+    (
+        ["import", "capitalbank", "{tmp}", "--out", "{tmp}/none"],
+        "unknown format 'capitalbank'. Did you mean 'capitalbench'?",
+    ),
+    (
+        ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"],
+        "no such folder; give the one that holds contexts.jsonl",
+    ),
+    (["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"], "did you mean {tmp}/records?"),
+    (["demo", "--out", "{tmp}/s.toml"], "s.toml"),
+])  # fmt: skip
 def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(words, told, imported, tmp_path, capsys):
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
     for name in ("empty", "records"):
@@ -211,36 +208,29 @@ LIBRARY = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("seed = 1", "seed = 1\nsubstarte = 3", "substarte: unknown key; did you mean 'substrate'?"),
-        (
-            'family = "n"',
-            'family = "n"\ntemprature = 0.2',
-            "judges.0.temprature: unknown key; did you mean 'temperature'",
-        ),
-        ('family = "n"', 'family = "n"\nhuman = true', "judges.0.human: unknown key; known are args, effort, family"),
-        ("[inference]", "[infrence]", "infrence: unknown key; did you mean 'inference'?"),
-        ('"reference/auditor"', '"gpt-4o"', "(got 'gpt-4o'); did you mean 'openai/gpt-4o'?"),
-        ('"reference/auditor"', '"claude-opus-5"', "did you mean 'anthropic/claude-opus-5'?"),
-        ('"reference/auditor"', '"gemini-2.5-pro"', "did you mean 'google/gemini-2.5-pro'?"),
-        ('"reference/auditor"', '"OpenAI:gpt-4o"', "did you mean 'openai/gpt-4o'?"),
-        ('"reference/auditor"', '"ollama/llama3"', "Did you mean 'openai-chat/llama3'?"),
-        ('"reference/auditor"', '"http://me:secret@host/x"', "(got an address that may hold a secret, not shown)"),
-        ("[[judges]]", "[judges]", "judges: is a list of tables: write [[judges]] in place of [judges]"),
-        ("[inference]", "[[inference]]", "inference: is one table: write [inference] in place of [[inference]]"),
-        ("seed = 1", "seed = 1.5", "seed: must be a whole number (got 1.5)"),
-        ('["liquidity"]', '"liquidity"', "substrate.regimes: must be a list (got 'liquidity')"),
-        ("cycles = 3", "cycles = -3", "substrate.cycles: must be at least 1 (got -3)"),
-        ("allow_hopeless = true", 'allow_hopeless = "maybe"', "must be true or false (got 'maybe')"),
-        ('family = "n"', 'family = "n"\neffort = "hihg"', "(got 'hihg'); did you mean 'high'?"),
-        ('family = "n"', 'family = "n"\nargs = { x = 2024-01-01 }', "judges.0.args.x: must be text, a whole number"),
-        ('name = "s"\n', "", "name: is missing"),
-        (PLAN, '{"name": "s"}', "it looks like JSON, and has to be written as TOML"),
-        (PLAN, "name: s\nseed: 1\n", "it looks like YAML, and has to be written as TOML"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ("seed = 1", "seed = 1\nsubstarte = 3", "substarte: unknown key; did you mean 'substrate'?"),
+    ('family = "n"', 'family = "n"\ntemprature = 0.2', "judges.0.temprature: unknown key; did you mean 'temperature'",),
+    ('family = "n"', 'family = "n"\nhuman = true', "judges.0.human: unknown key; known are args, effort, family"),
+    ("[inference]", "[infrence]", "infrence: unknown key; did you mean 'inference'?"),
+    ('"reference/auditor"', '"gpt-4o"', "(got 'gpt-4o'); did you mean 'openai/gpt-4o'?"),
+    ('"reference/auditor"', '"claude-opus-5"', "did you mean 'anthropic/claude-opus-5'?"),
+    ('"reference/auditor"', '"gemini-2.5-pro"', "did you mean 'google/gemini-2.5-pro'?"),
+    ('"reference/auditor"', '"OpenAI:gpt-4o"', "did you mean 'openai/gpt-4o'?"),
+    ('"reference/auditor"', '"ollama/llama3"', "Did you mean 'openai-chat/llama3'?"),
+    ('"reference/auditor"', '"http://me:secret@host/x"', "(got an address that may hold a secret, not shown)"),
+    ("[[judges]]", "[judges]", "judges: is a list of tables: write [[judges]] in place of [judges]"),
+    ("[inference]", "[[inference]]", "inference: is one table: write [inference] in place of [[inference]]"),
+    ("seed = 1", "seed = 1.5", "seed: must be a whole number (got 1.5)"),
+    ('["liquidity"]', '"liquidity"', "substrate.regimes: must be a list (got 'liquidity')"),
+    ("cycles = 3", "cycles = -3", "substrate.cycles: must be at least 1 (got -3)"),
+    ("allow_hopeless = true", 'allow_hopeless = "maybe"', "must be true or false (got 'maybe')"),
+    ('family = "n"', 'family = "n"\neffort = "hihg"', "(got 'hihg'); did you mean 'high'?"),
+    ('family = "n"', 'family = "n"\nargs = { x = 2024-01-01 }', "judges.0.args.x: must be text, a whole number"),
+    ('name = "s"\n', "", "name: is missing"),
+    (PLAN, '{"name": "s"}', "it looks like JSON, and has to be written as TOML"),
+    (PLAN, "name: s\nseed: 1\n", "it looks like YAML, and has to be written as TOML"),
+])  # fmt: skip
 def test_a_plan_that_is_wrong_is_answered_in_our_words_with_what_was_meant(tmp_path, capsys, old, new, said):
     assert old in PLAN
     (tmp_path / "s.toml").write_text(PLAN.replace(old, new, 1))

@@ -129,12 +129,8 @@ def test_what_is_written(tmp_path):
     path, out = written(tmp_path, make_rows()), tmp_path / "out"
     found = measure_table(path, None, out)
     assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
-        "SHA256SUMS",
-        "plan.toml",
-        "tables/manifest.json",
-        "tables/measurements.parquet",
-        "verdicts.json",
-    ]
+        "SHA256SUMS", "plan.toml", "tables/manifest.json", "tables/measurements.parquet", "verdicts.json",
+    ]  # fmt: skip
     assert Store(RunFolder(out)).read(MEASUREMENTS) == sorted(found.measurements, key=lambda item: item.id)
     assert parse_study((out / "plan.toml").read_text()) == found.study
     verdicts = json.loads((out / "verdicts.json").read_text())
@@ -196,16 +192,13 @@ def test_lengths_and_clusters_after_the_cutoff_are_looked_at(measured):
     assert (item.state, item.detail["n_post"], item.detail["n_earlier"]) == ("ok", 30, 150)
 
 
-@pytest.mark.parametrize(
-    ("study", "message"),
-    [
-        (study_of({"auditor": "north", "reader": "south"}), "judge skeptic is in the table and not in the plan"),
-        (study_of({**PANEL, "clerk": "west"}), "judge clerk is in the plan and not in the table"),
-        (study_of({**PANEL, "reader": "west"}), "judge reader has family west in the plan and south in the table"),
-        (study_of(extra='[claims]\ndimensions = ["tone"]'), "claims.dimensions names tone"),
-        (study_of(extra='[records]\nagents = ["oak"]'), r"agents that the table lacks \(oak\)"),
-    ],
-)
+@pytest.mark.parametrize(("study", "message"), [
+    (study_of({"auditor": "north", "reader": "south"}), "judge skeptic is in the table and not in the plan"),
+    (study_of({**PANEL, "clerk": "west"}), "judge clerk is in the plan and not in the table"),
+    (study_of({**PANEL, "reader": "west"}), "judge reader has family west in the plan and south in the table"),
+    (study_of(extra='[claims]\ndimensions = ["tone"]'), "claims.dimensions names tone"),
+    (study_of(extra='[records]\nagents = ["oak"]'), r"agents that the table lacks \(oak\)"),
+])  # fmt: skip
 def test_a_plan_about_something_else_is_refused(measured, study, message):
     with pytest.raises(PlanError, match=message):
         measured(None, study)
@@ -346,17 +339,14 @@ def test_a_choice_of_agents(measured):
     assert found.size.agents == 2
 
 
-@pytest.mark.parametrize(
-    "study",
-    [
-        study_of(),
-        study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nwithin = false'),
-        study_of(
-            extra='[rubric.weights]\n"a b" = 1.5\nrisk = 2\n[stability.probe]\nname = "p"\nmodel = "x/p"\nfamily = "w"'
-        ),
-        study_of(extra='[contamination]\npost_cutoff = ["w1", "w2"]\n[records]\nderivations = ["honest", "cell_a"]'),
-    ],
-)
+@pytest.mark.parametrize("study", [
+    study_of(),
+    study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nwithin = false'),
+    study_of(
+        extra='[rubric.weights]\n"a b" = 1.5\nrisk = 2\n[stability.probe]\nname = "p"\nmodel = "x/p"\nfamily = "w"',
+    ),
+    study_of(extra='[contamination]\npost_cutoff = ["w1", "w2"]\n[records]\nderivations = ["honest", "cell_a"]'),
+])  # fmt: skip
 def test_a_study_survives_its_file(study):
     assert parse_study(study_toml(study)) == study
 

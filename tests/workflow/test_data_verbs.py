@@ -170,21 +170,18 @@ def test_a_file_becomes_a_snapshot(tmp_path, capsys):
     assert main(arguments) == 0  # the same file again, at another time: nothing to do
 
 
-@pytest.mark.parametrize(
-    ("wanted", "error", "message"),
-    [
-        ({"source": "files"}, InputError, "option path: is needed"),
-        ({"source": "files", "options": ["path=x", "colour=red"]}, InputError, "colour: is unknown; files takes path"),
-        ({"source": "files", "options": ["path"]}, InputError, "number 1 must be KEY=VALUE"),
-        ({"source": "files", "options": ["path=a", "path=b"]}, InputError, "path is given more than once"),
-        ({"source": "files", "options": ["path=nowhere.csv"]}, InputError, "nowhere.csv: cannot be read"),
-        ({"source": "files", "options": ["path=a"], "start": "soon"}, InputError, "--start: must be a day"),
-        ({"source": "synthetic", "options": ["seed=-1"]}, InputError, "must be a whole number"),
-        ({"source": "synthetic", "symbols": ["A"]}, InputError, "comes whole"),
-        ({"source": "yfinanc"}, UnknownNameError, "Did you mean 'yfinance'"),
-        ({"source": "files", "options": ["path=a", "class=equity"]}, UnknownNameError, "unknown class 'equity'"),
-    ],
-)
+@pytest.mark.parametrize(("wanted", "error", "message"), [
+    ({"source": "files"}, InputError, "option path: is needed"),
+    ({"source": "files", "options": ["path=x", "colour=red"]}, InputError, "colour: is unknown; files takes path"),
+    ({"source": "files", "options": ["path"]}, InputError, "number 1 must be KEY=VALUE"),
+    ({"source": "files", "options": ["path=a", "path=b"]}, InputError, "path is given more than once"),
+    ({"source": "files", "options": ["path=nowhere.csv"]}, InputError, "nowhere.csv: cannot be read"),
+    ({"source": "files", "options": ["path=a"], "start": "soon"}, InputError, "--start: must be a day"),
+    ({"source": "synthetic", "options": ["seed=-1"]}, InputError, "must be a whole number"),
+    ({"source": "synthetic", "symbols": ["A"]}, InputError, "comes whole"),
+    ({"source": "yfinanc"}, UnknownNameError, "Did you mean 'yfinance'"),
+    ({"source": "files", "options": ["path=a", "class=equity"]}, UnknownNameError, "unknown class 'equity'"),
+])  # fmt: skip
 def test_what_cannot_be_asked_for(tmp_path, wanted, error, message):
     with pytest.raises(error, match=message):
         pull_market(tmp_path / "s", **wanted, now=NOW, environment={})

@@ -111,16 +111,13 @@ def test_a_plan_that_names_what_is_not_there(imported, tmp_path, capsys):
         assert part in message
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ('family = "skeptic"', 'family = "reader"', "outside the panel's families (got reader)"),
-        ('name = "outsider"', 'name = "reader"', "a name of its own (got reader"),
-        ('judge = "auditor"', 'judge = "nobody"', "must be a judge of the panel that is a model (got nobody)"),
-        ('model = "human/table"', 'model = "reference/reader"', "a human grader has model 'human/table'"),
-        ('"honest", "cell_a"', '"cell_a"', "must name honest"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('family = "skeptic"', 'family = "reader"', "outside the panel's families (got reader)"),
+    ('name = "outsider"', 'name = "reader"', "a name of its own (got reader"),
+    ('judge = "auditor"', 'judge = "nobody"', "must be a judge of the panel that is a model (got nobody)"),
+    ('model = "human/table"', 'model = "reference/reader"', "a human grader has model 'human/table'"),
+    ('"honest", "cell_a"', '"cell_a"', "must name honest"),
+])  # fmt: skip
 def test_a_plan_that_contradicts_itself(imported, tmp_path, capsys, old, new, says):
     path = study(tmp_path / "s.toml", people=True)
     assert old in path.read_text()
@@ -131,20 +128,14 @@ def test_a_plan_that_contradicts_itself(imported, tmp_path, capsys, old, new, sa
 HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        (
-            [HEAD, "nobody,ann,3,3,3,3,3,3"],
-            "line 2, trajectory: no such record among those that there are (got 'nobody')",
-        ),
-        ([HEAD, "{id},ann,3,3,3,3,3,9"], "line 2, uncertainty_handling: must be a finite number from 1 to 5 (got '9')"),
-        ([HEAD, "{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),
-        ([HEAD, "{id},,3,3,3,3,3,3"], "line 2, judge: is empty"),
-        ([HEAD.replace("risk_alignment", "style"), "{id},ann,3,3,3,3,3,3"], "column 'style' is no dimension"),
-        ([HEAD, "{id},ann,,,,,,"], "holds no grade"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "says"), [
+    ([HEAD, "nobody,ann,3,3,3,3,3,3"], "line 2, trajectory: no such record among those that there are (got 'nobody')"),
+    ([HEAD, "{id},ann,3,3,3,3,3,9"], "line 2, uncertainty_handling: must be a finite number from 1 to 5 (got '9')"),
+    ([HEAD, "{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),
+    ([HEAD, "{id},,3,3,3,3,3,3"], "line 2, judge: is empty"),
+    ([HEAD.replace("risk_alignment", "style"), "{id},ann,3,3,3,3,3,3"], "column 'style' is no dimension"),
+    ([HEAD, "{id},ann,,,,,,"], "holds no grade"),
+])  # fmt: skip
 def test_a_wrong_table_of_grades(imported, tmp_path, capsys, lines, says):
     record = workflow.Store(workflow.RunFolder(imported)).columns(workflow.DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"

@@ -157,32 +157,23 @@ def test_another_study_in_the_same_folder_is_refused(copy, tmp_path, capsys):
     assert workflow.Store(workflow.RunFolder(copy)).rows(workflow.JUDGMENTS) == 72
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            'model = "reference/steward"',
-            'model = "reference/stewart"',
-            "agents.0.model: unknown model 'reference/stewart'",
-        ),
-        (
-            'style = "alder" }\n\n[[agents]]',
-            'style = "oak" }\n\n[[agents]]',
-            "agents.0.args: argument style must be one of",
-        ),
-        ('"liquidity", ', '"liquidty", ', "unknown regime 'liquidty'. Did you mean 'liquidity'"),
-        ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
-        ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
-        (
-            "[substrate]\nseed = 3",
-            '[substrate]\nsource = "bars.csv"',
-            "bars from a file need a window for every regime",
-        ),
-        ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
-        ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/x"\nseed = 1', "agents.1.seed: is not sent"),
-        ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "message"), [
+    (
+        'model = "reference/steward"', 'model = "reference/stewart"',
+        "agents.0.model: unknown model 'reference/stewart'",
+    ),
+    (
+        'style = "alder" }\n\n[[agents]]', 'style = "oak" }\n\n[[agents]]',
+        "agents.0.args: argument style must be one of",
+    ),
+    ('"liquidity", ', '"liquidty", ', "unknown regime 'liquidty'. Did you mean 'liquidity'"),
+    ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
+    ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
+    ("[substrate]\nseed = 3", '[substrate]\nsource = "bars.csv"', "bars from a file need a window for every regime"),
+    ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
+    ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/x"\nseed = 1', "agents.1.seed: is not sent"),
+    ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
+])  # fmt: skip
 def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys, old, new, message):
     err = refused(capsys, ["run", study(tmp_path, (old, new)), "--out", str(tmp_path / "run")])
     assert message in err

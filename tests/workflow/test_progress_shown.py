@@ -45,11 +45,9 @@ def test_the_log_has_the_begin_and_end_of_each_piece_and_now_and_then_a_line(cap
             clock.now += seconds
             shown("asking", done, 100)
     assert [one.getMessage() for one in caplog.records] == [
-        "asking: 0 of 100",
-        "asking: 20 of 100, 1.8/s, 0:00:44 left",
-        "asking: 70 of 100, 2.7/s, 0:00:12 left",
+        "asking: 0 of 100", "asking: 20 of 100, 1.8/s, 0:00:44 left", "asking: 70 of 100, 2.7/s, 0:00:12 left",
         "asking: 100 of 100 in 27.0 s",
-    ]
+    ]  # fmt: skip
     assert out.getvalue() == ""
 
 

@@ -126,31 +126,26 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("claim", "level", "status", "said"),
-    [
-        ("cedar > alder", "headline", 0, "[x] headline: cedar scores above alder"),
-        ("alder < cedar", "headline", 0, "[x] headline: cedar scores above alder"),
-        ("cedar first", "qualified", 0, "[/] qualified: cedar ranks first"),
-        ("cedar first", "headline", 1, "[/] qualified; headline needed"),
-        ("Cedar > dogwood on risk_alignment", "qualified", 0, "[/] qualified: cedar scores above dogwood"),
-        ("alder ~ birch", "headline", 0, "[x] headline: alder and birch score within 0.3"),
-        ("above[dimension=aggregate,high=cedar,low=birch]", "headline", 0, "[x] headline"),
-        ("birch > alder", "qualified", 1, "[-] no-claim; qualified needed: Any ranking of alder and birch"),
-        ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
-        ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
-        ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
-        (
-            "alder is nice",
-            "qualified",
-            2,
-            "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score",
-        ),
-        ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
-        ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
-        ("alder > alder", "qualified", 2, "names one agent twice"),
-    ],
-)
+@pytest.mark.parametrize(("claim", "level", "status", "said"), [
+    ("cedar > alder", "headline", 0, "[x] headline: cedar scores above alder"),
+    ("alder < cedar", "headline", 0, "[x] headline: cedar scores above alder"),
+    ("cedar first", "qualified", 0, "[/] qualified: cedar ranks first"),
+    ("cedar first", "headline", 1, "[/] qualified; headline needed"),
+    ("Cedar > dogwood on risk_alignment", "qualified", 0, "[/] qualified: cedar scores above dogwood"),
+    ("alder ~ birch", "headline", 0, "[x] headline: alder and birch score within 0.3"),
+    ("above[dimension=aggregate,high=cedar,low=birch]", "headline", 0, "[x] headline"),
+    ("birch > alder", "qualified", 1, "[-] no-claim; qualified needed: Any ranking of alder and birch"),
+    ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
+    ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
+    ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
+    (
+        "alder is nice", "qualified", 2,
+        "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score",
+    ),
+    ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
+    ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
+    ("alder > alder", "qualified", 2, "names one agent twice"),
+])  # fmt: skip
 def test_a_gate_passes_what_a_run_supports(demo, capsys, claim, level, status, said):
     assert main(["gate", str(demo), "--claim", claim, "--at-least", level]) == status
     shown = capsys.readouterr()

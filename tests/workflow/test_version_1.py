@@ -364,19 +364,16 @@ def test_an_edited_season_or_benchmark_is_refused(season_1, bench_1, tmp_path):
 HEAD = 'name = "x"\nseed = 1\njudges = [{ name = "a", model = "reference/auditor", family = "f" }]\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "gone"),
-    [
-        (HEAD, []),
-        ("# a remark\n" + HEAD + '[inference]\ngating_test = "sign-flip" # why\nalpha = 0.01\n', ["sign-flip"]),
-        (HEAD + 'inference = { gating_test = "bootstrap", share_alpha = false, level = 0.9 }\n', ["bootstrap"]),
-        (HEAD + "inference.share_alpha = false\ninference.alpha = 0.02\n", ["share_alpha"]),
-        ('version = "1"\r\n' + HEAD + "[claims]\r\nrankings = false\r\ncells = false\r\n", ["rankings"]),
-        (HEAD + 'title = """two\n[inference]\nlines"""\n[gates]\npublish = 0.5\n', []),
-        (HEAD + '[records]\nkeep_names = [\n  "[claims]",\n  "b",\n]\n[claims]\nfirst = false\n', []),
-        (HEAD + "[inference]\n[claims]\npairs = false # gating_test\n", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "gone"), [
+    (HEAD, []),
+    ("# a remark\n" + HEAD + '[inference]\ngating_test = "sign-flip" # why\nalpha = 0.01\n', ["sign-flip"]),
+    (HEAD + 'inference = { gating_test = "bootstrap", share_alpha = false, level = 0.9 }\n', ["bootstrap"]),
+    (HEAD + "inference.share_alpha = false\ninference.alpha = 0.02\n", ["share_alpha"]),
+    ('version = "1"\r\n' + HEAD + "[claims]\r\nrankings = false\r\ncells = false\r\n", ["rankings"]),
+    (HEAD + 'title = """two\n[inference]\nlines"""\n[gates]\npublish = 0.5\n', []),
+    (HEAD + '[records]\nkeep_names = [\n  "[claims]",\n  "b",\n]\n[claims]\nfirst = false\n', []),
+    (HEAD + "[inference]\n[claims]\npairs = false # gating_test\n", []),
+])  # fmt: skip
 def test_a_file_of_version_1_becomes_one_of_version_2(text, gone):
     made = renewed_text(text, source="x")
     study, raw = parse_study(made), tomllib.loads(made)

@@ -264,14 +264,9 @@ def season_init(
     text, absent = workflow.read_text(file, "season"), allow_absent or ()
     with working(ctx) as progress:
         locked = workflow.start_season(
-            folder,
-            text,
-            str(file),
-            tools_of(ctx).models(),
-            now=datetime.now(UTC),
-            allow_absent=absent,
+            folder, text, str(file), tools_of(ctx).models(), now=datetime.now(UTC), allow_absent=absent,
             progress=progress,
-        )
+        )  # fmt: skip
     if ledger is not None:
         workflow.name_ledger(folder, ledger)
     season, days = locked.season, locked.season.calendar

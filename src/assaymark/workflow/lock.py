@@ -159,15 +159,13 @@ def sample_of(substrate: Substrate) -> list[cutting.Cycle]:
 
 FORMAT: Final = "assaymark lock 2"
 STUDY: Final = runs.Track(
-    format=FORMAT,
-    absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
+    format=FORMAT, absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
     others={
         "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
         "assaymark season": "{0} holds a season; use: assaymark season",
     },
-    texts="rubric and prompts of this version",
-    restore="restore the plan, or lock it in a new run folder",
-)
+    texts="rubric and prompts of this version", restore="restore the plan, or lock it in a new run folder",
+)  # fmt: skip
 """The kind of run that a study is, as far as its lock goes."""
 _FIRST: Final = "1"
 """The parser of locks that name none."""
