@@ -33,9 +33,8 @@ from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology import holm, minimum_detectable_effect
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.inputs import KAPPA, RunIndex
-from assaymark.report.study.controls import tiers
-from assaymark.report.study.limits import limits_of
+from assaymark.report.inputs import KAPPA, RunIndex, tiers
+from assaymark.report.study.checks import limits_of
 from assaymark.report.study.overview import conditions_of, tier_rows, tier_sentences, top_words, turned_sentences
 from assaymark.report.study.scores import agree_words, pairs_words, spread_words
 from assaymark.text import number

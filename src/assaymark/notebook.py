@@ -17,11 +17,8 @@ __all__ = ["Rows"]
 
 T = TypeVar("T")
 
-_WIDTH: Final = 100
-_MOST_SHOWN: Final = 20
-_MOST_PRINTED: Final = 20
-_CELL_CHARS: Final = 200
-_KEY_CHARS: Final = 28
+_WIDTH, _MOST_SHOWN = 100, 20
+_CELL_CHARS, _KEY_CHARS = 200, 28
 _NUMERIC: Final = re.compile(r"[−+<>]?\s?\d")
 
 MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
@@ -163,9 +160,10 @@ class Rows(list[T], Shown):
         return super().__getitem__(at)
 
     def _parts(self) -> Iterator[Part]:
-        yield from self._table(_MOST_SHOWN)
+        yield from self._table(wordy=True)
 
-    def _table(self, most: int, *, wordy: bool = True) -> Iterator[Part]:
+    def _table(self, *, wordy: bool) -> Iterator[Part]:
+        most = _MOST_SHOWN
         shown = [item for item in self[:most] if isinstance(item, Shown)]
         if not shown:
             yield Note("Nothing is in it." if not self else f"{count(len(self))} items")
@@ -185,7 +183,7 @@ class Rows(list[T], Shown):
     def __repr__(self) -> str:
         if not any(isinstance(item, Shown) for item in self[:1]):
             return super().__repr__()
-        return text(self._table(_MOST_PRINTED, wordy=False))
+        return text(self._table(wordy=False))
 
     def _repr_html_(self) -> str | None:
         return super()._repr_html_() if all(isinstance(item, Shown) for item in self) else None

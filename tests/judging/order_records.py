@@ -6,54 +6,41 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from assaymark import records
 from assaymark.portfolio import Settlement, fee_of, settle
-from assaymark.records import (
-    Action,
-    Agent,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Portfolio,
-    Provenance,
-    Rationale,
-    Series,
-    content_id,
-)
 
 CUTOFF = datetime(2000, 1, 3, 12, tzinfo=UTC)
 PRICES = {"Asset A": 100.25, "Asset B": 98.5, "Asset C": 103.75, "Asset D": 99.125}
 VOLATILITY = {"Asset A": 0.002, "Asset B": 0.004, "Asset C": 0.006, "Asset D": 0.008}
 HELD = {"Asset A": 300.0, "Asset C": 250.0}
 CONSTRAINTS = (
-    Constraint(kind="max_weight", limit=0.35, unit="nav", scope="holding"),
-    Constraint(kind="min_cash", limit=0.05, unit="nav"),
-    Constraint(kind="max_leverage", limit=1.2, unit="multiple"),
-    Constraint(kind="max_orders", limit=3.0, unit="count"),
-    Constraint(kind="allow_short", limit=0.0, unit="count"),
-    Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
+    records.Constraint(kind="max_weight", limit=0.35, unit="nav", scope="holding"),
+    records.Constraint(kind="min_cash", limit=0.05, unit="nav"),
+    records.Constraint(kind="max_leverage", limit=1.2, unit="multiple"),
+    records.Constraint(kind="max_orders", limit=3.0, unit="count"),
+    records.Constraint(kind="allow_short", limit=0.0, unit="count"),
+    records.Constraint(kind="fee", limit=10.0, unit="bps", scope="order"),
 )
-BOOK = Portfolio(
+BOOK = records.Portfolio(
     currency="USD", cash=42_000.0, nav=round(42_000.0 + sum(HELD[name] * PRICES[name] for name in HELD), 2),
     positions=HELD,
 )  # fmt: skip
-BUY_B = (Action(instrument="Asset B", kind="buy", quantity=120.0),)
+BUY_B = (records.Action(instrument="Asset B", kind="buy", quantity=120.0),)
 
 
-def fact(instrument: str, field: str, value: float, unit: str) -> Fact:
-    return Fact(
+def fact(instrument: str, field: str, value: float, unit: str) -> records.Fact:
+    return records.Fact(
         id=f"{instrument}.{field}", instrument=instrument, field=field, value=value, unit=unit,
         available_at=CUTOFF, as_of=CUTOFF, source="bars",
     )  # fmt: skip
 
 
-def bars(instrument: str, last: float) -> Series:
+def bars(instrument: str, last: float) -> records.Series:
     times = tuple(CUTOFF - timedelta(minutes=minutes) for minutes in (2, 1, 0))
-    return Series(instrument=instrument, interval_s=60, times=times, close=(100.0, 100.5, last))
+    return records.Series(instrument=instrument, interval_s=60, times=times, close=(100.0, 100.5, last))
 
 
-def context(**changes: Any) -> Context:
+def context(**changes: Any) -> records.Context:
     given: dict[str, Any] = {
         "completeness": "complete",
         "cutoff": CUTOFF,
@@ -68,34 +55,39 @@ def context(**changes: Any) -> Context:
             )
         ),
         "series": tuple(bars(name, price) for name, price in PRICES.items()),
-        "instruments": tuple(Instrument(id=name, name=name, asset_class="equity", group=name) for name in PRICES),
+        "instruments": tuple(
+            records.Instrument(id=name, name=name, asset_class="equity", group=name) for name in PRICES
+        ),
         "portfolio": BOOK,
         "constraints": CONSTRAINTS,
     }
-    return Context(**{**given, **changes})
+    return records.Context(**{**given, **changes})
 
 
 def decision(
-    text: str = "We buy Asset B.", actions: tuple[Action, ...] = BUY_B, of: Context | None = None, **changes: Any
-) -> Decision:
+    text: str = "We buy Asset B.",
+    actions: tuple[records.Action, ...] = BUY_B,
+    of: records.Context | None = None,
+    **changes: Any,
+) -> records.Decision:
     given: dict[str, Any] = {
         "record_id": "calm-0007-ash", "episode_id": "calm-0007", "step": 1, "cluster": "calm",
-        "decided_at": CUTOFF + timedelta(seconds=30), "agent": Agent(id="ash", family="ash"),
-        "context_id": content_id(of or context()), "actions": actions,
-        "rationales": (Rationale(text=text, kind="summary"),), "format": "orders-v1",
-        "provenance": Provenance(source="made-up"), "confidence": 0.6,
+        "decided_at": CUTOFF + timedelta(seconds=30), "agent": records.Agent(id="ash", family="ash"),
+        "context_id": records.content_id(of or context()), "actions": actions,
+        "rationales": (records.Rationale(text=text, kind="summary"),), "format": "orders-v1",
+        "provenance": records.Provenance(source="made-up"), "confidence": 0.6,
     }  # fmt: skip
-    return Decision(**{**given, **changes})
+    return records.Decision(**{**given, **changes})
 
 
-def with_book(cash: float = BOOK.cash, **positions: float) -> Context:
+def with_book(cash: float = BOOK.cash, **positions: float) -> records.Context:
     """The context with another book of assets, named by their letters."""
     units = {f"Asset {letter}": held for letter, held in positions.items()}
     nav = round(cash + sum(held * PRICES[name] for name, held in units.items()), 2)
     return context(portfolio=replace(BOOK, cash=cash, nav=nav, positions=units))
 
 
-def settled(actions: tuple[Action, ...] = BUY_B, book: Portfolio = BOOK) -> Settlement:
+def settled(actions: tuple[records.Action, ...] = BUY_B, book: records.Portfolio = BOOK) -> Settlement:
     return settle(book, PRICES, actions, fee_bps=fee_of(CONSTRAINTS))
 
 

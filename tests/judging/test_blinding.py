@@ -79,18 +79,12 @@ def test_names_in_the_ways_people_write_them(text):
     assert re.fullmatch(r"As [^a-z0-9]*(\[agent [A-Z]+\][/ ]?)+[^a-z0-9]*, I buy gold\.", after), after
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_name_stays_and_keep_wins_and_the_audit_says_so():
+    for text in (
         "Claudette buys a geminiviral grokking stock", "Meta, Amazon and Microsoft report on July 29",
         "momentum and equal-weight value", "The S&P 500 rose 5.5% in 4.8 days", "q3 and o 1 and 13",
-    ],
-)  # fmt: skip
-def test_what_is_no_name_stays(text):
-    assert str(anonymise(text, NAMES)) == text
-
-
-def test_keep_wins_and_the_audit_says_so():
+    ):  # fmt: skip
+        assert str(anonymise(text, NAMES)) == text
     after = anonymise("Google (GOOGL) by Gemini; google again", ["Google", "Gemini"], keep=["Google", "GOOGL"])
     assert str(after) == "Google (GOOGL) by [agent A]; google again"
     assert (after.replaced, after.kept) == ({"Gemini": 1}, {"Google": 2})
@@ -180,15 +174,12 @@ def test_there_are_tokens_for_many_names():
     assert found[25:28] == ["[agent Z]", "[agent AA]", "[agent AB]"]
 
 
-def test_blinding_names_do_not_depend_on_who_carries_what():
+def test_names_are_of_agents_companies_and_fingerprints_and_no_words_of_the_trade():
+    # They do not depend on who carries what, and a company is a name only where an agent is its own.
     fields = list(zip(*((a.id, a.family, a.model) for a in AGENTS), strict=True))
     mixed = [random.Random(seed).sample(column, 3) for seed, column in enumerate(fields)]
     others = [replace(AGENTS[at], id=mixed[0][at], family=mixed[1][at], model=mixed[2][at]) for at in range(3)]
     assert blinding_names(others) == blinding_names(AGENTS)
-
-
-def test_names_are_of_agents_companies_and_fingerprints_and_no_words_of_the_trade():
-    # A company is a name only where an agent is its own.
     assert ("Google" in NAMES, "Amazon" in NAMES) == (True, False)
     assert "Alibaba" in blinding_names([Agent(id="qwen3-235b-a22b", family="tongyi")])
     trade = ("momentum", "a", "agent-1", "7")

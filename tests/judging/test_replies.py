@@ -13,24 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged_records import by_id, context, decision, study
 
+from assaymark import judging
 from assaymark.engine import Reply
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging import (
-    Invalid,
-    Parsed,
-    asks_again,
-    judgment,
-    load_rubric,
-    parse_reply,
-    parse_rubric,
-    plan_calls,
-    plan_texts,
-    reply_schema,
-    rubric_names,
-    second_call,
-)
 from assaymark.judging.prompts import MOST_CHARACTERS, TEMPLATE, system_text
-from assaymark.records import parse, to_json
+from assaymark.records import Judgment, parse, to_json
 
 DIMENSIONS = (
     "action_coherence", "risk_alignment", "uncertainty_handling", "position_sizing", "information_use",
@@ -43,27 +30,22 @@ def text() -> str:
 
 
 def test_v1_0_has_the_six_dimensions_with_thirty_different_anchors():
-    rubric = load_rubric("v1.0")
-    assert rubric.names == DIMENSIONS
-    assert rubric.version == "v1.0"
+    rubric = judging.load_rubric("v1.0")
+    assert (rubric.names, rubric.version, tomllib.loads(text())["version"]) == (DIMENSIONS, "v1.0", "v1.0")
     anchors = [anchor for dimension in rubric.dimensions for anchor in dimension.anchors]
     assert len(anchors) == len(set(anchors)) == 30
-
-
-def test_the_text_numbers_every_anchor():
-    lines = load_rubric("v1.0").text.splitlines()
+    lines = rubric.text.splitlines()
     assert [sum(line.startswith(f"  {point} = ") for line in lines) for point in range(1, 6)] == [6] * 5
-
-
-def test_an_unknown_name_is_answered_with_the_closest():
+    with pytest.raises(ValueError, match="frozen"):
+        rubric.version = "v2"
     with pytest.raises(UnknownNameError, match=r"unknown rubric 'v1\.00'\. Did you mean 'v1\.0'"):
-        load_rubric("v1.00")
-    assert "v1.0" in rubric_names()
+        judging.load_rubric("v1.00")
+    assert "v1.0" in judging.rubric_names()
 
 
 def test_every_problem_of_a_rubric_is_named_at_once():
     with pytest.raises(InputError) as caught:
-        parse_rubric(
+        judging.parse_rubric(
             'version = "x"\ntitle = "t"\nextra = 1\n[[dimension]]\nname = "A"\nquestion = "q"\nanchors = ["a"]'
         )
     wrong = {problem.where for problem in caught.value.problems}
@@ -78,13 +60,7 @@ def test_every_problem_of_a_rubric_is_named_at_once():
 ])  # fmt: skip
 def test_a_wrong_rubric_is_refused(old, new, says):
     with pytest.raises(InputError, match=says):
-        parse_rubric(text().replace(old, new, 1))
-
-
-def test_a_rubric_is_frozen():
-    with pytest.raises(ValueError, match="frozen"):
-        load_rubric("v1.0").version = "v2"
-    assert tomllib.loads(text())["version"] == "v1.0"
+        judging.parse_rubric(text().replace(old, new, 1))
 
 
 def blocks(name: str) -> dict[str, str]:
@@ -98,18 +74,18 @@ def test_v1_1_differs_from_v1_0_in_the_anchors_of_constraint_awareness_and_in_no
     old, new = blocks("v1.0"), blocks("v1.1")
     assert list(old) == list(new) == list(DIMENSIONS)
     assert {name for name in old if old[name] != new[name]} == {"constraint_awareness"}
-    assert load_rubric("v1.1").changed(load_rubric("v1.0")) == {"constraint_awareness"}
-    question = load_rubric("v1.0").dimensions[-1].question
-    assert load_rubric("v1.1").dimensions[-1].question == question
-    assert "arithmetic" in load_rubric("v1.1").dimensions[-1].anchors[4]
+    assert judging.load_rubric("v1.1").changed(judging.load_rubric("v1.0")) == {"constraint_awareness"}
+    question = judging.load_rubric("v1.0").dimensions[-1].question
+    assert judging.load_rubric("v1.1").dimensions[-1].question == question
+    assert "arithmetic" in judging.load_rubric("v1.1").dimensions[-1].anchors[4]
 
 
 def test_v1_2_adds_instructions_on_length_and_a_condition_and_changes_no_anchor():
     assert blocks("v1.2") == blocks("v1.0")
-    rubric = load_rubric("v1.2")
-    assert rubric.text == f"{rubric.instructions}\n\n{load_rubric('v1.0').text}"
+    rubric = judging.load_rubric("v1.2")
+    assert rubric.text == f"{rubric.instructions}\n\n{judging.load_rubric('v1.0').text}"
     assert rubric.pass_condition == "cell_b: no verbosity-bias"
-    assert rubric.changed(load_rubric("v1.0")) == frozenset()
+    assert rubric.changed(judging.load_rubric("v1.0")) == frozenset()
 
 
 OWN = """
@@ -134,26 +110,26 @@ anchors = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
 
 
 def test_a_rubric_of_ones_own_is_shown_and_answered_on_its_scale():
-    rubric = parse_rubric(OWN)
+    rubric = judging.parse_rubric(OWN)
     above, clarity, _ = rubric.text.split("\n\n")
     assert above == "Grade the argument.\nNothing else."
     assert clarity == "clarity\n  Is it clear?\n  0 = Not at all.\n  5 = Half of it.\n  10 = All of it."
     assert (rubric.weights, rubric.scale) == ({"clarity": 2, "risk": 1}, (0, 10))
-    score = reply_schema(rubric)["properties"]["scores"]["properties"]["risk"]
+    score = judging.reply_schema(rubric)["properties"]["scores"]["properties"]["risk"]
     assert score == {"type": "integer", "enum": list(range(11))}
-    assert reply_schema(parse_rubric(hundred()))["properties"]["scores"]["properties"]["risk"] == {
+    assert judging.reply_schema(judging.parse_rubric(hundred()))["properties"]["scores"]["properties"]["risk"] == {
         "type": "integer", "description": "0 to 100",
     }  # fmt: skip
     shown = system_text(rubric)
     assert "a whole number from 0 to 10; the texts describe what some numbers mean" in shown
     assert "whole numbers from 0 to 10 as values" in shown
     assert "1 to 5" not in shown
-    assert TEMPLATE in plan_texts(rubric)
-    assert plan_texts(rubric)[TEMPLATE] != plan_texts(load_rubric("v1.0"))[TEMPLATE]
+    assert TEMPLATE in judging.plan_texts(rubric)
+    assert judging.plan_texts(rubric)[TEMPLATE] != judging.plan_texts(judging.load_rubric("v1.0"))[TEMPLATE]
     reply = {"scores": {"clarity": 0, "risk": 10}, "evidence": [], "lookahead_check": "pass"}
-    assert parse_reply(json.dumps(reply), rubric).scores == {"clarity": 0, "risk": 10}
+    assert judging.parse_reply(json.dumps(reply), rubric).scores == {"clarity": 0, "risk": 10}
     reply["scores"]["risk"] = 11
-    assert "risk must be a whole number from 0 to 10 (got 11)" in parse_reply(json.dumps(reply), rubric).reason
+    assert "risk must be a whole number from 0 to 10 (got 11)" in judging.parse_reply(json.dumps(reply), rubric).reason
 
 
 def hundred() -> str:
@@ -164,7 +140,7 @@ def hundred() -> str:
 def test_every_problem_of_a_rubric_of_ones_own_has_its_place():
     broken = OWN.replace('10 = "All of it."', '11 = "All of it."').replace('"9", "10"]', '"9"]')
     with pytest.raises(InputError) as caught:
-        parse_rubric(broken.replace("weight = 1", "weight = -1").replace("version", "Version"))
+        judging.parse_rubric(broken.replace("weight = 1", "weight = -1").replace("version", "Version"))
     assert {problem.where for problem in caught.value.problems} >= {
         "version", "Version", "dimension.1.anchors", "dimension.1.weight",
     }  # fmt: skip
@@ -179,10 +155,12 @@ def test_every_problem_of_a_rubric_of_ones_own_has_its_place():
 ])  # fmt: skip
 def test_a_wrong_rubric_of_ones_own_is_refused(old, new, says):
     with pytest.raises(InputError, match=says):
-        parse_rubric(OWN.replace(old, new).replace("weight = 1", "weight = 0" if "above 0" in says else "weight = 1"))
+        judging.parse_rubric(
+            OWN.replace(old, new).replace("weight = 1", "weight = 0" if "above 0" in says else "weight = 1")
+        )
 
 
-RUBRIC = load_rubric("v1.0")
+RUBRIC = judging.load_rubric("v1.0")
 
 
 SCORES = dict(zip(RUBRIC.names, (1, 2, 3, 4, 5, 3), strict=True))
@@ -203,20 +181,16 @@ def scored(value: str) -> str:
     return TEXT.replace('"action_coherence": 1', f'"action_coherence": {value}')
 
 
-def test_a_good_reply_is_parsed():
-    assert parse_reply(f"\n {TEXT}\t", RUBRIC) == Parsed(SCORES, ("+3.1%",), "pass", None)
-
-
-def test_the_comment_is_optional():
-    without = {key: value for key, value in GOOD.items() if key != "comment"}
-    assert parse_reply(json.dumps(without), RUBRIC) == parse_reply(TEXT, RUBRIC)
-    assert parse_reply(changed(comment="fine"), RUBRIC) == Parsed(SCORES, ("+3.1%",), "pass", "fine")
-
-
-def test_scores_come_in_the_order_of_the_rubric():
-    parsed = parse_reply(changed(scores=dict(reversed(SCORES.items()))), RUBRIC)
-    assert isinstance(parsed, Parsed)
-    assert tuple(parsed.scores) == RUBRIC.names
+def test_a_good_reply_is_parsed_alone_or_in_one_code_fence():
+    good = judging.Parsed(SCORES, ("+3.1%",), "pass", None)
+    without = json.dumps({key: value for key, value in GOOD.items() if key != "comment"})
+    turned = changed(scores=dict(reversed(SCORES.items())))
+    fences = (f"```json\n{TEXT}\n```", f"\n```\n{TEXT}\n```\n", f"```JSON \r\n{TEXT}\r\n```")
+    for reply in (f"\n {TEXT}\t", without, turned, *fences):
+        found = judging.parse_reply(reply, RUBRIC)
+        assert found == good
+        assert tuple(found.scores) == RUBRIC.names
+    assert judging.parse_reply(changed(comment="fine"), RUBRIC) == judging.Parsed(SCORES, ("+3.1%",), "pass", "fine")
 
 
 HOSTILE = {
@@ -264,6 +238,7 @@ HOSTILE = {
     "200k brackets": ("[" * 200_000, "longer than 100000 characters"),
     "100k digits": (scored("1" * 100_000), "longer than 100000 characters"),
     "50 MB": ("x" * 50_000_000, r"longer than 100000 characters \(got 50000000\)"),
+    "long key": (json.dumps({**GOOD, "<b>" * 1000: 1}), "keys are unknown"),
     "script": ("<script>alert(1)</script>", "not one JSON object"),
 }  # fmt: skip
 
@@ -271,19 +246,13 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_replies_are_invalid_for_a_short_printable_reason(name):
     text, reason = HOSTILE[name]
-    found = parse_reply(text, RUBRIC)
-    assert isinstance(found, Invalid)
+    found = judging.parse_reply(text, RUBRIC)
+    assert isinstance(found, judging.Invalid)
     with pytest.raises(ValueError, match=reason):
         raise ValueError(found.reason)
     assert len(found.reason) < 300
     assert found.reason.isprintable()
     assert found.reason.isascii()
-
-
-def test_a_hostile_key_is_cut_in_the_reason():
-    found = parse_reply(json.dumps({**GOOD, "<b>" * 1000: 1}), RUBRIC)
-    assert isinstance(found, Invalid)
-    assert len(found.reason) < 100
 
 
 json_values = st.recursive(
@@ -297,17 +266,19 @@ json_values = st.recursive(
 
 @given(json_values | st.fixed_dictionaries(dict.fromkeys(GOOD, json_values)), st.text(max_size=5))
 def test_no_reply_raises_and_none_is_guessed(value, tail):
-    found = parse_reply(json.dumps(value) + tail, RUBRIC)
-    assert isinstance(found, Invalid) or all(type(score) is int and 1 <= score <= 5 for score in found.scores.values())
+    found = judging.parse_reply(json.dumps(value) + tail, RUBRIC)
+    assert isinstance(found, judging.Invalid) or all(
+        type(score) is int and 1 <= score <= 5 for score in found.scores.values()
+    )
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_raise(raw):
-    assert isinstance(parse_reply(raw.decode("utf-8", "surrogateescape"), RUBRIC), Invalid)
+    assert isinstance(judging.parse_reply(raw.decode("utf-8", "surrogateescape"), RUBRIC), judging.Invalid)
 
 
 def test_the_schema_names_exactly_what_the_parser_wants():
-    schema = reply_schema(RUBRIC)
+    schema = judging.reply_schema(RUBRIC)
     assert set(schema["required"]) == set(GOOD)
     assert tuple(schema["properties"]["scores"]["required"]) == RUBRIC.names
     objects = [schema, schema["properties"]["scores"]]
@@ -317,59 +288,44 @@ def test_the_schema_names_exactly_what_the_parser_wants():
 
 
 def planned():
-    return plan_calls([decision()], by_id(context()), study(), RUBRIC)[0]
+    return judging.plan_calls([decision()], by_id(context()), study(), RUBRIC)[0]
 
 
-def test_a_judgment_carries_the_reply():
+def test_a_judgment_carries_the_reply_or_says_why_it_has_no_scores():
     call = planned()
-    found = judgment(call, Reply(text=TEXT, model="m"), RUBRIC)
-    assert (found.status, found.scores, found.evidence, found.lookahead_check) == ("ok", SCORES, ("+3.1%",), "pass")
-    assert (found.trajectory, found.judge, found.family) == ("made-up-run7/record-0", "auditor", "ledger")
-    assert (found.rubric, found.trial, found.call_key, found.reason) == ("v1.0", 1, call.call.key, None)
+    found = judging.judgment(call, Reply(text=TEXT, model="m"), RUBRIC)
+    assert found == Judgment(
+        trajectory="made-up-run7/record-0", judge="auditor", family="ledger", rubric="v1.0", trial=1, status="ok",
+        scores=SCORES, call_key=call.call.key, evidence=("+3.1%",), lookahead_check="pass", reason=None,
+    )  # fmt: skip
     assert parse(type(found), json.dumps(to_json(found))) == found
+    for text, finish, status, reason in (
+        (TEXT, "refusal", "refused", "the model refused to answer"),
+        (TEXT, "length", "invalid", "cut off at the length limit"),
+        ("x" * (MOST_CHARACTERS + 1), "stop", "invalid", "longer than 100000 characters (got 100001)"),
+    ):
+        found = judging.judgment(call, Reply(text=text, model="m", finish=finish), RUBRIC)
+        assert (found.status, found.scores, found.reason, found.lookahead_check) == (status, {}, reason, None)
 
 
-@pytest.mark.parametrize(("reply", "status", "reason"), [
-    (Reply(text=TEXT, model="m", finish="refusal"), "refused", "the model refused to answer"),
-    (Reply(text=TEXT, model="m", finish="length"), "invalid", "cut off at the length limit"),
-    (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), "invalid", "longer than 100000 characters (got 100001)"),
+@pytest.mark.parametrize(("text", "finish", "again"), [
+    ("I give it a 4.", "stop", True), ("", "stop", True), (TEXT[:-9], "stop", True), (TEXT, "stop", False),
+    (f"```json\n{TEXT}\n```", "stop", False), (scored("6"), "stop", False), (scored("NaN"), "stop", False),
+    ("5", "stop", False), ("[" * 90_000, "stop", False), ("x" * (MOST_CHARACTERS + 1), "stop", False),
+    ("I cannot.", "refusal", False), (TEXT[:-9], "length", False),
 ])  # fmt: skip
-def test_a_judgment_without_scores_says_why(reply, status, reason):
-    found = judgment(planned(), reply, RUBRIC)
-    assert (found.status, found.scores, found.reason, found.lookahead_check) == (status, {}, reason, None)
-
-
-def test_a_reply_in_one_code_fence_is_read():
-    for fenced in (f"```json\n{TEXT}\n```", f"\n```\n{TEXT}\n```\n", f"```JSON \r\n{TEXT}\r\n```"):
-        assert parse_reply(fenced, RUBRIC) == parse_reply(TEXT, RUBRIC)
-
-
-@pytest.mark.parametrize(("reply", "again"), [
-    (Reply(text="I give it a 4.", model="m"), True),
-    (Reply(text="", model="m"), True),
-    (Reply(text=TEXT[:-9], model="m"), True),
-    (Reply(text=TEXT, model="m"), False),
-    (Reply(text=f"```json\n{TEXT}\n```", model="m"), False),
-    (Reply(text=scored("6"), model="m"), False),
-    (Reply(text=scored("NaN"), model="m"), False),
-    (Reply(text="5", model="m"), False),
-    (Reply(text="[" * 90_000, model="m"), False),
-    (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), False),
-    (Reply(text="I cannot.", model="m", finish="refusal"), False),
-    (Reply(text=TEXT[:-9], model="m", finish="length"), False),
-])  # fmt: skip
-def test_only_what_is_no_json_at_all_is_asked_for_again(reply, again):
-    assert asks_again(reply) == again
+def test_only_what_is_no_json_at_all_is_asked_for_again(text, finish, again):
+    assert judging.asks_again(Reply(text=text, model="m", finish=finish)) == again
 
 
 def test_the_second_reply_counts_where_the_first_is_no_json():
     call, prose = planned(), Reply(text="I give it a 4.", model="m")
-    second = second_call(call.call)
-    found = judgment(call, prose, RUBRIC, second=Reply(text=TEXT, model="m"))
+    second = judging.second_call(call.call)
+    found = judging.judgment(call, prose, RUBRIC, second=Reply(text=TEXT, model="m"))
     assert (found.status, found.scores, found.trial) == ("ok", SCORES, 1)
     assert (found.first_key, found.call_key) == (call.call.key, second.key)
     assert second.key != call.call.key
-    still = judgment(call, prose, RUBRIC, second=prose)
+    still = judging.judgment(call, prose, RUBRIC, second=prose)
     assert (still.status, still.first_key, still.call_key) == ("invalid", call.call.key, second.key)
-    good = judgment(call, Reply(text=TEXT, model="m"), RUBRIC, second=prose)
+    good = judging.judgment(call, Reply(text=TEXT, model="m"), RUBRIC, second=prose)
     assert (good.status, good.first_key, good.call_key) == ("ok", "", call.call.key)

@@ -220,30 +220,19 @@ def test_level_and_date_leave_no_trace(scale, days):
         np.testing.assert_allclose(getattr(first.bars[0], part), getattr(other.bars[0], part), atol=1.01e-4)
 
 
-def test_returns_survive():
-    found, _ = sanitise([hour(0)], np.random.default_rng(0))
-    np.testing.assert_allclose(np.diff(np.log(found.bars[0].close)), np.diff(np.log(hour(0).close)), atol=3e-6)
-
-
-def test_what_did_not_exist_is_left_out_and_listed():
-    found, _ = sanitise([hour(0), nowhere("YOUNG")], np.random.default_rng(0))
-    assert found.left_out == ("YOUNG",)
-    assert len(found.bars) == 1
-
-
-def test_holes_and_other_times_are_refused_together():
+def test_returns_survive_what_did_not_exist_is_left_out_and_names_go_on_after_z():
+    one = hour(0)
+    found, _ = sanitise([one, nowhere("YOUNG")], np.random.default_rng(0))
+    assert (found.left_out, len(found.bars)) == (("YOUNG",), 1)
+    np.testing.assert_allclose(np.diff(np.log(found.bars[0].close)), np.diff(np.log(one.close)), atol=3e-6)
+    found, _ = sanitise([replace(one, instrument=str(k)) for k in range(183)], np.random.default_rng(0))
+    assert len({bars.instrument for bars in found.bars}) == 183
     holed, other = hour(0), hour(1, 59)
     holed.close[5] = np.nan
     with pytest.raises(InputError, match="2 problems"):
         sanitise([hour(2), holed, other], np.random.default_rng(0))
     with pytest.raises(InputError, match="no instrument"):
         sanitise([nowhere("A")], np.random.default_rng(0))
-
-
-def test_names_go_on_after_z():
-    one = hour(0)
-    found, _ = sanitise([replace(one, instrument=str(k)) for k in range(183)], np.random.default_rng(0))
-    assert len({bars.instrument for bars in found.bars}) == 183
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -260,33 +249,26 @@ def test_the_probe_finds_what_is_not_sanitised(seed):
     assert found.runner_up < 0.95
 
 
-def test_rebasing_daily_bars_does_not_hide_them():
-    history = fill_gaps(synthetic_market(0).close)[1000:1500, :10]
-    assert date_probe(np.round(history[100:160, 0] / history[100, 0] * 100, 4), history).found
-
-
-def test_an_hour_of_minutes_is_not_in_the_daily_history():
-    history = fill_gaps(synthetic_market(0).close)[:, :60]
+def test_rebasing_daily_bars_does_not_hide_them_and_an_hour_of_minutes_is_not_in_the_daily_history():
+    history = fill_gaps(synthetic_market(0).close)
+    days = history[1000:1500, :10]
+    assert date_probe(np.round(days[100:160, 0] / days[100, 0] * 100, 4), days).found
     sane, _ = sanitise([hour(0), hour(10)], np.random.default_rng(0))
-    for one in sane.bars:
-        assert not date_probe(one.close, history).found
+    assert not any(date_probe(one.close, history[:, :60]).found for one in sane.bars)
 
 
 def test_the_probe_correlates_as_numpy_does():
     rng = np.random.default_rng(0)
     history = np.exp(np.cumsum(rng.standard_normal((40, 3)) * 0.01, axis=0))
     series = np.exp(np.cumsum(rng.standard_normal(15) * 0.01))
+    moves = np.diff(np.log(series))
     best = max(
-        (np.corrcoef(np.diff(np.log(series)), np.diff(np.log(history[row : row + 15, column])))[0, 1], row, column)
+        (np.corrcoef(moves, np.diff(np.log(history[row : row + 15, column])))[0, 1], row, column)
         for row in range(26)
         for column in range(3)
     )
     found = date_probe(series, history)
-    assert (found.row, found.column) == best[1:]
-    assert found.correlation == pytest.approx(best[0])
-
-
-def test_what_cannot_be_probed():
+    assert (found.row, found.column, found.correlation) == (*best[1:], pytest.approx(best[0]))
     with pytest.raises(NotMeasurableError, match="at least 10"):
         date_probe(np.ones(60), np.ones((100, 2)))
     with pytest.raises(NotMeasurableError, match="no complete stretch"):
@@ -312,42 +294,32 @@ def shown(cycle):
     ]  # fmt: skip
 
 
-def test_raw_hours_are_dated_and_sanitised_ones_are_not():
-    assert sum(day_of(one.raw, COLUMNS, RANGES) == true_day(one) for one in CYCLES) >= 23
-    assert sum(day_of(shown(one), COLUMNS, RANGES) == true_day(one) for one in CYCLES) == 0
+def dated(hours):
+    return [day_of(bars, COLUMNS, RANGES) == true_day(one) for one, bars in zip(CYCLES, hours, strict=True)]
 
 
-def test_a_leak_of_the_level_alone_is_found():
-    """Neutral names and clock, but prices as they were: exactly what the probe is there to refuse."""
-    hits = [day_of([replace(bars, times=np.arange(60)) for bars in one.raw], COLUMNS, RANGES) == true_day(one)
-            for one in CYCLES]  # fmt: skip
+def test_raw_hours_and_a_leak_of_the_level_alone_are_dated_and_sanitised_hours_are_not():
+    assert sum(dated(one.raw for one in CYCLES)) >= 23
+    assert sum(dated(map(shown, CYCLES))) == 0
+    # Neutral names and clock, but prices as they were: exactly what the probe is there to refuse.
+    hits = dated([replace(bars, times=np.arange(60)) for bars in one.raw] for one in CYCLES)
     result = probe_result("mechanical", hits, hits, chance=1 / 2870, alpha=0.01, control=0.8)
     assert result.hits >= 23
-    assert result.can_date
-    assert not result.passed
+    assert (result.can_date, result.passed) == (True, False)
     assert str(result).startswith("mechanical date probe: FAIL. It dated 2")
 
 
-def test_a_probe_that_dates_nothing_proves_nothing():
+def test_a_probe_that_dates_nothing_proves_nothing_and_lucky_guesses_are_as_often_as_chance_makes_them():
     result = probe_result("mechanical", [False] * 9, [True] * 7 + [False] * 2, chance=0.01, alpha=0.01, control=0.8)
-    assert result.p == 1.0
-    assert not result.can_date
-    assert not result.passed
-
-
-def test_lucky_guesses_are_allowed_as_often_as_chance_makes_them():
-    few = probe_result("model", [True] + [False] * 24, [True] * 25, chance=1 / 132, alpha=0.01, control=0.8)
-    many = probe_result("model", [True] * 3 + [False] * 22, [True] * 25, chance=1 / 132, alpha=0.01, control=0.8)
+    assert (result.p, result.can_date, result.passed) == (1.0, False, False)
+    few, many = (
+        probe_result("model", [True] * n + [False] * (25 - n), [True] * 25, chance=1 / 132, alpha=0.01, control=0.8)
+        for n in (1, 3)
+    )
     assert (few.passed, many.passed) == (True, False)
     assert few.p == pytest.approx(1 - (1 - 1 / 132) ** 25)
-
-
-def test_prices_that_no_day_holds_have_no_day():
     far = [replace(one, low=one.low * 1e6, high=one.high * 1e6) for one in CYCLES[0].raw]
     assert day_of(far, COLUMNS, RANGES) is None
-
-
-def test_an_instrument_without_history_is_named():
     with pytest.raises(InputError, match="no history of Asset A"):
         day_of([replace(CYCLES[0].raw[0], instrument="Asset A")], COLUMNS, RANGES)
     with pytest.raises(NotMeasurableError, match="asked about nothing"):
@@ -387,7 +359,7 @@ def test_one_key_gives_one_day_in_any_order():
     assert not np.array_equal(np.diff(np.log(forward[0])), np.diff(np.log(forward[1])))
 
 
-def test_times_end_at_the_close_of_the_day():
+def test_times_end_at_the_close_of_the_day_and_unknown_days_and_instruments_are_named():
     market = synthetic_market(0)
     crypto = market.listings[class_members(market.listings)["CR"][0]].id
     for name, count in ((market.listings[0].id, SESSION), (crypto, 1440)):
@@ -395,11 +367,8 @@ def test_times_end_at_the_close_of_the_day():
         assert bars.times.size == count
         assert set(np.diff(bars.times).tolist()) == {60}
         assert bars.times[-1] == datetime(2024, 3, 1, 21, tzinfo=UTC).timestamp()
-
-
-def test_unknown_days_and_instruments():
-    market = synthetic_market(0)
-    with pytest.raises(InputError, match="no day"):
-        minute_bars(market, market.listings[0].id, np.datetime64("2024-03-02"))
-    with pytest.raises(InputError, match="no instrument"):
-        minute_bars(market, "NOBODY", np.datetime64("2024-03-01"))
+    for name, day, what in (
+        (market.listings[0].id, "2024-03-02", "no day"), ("NOBODY", "2024-03-01", "no instrument")
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=what):
+            minute_bars(market, name, np.datetime64(day))

@@ -13,27 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from assaymark import market
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.market import (
-    Clock,
-    CorporateAction,
-    class_correlations,
-    class_index,
-    drawdown,
-    fill_gaps,
-    history_of,
-    open_history,
-    pairwise_correlation,
-    read_manifest,
-    regimes,
-    sample_on,
-    simple_returns,
-    snapshot_from_file,
-    snapshot_of,
-    universe,
-    weekdays,
-    write_snapshot,
-)
 from assaymark.market.instruments import all_days, implied_action, instant
 
 PRICES = arrays(
@@ -60,51 +41,42 @@ def filled_by_definition(prices: np.ndarray, limit: int) -> np.ndarray:
 
 @given(PRICES, st.integers(0, 6))
 def test_gap_rule_equals_its_definition(prices, limit):
-    np.testing.assert_array_equal(fill_gaps(prices, limit=limit), filled_by_definition(prices, limit))
+    np.testing.assert_array_equal(market.fill_gaps(prices, limit=limit), filled_by_definition(prices, limit))
 
 
 @pytest.mark.parametrize(("length", "filled"), [(1, True), (5, True), (6, False), (20, False)])
 def test_a_gap_is_filled_whole_or_not_at_all(length, filled):
     prices = np.full((40, 1), 7.0)
     prices[10 : 10 + length] = np.nan
-    found = np.isnan(fill_gaps(prices)[:, 0])
+    found = np.isnan(market.fill_gaps(prices)[:, 0])
     assert found.sum() == (0 if filled else length)
 
 
 @given(PRICES)
 def test_filling_changes_no_price_and_not_its_input(prices):
     before = prices.copy()
-    found = fill_gaps(prices)
+    found = market.fill_gaps(prices)
     np.testing.assert_array_equal(prices, before)
     there = ~np.isnan(prices)
     np.testing.assert_array_equal(found[there], prices[there])
 
 
 def test_seven_day_series_are_sampled_on_weekdays():
-    every, week = all_days(date(2024, 1, 1), date(2024, 1, 14)), weekdays(date(2024, 1, 1), date(2024, 1, 14))
-    found = sample_on(week, every, np.arange(14.0))
+    every, week = all_days(date(2024, 1, 1), date(2024, 1, 14)), market.weekdays(date(2024, 1, 1), date(2024, 1, 14))
+    found = market.sample_on(week, every, np.arange(14.0))
     assert found.tolist() == [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
-    assert np.isnan(sample_on(week, every[:3], np.arange(3.0))[3:]).all()
+    assert np.isnan(market.sample_on(week, every[:3], np.arange(3.0))[3:]).all()
 
 
-def test_a_repeated_day_is_refused():
+def test_repeated_days_times_without_a_zone_and_returns_of_one_price():
     days = np.array(["2024-01-01", "2024-01-01"], dtype="datetime64[D]")
     with pytest.raises(InputError, match="each day once"):
-        sample_on(days, days, np.zeros(2))
-
-
-def test_a_year_has_about_261_returns():
-    assert weekdays(date(2024, 1, 1), date(2024, 12, 31)).size == 262
-
-
-def test_a_time_needs_a_zone():
+        market.sample_on(days, days, np.zeros(2))
+    assert market.weekdays(date(2024, 1, 1), date(2024, 12, 31)).size == 262
     assert instant(datetime(1970, 1, 2, 0, 0, 0, 999_999, tzinfo=UTC)) == 86_400
     with pytest.raises(InputError, match="needs a time zone"):
         instant(datetime(2024, 1, 1))
-
-
-def test_a_return_needs_both_prices():
-    assert np.isnan(simple_returns(np.array([[1.0], [np.nan], [2.0]]))).all()
+    assert np.isnan(market.simple_returns(np.array([[1.0], [np.nan], [2.0]]))).all()
 
 
 # Corporate actions: inferred from factors, listed by a file, known from their ex-date, and kept on disk
@@ -150,19 +122,22 @@ B,2024-03-13,20,20,5,,
 def made(path: Path, text: str = ROWS):
     file = path / "prices.csv"
     file.write_text(text)
-    return snapshot_from_file(file, now=NOW)
+    return market.snapshot_from_file(file, now=NOW)
 
 
 def test_a_file_that_lists_actions_gets_factors_and_keeps_what_was_traded(tmp_path):
     snapshot = made(tmp_path)
-    history = history_of(snapshot)
+    history = market.history_of(snapshot)
     view = history.as_of(datetime(2024, 3, 13, 22, tzinfo=UTC))
     assert view.actions() == {
-        "A": (CorporateAction("A", EX, split=10.0), CorporateAction("A", date(2024, 3, 13), dividend=0.25))
+        "A": (
+            market.CorporateAction("A", EX, split=10.0),
+            market.CorporateAction("A", date(2024, 3, 13), dividend=0.25),
+        )
     }
     wanted = [10.0 * (1 - 0.25 / 10), 10.2 * (1 - 0.25 / 10), 10.0 * (1 - 0.25 / 10), 10.0]
     assert view.prices(4).values[:, 0] == pytest.approx(wanted)
-    day = Clock(history, ["A", "B"], date(2024, 3, 8), date(2024, 3, 13)).day(EX)
+    day = market.Clock(history, ["A", "B"], date(2024, 3, 8), date(2024, 3, 13)).day(EX)
     assert (day.quotes["A"].open, day.quotes["A"].close) == (10.1, 10.0)
     assert day.bars["close"][:, 0] == pytest.approx([10.0, 10.2, 10.0])
     assert day.bars["volume"][:, 0].tolist() == [50.0, 50.0, 50.0]
@@ -170,20 +145,20 @@ def test_a_file_that_lists_actions_gets_factors_and_keeps_what_was_traded(tmp_pa
 
 
 def test_an_action_is_known_from_its_ex_date_on(tmp_path):
-    history = history_of(made(tmp_path))
+    history = market.history_of(made(tmp_path))
     assert history.as_of(datetime(2024, 3, 11, 22, tzinfo=UTC)).actions() == {}
     assert [one.ex_date for one in history.as_of(datetime(2024, 3, 12, 22, tzinfo=UTC)).actions()["A"]] == [EX]
-    day = Clock(history, ["A"], date(2024, 3, 8), date(2024, 3, 13)).day(date(2024, 3, 11))
+    day = market.Clock(history, ["A"], date(2024, 3, 8), date(2024, 3, 13)).day(date(2024, 3, 11))
     assert (day.quotes["A"].close, day.bars["close"][-1, 0]) == (102.0, pytest.approx(102.0))
 
 
 def test_actions_and_traded_prices_go_through_disk_and_a_cache(tmp_path):
     snapshot = made(tmp_path)
-    write_snapshot(tmp_path / "there", snapshot)
-    assert read_manifest(tmp_path / "there").files["actions"].rows == 2
+    market.write_snapshot(tmp_path / "there", snapshot)
+    assert market.read_manifest(tmp_path / "there").files["actions"].rows == 2
     moment = datetime(2024, 3, 13, 22, tzinfo=UTC)
-    first, again = (open_history(tmp_path / "there").as_of(moment) for _ in range(2))
-    copy = history_of(snapshot_of(history_of(snapshot), "copy", snapshot.origin)).as_of(moment)
+    first, again = (market.open_history(tmp_path / "there").as_of(moment) for _ in range(2))
+    copy = market.history_of(market.snapshot_of(market.history_of(snapshot), "copy", snapshot.origin)).as_of(moment)
     assert first.digest() == again.digest() == copy.digest()
     assert first.actions() == again.actions() == copy.actions() != {}
 
@@ -191,23 +166,24 @@ def test_actions_and_traded_prices_go_through_disk_and_a_cache(tmp_path):
 def test_a_file_without_a_word_on_adjustment_says_nothing(tmp_path):
     text = "\n".join(line.rsplit(",", 2)[0] for line in ROWS.splitlines())
     snapshot = made(tmp_path, text)
-    assert history_of(snapshot).unstated == {"A", "B"}
-    write_snapshot(tmp_path / "there", snapshot)
-    assert open_history(tmp_path / "there").unstated == open_history(tmp_path / "there").unstated == {"A", "B"}
-    assert "actions" not in read_manifest(tmp_path / "there").files
+    assert market.history_of(snapshot).unstated == {"A", "B"}
+    market.write_snapshot(tmp_path / "there", snapshot)
+    assert (
+        market.open_history(tmp_path / "there").unstated
+        == market.open_history(tmp_path / "there").unstated
+        == {"A", "B"}
+    )
+    assert "actions" not in market.read_manifest(tmp_path / "there").files
 
 
-def test_no_price_of_a_bar_is_below_zero(tmp_path):
-    with pytest.raises(InputError, match=r"A, 2024-03-11, open: a price must be positive \(got -101\)"):
-        made(tmp_path, ROWS.replace("A,2024-03-11,101,", "A,2024-03-11,-101,"))
-
-
-@pytest.mark.parametrize(
-    ("cell", "words"), [("-10,", "prices.csv: row 3, split: must be above 0"), (",-1", "row 3, dividend: must be 0 or")]
-)
-def test_actions_that_cannot_be_are_refused(tmp_path, cell, words):
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("50,10,", "50,-10,", "prices.csv: row 3, split: must be above 0"),
+    ("50,10,", "50,,-1", "row 3, dividend: must be 0 or"),
+    ("A,2024-03-11,101,", "A,2024-03-11,-101,", r"A, 2024-03-11, open: a price must be positive \(got -101\)"),
+])  # fmt: skip
+def test_actions_and_prices_that_cannot_be_are_refused(tmp_path, old, new, words):
     with pytest.raises(InputError, match=words):
-        made(tmp_path, ROWS.replace("50,10,", f"50,{cell}"))
+        made(tmp_path, ROWS.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -217,12 +193,12 @@ def test_actions_that_cannot_be_are_refused(tmp_path, cell, words):
 def test_a_snapshot_with_actions_that_cannot_be_is_no_store(tmp_path, split, dividend, words):
     snapshot = made(tmp_path)
     known = int(datetime(2024, 3, 12, 21, tzinfo=UTC).timestamp())
-    wrong = replace(history_of(snapshot), actions=((known, CorporateAction("A", EX, split, dividend)),))
+    wrong = replace(market.history_of(snapshot), actions=((known, market.CorporateAction("A", EX, split, dividend)),))
     with pytest.raises(InputError, match=words):
-        history_of(snapshot_of(wrong, "wrong", snapshot.origin))
-    stranger = replace(wrong, actions=((known, CorporateAction("Z", EX, 2.0)),))
+        market.history_of(market.snapshot_of(wrong, "wrong", snapshot.origin))
+    stranger = replace(wrong, actions=((known, market.CorporateAction("Z", EX, 2.0)),))
     with pytest.raises(InputError, match="actions, Z: is in no table of instruments"):
-        history_of(snapshot_of(stranger, "wrong", snapshot.origin))
+        market.history_of(market.snapshot_of(stranger, "wrong", snapshot.origin))
 
 
 def test_factors_that_count_forward_imply_the_same(tmp_path):
@@ -230,7 +206,7 @@ def test_factors_that_count_forward_imply_the_same(tmp_path):
     forward = backward.replace(",0.1\n", ",1\n").replace("101,1\n", "101,10\n").replace("102,1\n", "102,10\n")
     found = []
     for text in (backward, forward):
-        view = history_of(made(tmp_path, text)).as_of(datetime(2024, 3, 13, 22, tzinfo=UTC))
+        view = market.history_of(made(tmp_path, text)).as_of(datetime(2024, 3, 13, 22, tzinfo=UTC))
         found.append([(one.split, one.dividend, one.ex_date) for one in view.actions()["A"]])
         returns = np.diff(np.log(view.prices(3).values[:, 0]))
         assert returns == pytest.approx(np.log([1.01, 102 / 101]))
@@ -260,7 +236,7 @@ def walk(seed: int, n: int, size: float) -> np.ndarray:
 def test_equals_the_definition_day_by_day(seed, n, size, window):
     path = walk(seed, n, size)
     options = {"crisis": 0.05, "window": window, "fast": 5, "slow": 12, "band": 0.01}
-    found = regimes(path, **options)
+    found = market.regimes(path, **options)
     wanted = [regime_by_definition(path[: day + 1], *options.values()) for day in range(n)]
     assert found.tolist() == wanted
 
@@ -269,37 +245,21 @@ def test_equals_the_definition_day_by_day(seed, n, size, window):
 @settings(max_examples=20, deadline=None)
 def test_later_days_change_no_earlier_label(seed, n):
     path = walk(seed, n, 0.02)
-    np.testing.assert_array_equal(regimes(path)[:205], regimes(path[:205]))
+    np.testing.assert_array_equal(market.regimes(path)[:205], market.regimes(path[:205]))
 
 
-def test_drawdown_forgets_a_peak_after_the_window():
-    path = np.array([100.0, *[80.0] * 252])
-    found = drawdown(path)
-    assert found[251] == pytest.approx(0.2)
-    assert found[252] == 0
-
-
-def test_without_a_band_no_day_is_sideways():
+def test_drawdown_bands_crises_and_indexes():
+    found = market.drawdown(np.array([100.0, *[80.0] * 252]))
+    assert (found[251], found[252]) == (pytest.approx(0.2), 0)  # a peak is forgotten after the window
     path = walk(1, 900, 0.005)
-    assert "sideways" not in regimes(path, band=0.0)[199:]
-    assert (regimes(path)[199:] == "sideways").mean() > 0.5
-
-
-def test_a_fall_of_sixteen_percent_is_a_crisis_and_of_fourteen_is_not():
-    flat = np.full(300, 100.0)
-    assert regimes(np.append(flat, 84.0))[-1] == "crisis"
-    assert regimes(np.append(flat, 86.0))[-1] == "sideways"
-
-
-def test_a_gap_in_the_index_is_refused():
+    assert "sideways" not in market.regimes(path, band=0.0)[199:]
+    assert (market.regimes(path)[199:] == "sideways").mean() > 0.5
+    flat = np.full(300, 100.0)  # a fall of sixteen percent is a crisis, and of fourteen is not
+    assert [market.regimes(np.append(flat, last))[-1] for last in (84.0, 86.0)] == ["crisis", "sideways"]
     with pytest.raises(InputError, match="positive index"):
-        regimes(np.array([1.0, np.nan]))
-
-
-def test_class_index_skips_missing_members():
+        market.regimes(np.array([1.0, np.nan]))
     closes = np.array([[100.0, np.nan], [110.0, 50.0], [121.0, 45.0], [np.nan, np.nan]])
-    found = class_index(closes, universe()[:2])["EQ"]
-    np.testing.assert_allclose(found, [100, 110, 110, 110])
+    np.testing.assert_allclose(market.class_index(closes, market.universe()[:2])["EQ"], [100, 110, 110, 110])
 
 
 def with_holes(seed: int, days: int, n: int, share: float) -> np.ndarray:
@@ -314,7 +274,7 @@ def with_holes(seed: int, days: int, n: int, share: float) -> np.ndarray:
 def test_equals_pandas(seed, days, n, share):
     returns = with_holes(seed, days, n, share)
     wanted = pd.DataFrame(returns).corr(min_periods=2).to_numpy()
-    found = pairwise_correlation(returns)
+    found = market.pairwise_correlation(returns)
     off = ~np.eye(n, dtype=bool)  # two points are always perfectly correlated; the diagonal is 1 by definition
     np.testing.assert_array_equal(np.isnan(found.values[off]), np.isnan(wanted[off]))
     np.testing.assert_allclose(found.values[off], wanted[off], atol=1e-12, rtol=0)
@@ -324,12 +284,12 @@ def test_equals_pandas_on_late_listings_and_the_whole_size():
     returns = with_holes(3, 2000, 60, 0.02)
     returns[:1500, 5], returns[1700:, 6] = np.nan, np.nan
     wanted = pd.DataFrame(returns).corr().to_numpy()
-    np.testing.assert_allclose(pairwise_correlation(returns).values, wanted, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(market.pairwise_correlation(returns).values, wanted, atol=1e-12, rtol=0)
 
 
 def test_a_column_constant_on_the_common_days_is_undefined():
     returns = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0], [np.nan, 5.0], [np.nan, 2.0]])
-    found = pairwise_correlation(returns)
+    found = market.pairwise_correlation(returns)
     assert not found.defined[0, 1]
     assert np.isnan(found.values[0, 1])
     assert found.defined[1, 1]
@@ -342,32 +302,25 @@ def test_nearly_constant_on_the_common_days_keeps_its_digits():
     returns[:50, 0] = 3.0 + 1e-7 * rng.standard_normal(50)
     returns[50:, 1] = np.nan
     wanted = np.corrcoef(returns[:50].T)[0, 1]
-    assert pairwise_correlation(returns).values[0, 1] == pytest.approx(wanted, abs=1e-8)
+    assert market.pairwise_correlation(returns).values[0, 1] == pytest.approx(wanted, abs=1e-8)
 
 
 @given(st.integers(0, 1000), st.integers(3, 30))
 def test_scale_and_shift_change_nothing(seed, days):
     returns = with_holes(seed, days, 4, 0.1)
-    there = pairwise_correlation(returns)
-    moved = pairwise_correlation(returns * np.array([2.0, 3.0, 0.5, 100.0]) + 1.0)
+    there = market.pairwise_correlation(returns)
+    moved = market.pairwise_correlation(returns * np.array([2.0, 3.0, 0.5, 100.0]) + 1.0)
     np.testing.assert_allclose(moved.values[there.defined], there.values[there.defined], atol=1e-6)
 
 
-def test_too_few_common_days():
-    assert not pairwise_correlation(np.ones((1, 2))).defined.any()
-    assert not pairwise_correlation(with_holes(0, 10, 3, 0.0), min_overlap=11).defined.any()
-
-
-def test_class_means_leave_out_the_diagonal():
-    listings = (universe()[0], universe()[1], universe()[130])
-    returns = with_holes(1, 50, 3, 0.0)
-    values = pairwise_correlation(returns).values
-    found = class_correlations(pairwise_correlation(returns), listings)
-    assert found["EQ", "EQ"] == pytest.approx(values[0, 1])
-    assert found["BO", "EQ"] == pytest.approx(values[2, :2].mean())
+def test_too_few_common_days_and_class_means_without_the_diagonal():
+    assert not market.pairwise_correlation(np.ones((1, 2))).defined.any()
+    assert not market.pairwise_correlation(with_holes(0, 10, 3, 0.0), min_overlap=11).defined.any()
+    listings = (market.universe()[0], market.universe()[1], market.universe()[130])
+    correlations = market.pairwise_correlation(with_holes(1, 50, 3, 0.0))
+    found = market.class_correlations(correlations, listings)
+    assert found["EQ", "EQ"] == pytest.approx(correlations.values[0, 1])
+    assert found["BO", "EQ"] == pytest.approx(correlations.values[2, :2].mean())
     assert ("BO", "BO") not in found
-
-
-def test_nothing_defined_is_an_error():
     with pytest.raises(NotMeasurableError, match="common days"):
-        class_correlations(pairwise_correlation(np.ones((5, 2))), universe()[:2])
+        market.class_correlations(market.pairwise_correlation(np.ones((5, 2))), market.universe()[:2])

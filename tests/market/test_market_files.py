@@ -59,20 +59,14 @@ def test_days_are_those_of_the_file(tmp_path):
     np.testing.assert_array_equal(history.bars["close"], closes[np.argsort(days)])
 
 
-def test_known_at_is_kept(tmp_path):
+def test_known_at_is_kept_and_must_be_a_time_and_not_early(tmp_path):
     late = [datetime(2024, 7, 1, tzinfo=UTC)] * (DAYS.size * len(IDS))
     history, _ = history_from_file(long_parquet(tmp_path / "a.parquet", sound(), known_at=late))
     assert np.isnan(history.as_of(datetime(2024, 6, 30, tzinfo=UTC)).prices(5).values).all()
     assert np.isfinite(history.as_of(datetime(2024, 7, 1, tzinfo=UTC)).prices(5).values).all()
-
-
-@pytest.mark.parametrize(
-    ("value", "message"), [("2024-07-01T00:00:00", "time with a zone"), ("2023-01-01T00:00:00Z", "before their day")]
-)
-def test_known_at_must_be_a_time_and_not_early(tmp_path, value, message):
-    column = [value] * (DAYS.size * len(IDS))
-    with pytest.raises(InputError, match=message):
-        history_from_file(long_parquet(tmp_path / "a.parquet", sound(), known_at=column))
+    for value, message in (("2024-07-01T00:00:00", "time with a zone"), ("2023-01-01T00:00:00Z", "before their day")):
+        with pytest.raises(InputError, match=message):
+            history_from_file(long_parquet(tmp_path / "a.parquet", sound(), known_at=[value] * len(late)))
 
 
 PLANTED = {
@@ -107,12 +101,8 @@ def test_all_faults_are_named_at_once(tmp_path):
     assert history.bars["close"].shape == closes.shape
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_sound_prices_have_no_problem(seed):
-    assert price_problems(DAYS, IDS, sound(seed)) == []
-
-
-def test_the_last_day_may_be_half_and_limits_are_fields():
+def test_sound_prices_have_no_problem_the_last_day_may_be_half_and_limits_are_fields():
+    assert [price_problems(DAYS, IDS, sound(seed)) for seed in range(5)] == [[]] * 5
     closes = sound()
     closes[-1, :3] = np.nan
     assert "half a day" in str(price_problems(DAYS, IDS, closes)[0])
@@ -121,36 +111,25 @@ def test_the_last_day_may_be_half_and_limits_are_fields():
     assert price_problems(DAYS, IDS, closes, Limits(stale_days=13)) == []
 
 
-def test_repeated_days_and_names():
+def test_repeated_days_and_names_are_refused_even_when_lenient(tmp_path):
     days = DAYS.copy()
     days[1] = days[0]
-    found = [str(one) for one in price_problems(days, ("A", "A", "B", "C"), sound())]
-    assert found == [
+    assert [str(one) for one in price_problems(days, ("A", "A", "B", "C"), sound())] == [
         f"{days[0]}: the day is in the table more than once",
         "A: the instrument is in the table more than once",
     ]
-
-
-def test_repeated_bars_are_refused_even_when_lenient(tmp_path):
-    days = DAYS.copy()
-    days[1] = days[0]
     with pytest.raises(InputError, match="more than once"):
         history_from_file(wide_csv(tmp_path / "a.csv", sound(), days), strict=False)
 
 
-def test_snapshots_are_never_mixed(tmp_path):
+def test_snapshots_are_never_mixed_and_overlapping_ones_are_named(tmp_path):
     half = DAYS.size * len(IDS) // 2
     column = ["s1"] * half + ["s2"] * (DAYS.size * len(IDS) - half)
     with pytest.raises(InputError, match="holds one snapshot"):
         history_from_file(long_parquet(tmp_path / "a.parquet", sound(), snapshot=column))
-
-
-def test_overlapping_snapshots_are_named():
     first, second = sound()[:60, 0], sound()[40:, 0].copy()
     second[3] += 1
-    found = snapshot_problems(
-        [("s1", "ONE", DAYS[:60], first), ("s2", "ONE", DAYS[40:], second), ("s2", "TWO", DAYS, second)]
-    )
-    assert [str(one) for one in found] == [
+    given = [("s1", "ONE", DAYS[:60], first), ("s2", "ONE", DAYS[40:], second), ("s2", "TWO", DAYS, second)]
+    assert [str(one) for one in snapshot_problems(given)] == [
         "ONE: snapshots s1 and s2 overlap on 20 days and differ on 1; a store holds one snapshot"
     ]

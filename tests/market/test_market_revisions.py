@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import (
     SPACINGS,
-    Filing,
     Fundamentals,
     History,
     MacroSeries,
@@ -26,7 +25,6 @@ from assaymark.market import (
     history_of,
     open_history,
     snapshot_of,
-    synthetic_history,
     synthetic_market,
     weekdays,
     write_snapshot,
@@ -183,26 +181,18 @@ def test_a_restated_bar_shows_each_version_in_its_time():
     assert history.restated.values["close"].tolist() == [20.0, 30.0]
 
 
-def test_a_withdrawn_bar_is_missing_from_then_on():
+def test_a_withdrawn_bar_is_missing_closes_are_total_return_prices_and_parts_of_a_second_count_up():
     day, known = date(2024, 1, 3), close_of(date(2024, 1, 3))
     history = versions(bar("ONE", day, known, 10.0), bar("ONE", day, known + timedelta(days=1), None))
-    assert history.as_of(known).prices(1, filled=False).values[0, 0] == 10.0
-    assert np.isnan(history.as_of(known + timedelta(days=1)).prices(1, filled=False).values[0, 0])
-
-
-def test_closes_are_total_return_prices():
-    day = date(2024, 1, 3)
-    given_bar = bar("ONE", day, close_of(day), 10.0, open=8.0, high=12.0, low=6.0, volume=100.0, adj_factor=0.5)
-    view = versions(given_bar).as_of(close_of(day))
+    found = [history.as_of(known + timedelta(days=n)).prices(1, filled=False).values[0, 0] for n in (0, 1)]
+    assert found == [10.0, pytest.approx(np.nan, nan_ok=True)]
+    given_bar = bar("ONE", day, known, 10.0, open=8.0, high=12.0, low=6.0, volume=100.0, adj_factor=0.5)
+    view = versions(given_bar).as_of(known)
     found = [view.prices(1, field=field).values[0, 0] for field in ("open", "high", "low", "close", "volume")]
     assert found == [4.0, 6.0, 3.0, 5.0, 100.0]
-
-
-def test_a_part_of_a_second_counts_as_the_next_second():
-    day = date(2024, 1, 3)
-    history = versions(bar("ONE", day, close_of(day) + timedelta(microseconds=1), 10.0))
-    assert np.isnan(history.as_of(close_of(day)).prices(1).values).all()
-    assert history.as_of(close_of(day) + timedelta(seconds=1)).prices(1).values[0, 0] == 10.0
+    history = versions(bar("ONE", day, known + timedelta(microseconds=1), 10.0))
+    assert np.isnan(history.as_of(known).prices(1).values).all()
+    assert history.as_of(known + timedelta(seconds=1)).prices(1).values[0, 0] == 10.0
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -267,17 +257,10 @@ def vintages() -> MacroSeries:
 
 def test_a_reader_sees_the_vintage_of_the_time_and_of_the_newest_period():
     series = vintages()
-    first, second, third = series.released[[0, 2, 1]]
-    assert read(series, int(first) - 1).state.startswith("not published")
-    assert read(series, int(first)).value == 1.0
-    assert read(series, int(second)).value == 3.0
+    first, second, third = map(int, series.released[[0, 2, 1]])
+    assert read(series, first - 1).state.startswith("not published")
     # The value for February was withdrawn a day later; January's stands, and is revised.
-    assert read(series, int(second) + 86_400).value == 1.0
-    assert read(series, int(third)).value == 2.0
-
-
-def test_vintages_must_be_in_order():
-    series = vintages()
+    assert [read(series, at).value for at in (first, second, second + 86_400, third)] == [1.0, 3.0, 1.0, 2.0]
     with pytest.raises(InputError, match="periods must increase"):
         dataclasses.replace(series, released=series.released[[1, 0, 2]])
     with pytest.raises(InputError, match="one length"):
@@ -303,25 +286,21 @@ def test_a_series_without_release_times_gets_a_late_one(apart, every):
 
 def test_filings_show_from_their_day_and_corrections_from_theirs():
     history = history_of(made(rows()))
-    filed = history.fundamentals.places["TWO"]
-    for place in filed:
-        one = history.fundamentals.filings[place]
+    filed = [history.fundamentals.filings[place] for place in history.fundamentals.places["TWO"]]
+    for one in filed:
         assert history.as_of(one.filed_at).fundamentals("TWO") == (one,)
-    first = history.fundamentals.filings[filed[0]].filed_at
-    assert history.as_of(first - timedelta(seconds=1)).fundamentals("TWO") == ()
+    assert history.as_of(filed[0].filed_at - timedelta(seconds=1)).fundamentals("TWO") == ()
     with pytest.raises(UnknownNameError, match="Did you mean 'TWO'"):
-        history.as_of(first).fundamentals("TW")
-
-
-def test_one_value_is_filed_once_at_a_time():
-    one = Filing("A", "2024-Q1", "earnings", 1.0, "per share", FIRST)
+        history.as_of(filed[0].filed_at).fundamentals("TW")
     with pytest.raises(InputError, match="1 values were filed twice"):
-        Fundamentals.of([one, dataclasses.replace(one, value=2.0)])
+        Fundamentals.of([filed[0], dataclasses.replace(filed[0], value=2.0)])
 
 
 def test_synthetic_filings_follow_the_price_and_know_nothing_later():
     market = synthetic_market(0)
     filed = synthetic_fundamentals(market)
+    keys = [(one.instrument, one.period, one.field) for one in filed.filings]
+    assert 50 < len(keys) - len(set(keys)) < 300  # some are corrected
     equities = [one.id for one in market.listings if one.asset_class == "EQ"]
     assert set(filed.places) <= set(equities)
     assert len(filed.places) > 120
@@ -339,12 +318,6 @@ def test_synthetic_filings_follow_the_price_and_know_nothing_later():
     price = market.close[np.minimum(rows_of, market.days.size - 1), 0]
     kept = np.isfinite(price)
     assert np.corrcoef(book[kept], price[kept])[0, 1] > 0.6
-
-
-def test_some_synthetic_filings_are_corrected():
-    filed = synthetic_history(0).fundamentals
-    keys = [(one.instrument, one.period, one.field) for one in filed.filings]
-    assert 50 < len(keys) - len(set(keys)) < 300
 
 
 def test_a_store_of_everything_survives_being_written_down():

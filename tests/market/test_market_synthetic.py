@@ -20,22 +20,11 @@ from assaymark.market import (
     fill_gaps,
     pairwise_correlation,
     simple_returns,
+    synthetic,
     synthetic_market,
     universe,
 )
 from assaymark.market.instruments import SUBSECTORS
-from assaymark.market.synthetic import (
-    BEAR,
-    BULL,
-    STRESS,
-    _ar1,
-    independent_t,
-    loadings,
-    multivariate_t,
-    recolour,
-    semi_markov,
-    two_speed_volatility,
-)
 
 SEEDS = (0, 1, 11)
 
@@ -49,12 +38,8 @@ def test_183_instruments_with_one_name_each():
     assert listings[-1].as_record().group == "money market"
 
 
-def test_every_target_is_met_for_every_seed():
-    missed = [(row.name, row.asset_class, row.measured) for row in calibration(SEEDS) if not row.met]
-    assert missed == []
-
-
-def test_the_table_has_a_row_for_each_figure():
+def test_every_target_is_met_for_every_seed_and_has_a_row():
+    assert [(row.name, row.asset_class, row.measured) for row in calibration(SEEDS) if not row.met] == []
     table = calibration_table((0,))
     assert table.count("\n") == 2 + 6 + 5 + 12 + 2
     assert "| correlation within | EQ | 0.48 |" in table
@@ -71,7 +56,7 @@ def test_one_seed_is_one_market():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_bars_hold_together(seed):
+def test_bars_hold_together_within_their_listing_and_have_gaps(seed):
     market = synthetic_market(seed)
     there = np.isfinite(market.close)
     low, high = market.low[there], market.high[there]
@@ -81,25 +66,13 @@ def test_bars_hold_together(seed):
     assert (market.volume[there] >= 0).all()
     for name in ("open", "high", "low", "volume"):
         np.testing.assert_array_equal(np.isfinite(getattr(market, name)), there)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_price_outside_a_listing(seed):
-    market = synthetic_market(seed)
     for column, one in enumerate(market.listings):
-        days = market.days[np.isfinite(market.close[:, column])]
+        days = market.days[there[:, column]]
         assert days[0] >= np.datetime64(one.listed)
         assert days[0] - np.datetime64(one.listed) < np.timedelta64(5, "D")
         assert one.delisted is None or days[-1] <= np.datetime64(one.delisted)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_short_and_long_gaps_are_there(seed):
-    close = synthetic_market(seed).close[:, :20]
-    missing, after = np.isnan(close), np.isnan(fill_gaps(close))
-    assert after.sum() < missing.sum()
-    whole = synthetic_market(seed)
-    inside = np.isnan(fill_gaps(whole.close[1800:2500])) & (np.cumsum(np.isfinite(whole.close[1800:2500]), axis=0) > 20)
+    assert np.isnan(fill_gaps(market.close[:, :20])).sum() < np.isnan(market.close[:, :20]).sum()
+    inside = np.isnan(fill_gaps(market.close[1800:2500])) & (np.cumsum(there[1800:2500], axis=0) > 20)
     assert inside.any()
 
 
@@ -107,7 +80,7 @@ def test_short_and_long_gaps_are_there(seed):
 def test_legs_are_pinned(seed):
     market = synthetic_market(seed)
     for window in market.windows:
-        (legs,) = (plan.legs for plan in STRESS if plan.name == window.name)
+        (legs,) = (plan.legs for plan in synthetic.STRESS if plan.name == window.name)
         for name, (*_, (_, leg)) in legs.items():
             columns = class_members(market.listings)[name]
             start, stop = market.close[window.first - 1, columns], market.close[window.last, columns]
@@ -123,7 +96,7 @@ def test_windows_move_with_the_seed_and_stay_clear_of_2024():
         market = synthetic_market(seed)
         ends = [one.last for one in market.windows]
         assert market.days[ends[-1]] < np.datetime64("2024-01-01")
-        assert [one.last - one.first + 1 for one in market.windows] == [plan.days for plan in STRESS]
+        assert [one.last - one.first + 1 for one in market.windows] == [plan.days for plan in synthetic.STRESS]
         assert all(a.last < b.first for a, b in zip(market.windows, market.windows[1:], strict=False))
 
 
@@ -163,31 +136,25 @@ def test_crypto_on_seven_days_agrees_with_its_weekday_sample():
     assert (np.nanstd(moves, axis=(0, 2)) > 0.01).all()
 
 
-def test_cash_earns_the_policy_rate():
+def test_cash_earns_the_policy_rate_which_moves_by_quarters_at_few_meetings():
     market = synthetic_market(2)
     cash = np.nanmean(simple_returns(fill_gaps(market.close))[:, class_members(market.listings)["CA"]], axis=1)
     assert cash.sum() == pytest.approx(market.policy[1:].sum() / 26_100, abs=0.02)
-
-
-def test_the_policy_rate_moves_by_quarters_at_few_meetings():
     for seed in SEEDS:
         steps = np.diff(synthetic_market(seed).policy)
         assert np.unique(np.abs(steps[steps != 0]) / 0.25 % 1).tolist() == [0.0]
         assert (steps != 0).sum() < 91
 
 
-def test_periods_by_name_and_a_negative_seed():
+def test_periods_by_name_a_negative_seed_and_a_shared_market():
     market = synthetic_market(0)
     assert market.period("pandemic")[0] == str(market.days[market.windows[1].first])
     with pytest.raises(InputError, match="known"):
         market.period("plague")
     with pytest.raises(InputError, match="0 or more"):
         synthetic_market(-1)
-
-
-def test_a_shared_market_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
-        synthetic_market(0).close[0, 0] = 1.0
+        market.close[0, 0] = 1.0
 
 
 TARGET = np.array([[1.0, 0.6, -0.2], [0.6, 1.0, 0.1], [-0.2, 0.1, 1.0]])
@@ -199,8 +166,8 @@ def spells(states: np.ndarray, state: int) -> np.ndarray:
 
 
 def test_spells_are_semi_markov():
-    states = semi_markov(np.random.default_rng(0), 400_000)
-    bull, bear = spells(states, BULL), spells(states, BEAR)
+    states = synthetic.semi_markov(np.random.default_rng(0), 400_000)
+    bull, bear = spells(states, synthetic.BULL), spells(states, synthetic.BEAR)
     assert bull.mean() == pytest.approx(210, rel=0.06)
     assert bear.mean() == pytest.approx(70, rel=0.06)
     # A geometric length, as of a Markov chain, has a standard deviation as large as its mean.
@@ -210,30 +177,30 @@ def test_spells_are_semi_markov():
 def test_days_recoloured_have_exactly_the_correlation():
     rng = np.random.default_rng(1)
     calm = rng.random(500) < 0.8
-    found = recolour(rng.standard_normal((500, 3)) @ rng.standard_normal((3, 3)), TARGET, calm)
+    found = synthetic.recolour(rng.standard_normal((500, 3)) @ rng.standard_normal((3, 3)), TARGET, calm)
     np.testing.assert_allclose(found[calm].T @ found[calm] / calm.sum(), TARGET, atol=1e-10)
     np.testing.assert_allclose(found[calm].mean(axis=0), 0, atol=1e-12)
 
 
 def test_t_draws_have_unit_variance_fat_tails_and_share_bad_days():
     rng = np.random.default_rng(2)
-    found = multivariate_t(rng, 400_000, np.eye(2))
+    found = synthetic.multivariate_t(rng, 400_000, np.eye(2))
     np.testing.assert_allclose(found.var(axis=0), 1, atol=0.05)
     size = np.abs(found) > 3
     assert size.all(axis=1).mean() > 3 * size[:, 0].mean() * size[:, 1].mean()
-    assert independent_t(rng, (400_000,)).var() == pytest.approx(1, abs=0.06)
+    assert synthetic.independent_t(rng, (400_000,)).var() == pytest.approx(1, abs=0.06)
 
 
 def test_a_fall_raises_the_volatility_of_later_days_only():
     rng = np.random.default_rng(3)
     shocks = rng.standard_normal((50_000, 1))
-    speed = two_speed_volatility(rng, shocks, np.array([-0.6]))
+    speed = synthetic.two_speed_volatility(rng, shocks, np.array([-0.6]))
     fell = shocks[:-1, 0] < -1.5
     assert speed[1:, 0][fell].mean() > 1.05 * speed[:-1, 0][fell].mean()
     changed = shocks.copy()
     changed[100] = 4.0
-    again = two_speed_volatility(np.random.default_rng(4), changed, np.array([-0.6]))
-    first = two_speed_volatility(np.random.default_rng(4), shocks, np.array([-0.6]))
+    again = synthetic.two_speed_volatility(np.random.default_rng(4), changed, np.array([-0.6]))
+    first = synthetic.two_speed_volatility(np.random.default_rng(4), shocks, np.array([-0.6]))
     np.testing.assert_array_equal(again[:101], first[:101])
     assert again[101, 0] < first[101, 0]
 
@@ -242,17 +209,17 @@ def test_decay_is_the_filter_of_scipy_to_the_last_bit():
     draws = np.random.default_rng(5).standard_normal((500, 3))
     for decay in (0.0, 0.5, 0.994):
         scaled = np.vstack([draws[:1], draws[1:] * np.sqrt(1 - decay**2)])
-        np.testing.assert_array_equal(_ar1(draws, decay), lfilter([1.0], [1.0, -decay], scaled, axis=0))
+        np.testing.assert_array_equal(synthetic._ar1(draws, decay), lfilter([1.0], [1.0, -decay], scaled, axis=0))
 
 
 def test_leverage_is_a_correlation():
     with pytest.raises(InputError, match="between -1 and 1"):
-        two_speed_volatility(np.random.default_rng(0), np.zeros((5, 1)), np.array([-1.0]))
+        synthetic.two_speed_volatility(np.random.default_rng(0), np.zeros((5, 1)), np.array([-1.0]))
 
 
 @pytest.mark.parametrize(("n", "target", "sub"), [(126, 0.48, 0.08), (15, 0.79, 0.04), (4, 0.21, 0.1)])
 def test_loadings_give_the_mean_correlation(n, target, sub):
-    found = loadings(np.random.default_rng(0), n, target, sub, 0.2)
+    found = synthetic.loadings(np.random.default_rng(0), n, target, sub, 0.2)
     pairs = np.outer(found, found)[~np.eye(n, dtype=bool)]
     assert pairs.mean() == pytest.approx(target - sub * 0.2, abs=1e-6)
     assert (found**2 + sub < 1).all()

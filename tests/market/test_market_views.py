@@ -144,16 +144,7 @@ def test_a_slice_is_the_end_of_a_longer_slice(days, seed):
     np.testing.assert_array_equal(view.prices(days).values, view.prices(100).values[-days:])
 
 
-def test_nothing_before_the_first_day():
-    view = synthetic_history(0).as_of(datetime(2014, 12, 1, tzinfo=UTC))
-    assert view.prices(60).values.shape == (0, 0)
-    assert view.returns(60).values.shape[0] == 0
-    assert view.instruments == ()
-    with pytest.raises(InputError, match="no day had closed"):
-        view.regimes()
-
-
-def test_a_later_listing_does_not_show():
+def test_a_later_listing_does_not_show_and_a_delisting_when_it_has_come():
     history = synthetic_history(0)
     view = history.as_of(datetime(2017, 6, 15, 22, tzinfo=UTC))
     later = {one.id for one in history.listings if one.listed > date(2017, 6, 15)}
@@ -161,21 +152,16 @@ def test_a_later_listing_does_not_show():
     assert not later & set(view.prices(5).ids)
     assert view.prices(5).values.shape == (5, 183 - len(later))
     assert [one.id for one in view.instruments] == list(view.prices(5).ids)
-
-
-def test_a_delisting_shows_when_it_has_come():
-    history = synthetic_history(0)
     gone = next(one for one in history.listings if one.delisted == date(2023, 9, 15))
     before, after = (history.as_of(datetime(2023, 9, day, 22, tzinfo=UTC)) for day in (14, 18))
-    assert next(one for one in before.instruments if one.id == gone.id).delisted is None
-    assert next(one for one in after.instruments if one.id == gone.id).delisted == gone.delisted
-    assert gone.id in before.held()
-    assert gone.id not in after.held()
+    ends = [next(one.delisted for one in view.instruments if one.id == gone.id) for view in (before, after)]
+    assert ends == [None, gone.delisted]
+    assert (gone.id in before.held(), gone.id in after.held()) == (True, False)
     column = after.prices(5).ids.index(gone.id)
     assert np.isnan(after.prices(1).values[0, column])  # a delisted price is not carried like a gap
 
 
-def test_wrong_names_and_times():
+def test_wrong_names_and_times_and_nothing_before_the_first_day():
     view = synthetic_history(0).as_of(datetime(2024, 3, 1, tzinfo=UTC))
     with pytest.raises(UnknownNameError, match="close"):
         view.prices(5, field="clos")
@@ -185,9 +171,10 @@ def test_wrong_names_and_times():
         view.prices(0)
     with pytest.raises(InputError, match="time zone"):
         synthetic_history(0).as_of(datetime(2024, 3, 1))
-
-
-def test_every_problem_of_a_store_at_once():
+    early = synthetic_history(0).as_of(datetime(2014, 12, 1, tzinfo=UTC))
+    assert (early.prices(60).values.shape, early.returns(60).values.shape[0], early.instruments) == ((0, 0), 0, ())
+    with pytest.raises(InputError, match="no day had closed"):
+        early.regimes()
     days = np.array(["2024-01-02", "2024-01-01"], dtype="datetime64[D]")
     with pytest.raises(InputError, match="5 problems"):
         History(universe()[:1], days, {"price": np.ones((3, 1))}, np.zeros((2, 1), dtype=np.int64))
@@ -196,21 +183,16 @@ def test_every_problem_of_a_store_at_once():
 # --- macro ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_rate_for_march_is_not_visible_in_march():
+def test_the_rate_for_march_is_not_visible_in_march_and_a_dead_series_goes_stale():
     history = synthetic_history(0)
     for t, month in (
         ((2024, 3, 31, 23), "2024-02-29"), ((2024, 4, 1, 11), "2024-02-29"), ((2024, 4, 1, 12), "2024-03-31"),
     ):  # fmt: skip
         assert str(history.as_of(datetime(*t, tzinfo=UTC)).macro("policy_rate").period) == month
-
-
-def test_a_dead_series_goes_stale():
-    history = synthetic_history(0)
-    alive = history.as_of(datetime(2022, 2, 3, tzinfo=UTC)).macro("interbank_spread")
-    dead = history.as_of(datetime(2022, 3, 1, tzinfo=UTC)).macro("interbank_spread")
-    assert alive.state == "ok"
-    assert dead.state.startswith("stale")
-    assert dead.value is None
+    alive, dead = (
+        history.as_of(datetime(2022, *day, tzinfo=UTC)).macro("interbank_spread") for day in ((2, 3), (3, 1))
+    )
+    assert (alive.state, dead.state[:5], dead.value) == ("ok", "stale", None)
 
 
 @given(MOMENTS)
@@ -294,21 +276,17 @@ def test_every_number_in_the_news_is_in_the_table_and_was_known(seed):
         assert not re.search(r"\d", text.replace("High-yield", ""))
 
 
-def test_the_direction_that_a_text_tells_is_true():
-    for one in synthetic_history(0).news:
-        changes = [fact.value for fact in one.facts if fact.field == "change"]
-        if changes:
-            assert (", up " in one.text) == (changes[0] > 0)
-
-
-def test_news_is_cut_by_time_and_instrument():
+def test_the_direction_that_a_text_tells_is_true_and_news_is_cut_by_time_and_instrument():
     history = synthetic_history(0)
+    for one in history.news:
+        changes = [fact.value for fact in one.facts if fact.field == "change"]
+        assert not changes or (", up " in one.text) == (changes[0] > 0)
     one = next(item for item in history.news if item.source == "market report")
-    at = history.as_of(one.published_at)
-    before = history.as_of(one.published_at - timedelta(seconds=1))
+    at, before, after = (history.as_of(one.published_at + later) for later in
+                         (timedelta(), timedelta(seconds=-1), timedelta(days=2)))  # fmt: skip
     assert one in at.news(1, instrument=one.instruments[0])
     assert one not in before.news(30)
-    assert one not in history.as_of(one.published_at + timedelta(days=2)).news(2)
+    assert one not in after.news(2)
 
 
 HISTORY = synthetic_history(0)
@@ -437,15 +415,19 @@ def test_a_weekend_on_which_something_trades_is_a_day():
     assert not clock.day(date(2024, 3, 4)).has_data
 
 
-def test_prices_that_nobody_can_trade_at_are_none():
+def test_prices_that_nobody_can_trade_at_are_none_and_a_volume_of_nothing_is_a_volume():
     history = clock_small()
     bars = {name: values.copy() for name, values in history.bars.items()}
     row = int(np.flatnonzero(history.days == np.datetime64("2024-03-14"))[0])
     bars["close"][row, 0], bars["open"][row, 1] = 0.0, np.inf
+    bars["volume"][row - 1, 0], bars["volume"][row - 1, 1] = 0.0, np.nan
     day = Clock(dataclasses.replace(history, bars=bars), IDS, FIRST, LAST).day(date(2024, 3, 14))
     assert IDS[0] not in day.quotes
     assert day.quotes[IDS[1]].open is None
     assert day.quotes[IDS[1]].close is not None
+    assert day.bars["volume"][-2, 0] == 0.0
+    assert np.isnan(day.bars["volume"][-2, 1])
+    assert shown_prices(day.bars["volume"][-2:-1, :1]).tolist() == [[0.0]]
 
 
 def test_an_instrument_that_ended_is_gone_and_one_that_will_end_is_not():
@@ -471,18 +453,12 @@ def test_an_hour_of_decision_that_lies_ahead_is_not_due():
     (lambda c: c.day(date(2024, 3, 4), after=date(2024, 3, 5)), "does not lie after"),
     (lambda c: c.day(date(2024, 4, 1)), "lies outside of the season"),
     (lambda c: c.due(None, now=datetime(2024, 3, 5)), "a time needs a zone"),
+    (lambda _: Clock(clock_small(), [], LAST, FIRST, at=time(9, 30)), "3 problems"),
+    (lambda _: Clock(clock_small(), IDS, FIRST, LAST, at=time(22, tzinfo=UTC)), "takes no zone"),
 ])  # fmt: skip
 def test_bad_clocks_are_refused(call, words):
     with pytest.raises(InputError, match=words):
         call(Clock(clock_small(), IDS, FIRST, LAST))
-
-
-def test_every_problem_of_a_clock_is_named_at_once():
-    with pytest.raises(InputError) as found:
-        Clock(clock_small(), [], LAST, FIRST, at=time(9, 30))
-    assert len(found.value.problems) == 3
-    with pytest.raises(InputError, match="takes no zone"):
-        Clock(clock_small(), IDS, FIRST, LAST, at=time(22, tzinfo=UTC))
     with pytest.raises(UnknownNameError, match=f"Did you mean '{IDS[0]}'"):
         Clock(clock_small(), [IDS[0] + "X"], FIRST, LAST)
 
@@ -493,14 +469,3 @@ def test_shown_prices_are_close_and_stay_when_shown_again(price):
     assert abs(shown[0] - price) <= max(price * 5.1e-6, 0.0)
     assert shown_prices(shown)[0] == shown[0]
     assert len(repr(float(shown[0])).replace(".", "").replace("e-0", "").strip("0")) <= 11
-
-
-def test_a_volume_of_nothing_is_a_volume():
-    history = clock_small()
-    bars = {name: values.copy() for name, values in history.bars.items()}
-    row = int(np.flatnonzero(history.days == np.datetime64("2024-03-13"))[0])
-    bars["volume"][row, 0], bars["volume"][row, 1] = 0.0, np.nan
-    day = Clock(dataclasses.replace(history, bars=bars), IDS, FIRST, LAST).day(date(2024, 3, 14))
-    assert day.bars["volume"][-2, 0] == 0.0
-    assert np.isnan(day.bars["volume"][-2, 1])
-    assert shown_prices(day.bars["volume"][-2:-1, :1]).tolist() == [[0.0]]

@@ -9,7 +9,8 @@ import pytest
 def visit(browser, folder):
     """``visit(path, width)``: a page of the module's ``folder`` in the browser.
 
-    ``noise`` is what it said on the console, ``asked`` what it asked of the network. More arguments go to the context.
+    ``noise`` is what it said on the console, ``asked`` what it asked of the network, and ``show(path, width)`` leads to
+    another page in the same tab. More arguments go to the context.
     """
     contexts = []
 
@@ -21,8 +22,17 @@ def visit(browser, folder):
         page.on("console", lambda message: page.noise.append(message.text))
         page.on("pageerror", lambda error: page.noise.append(str(error)))
         page.on("request", lambda request: page.asked.append(request.url))
-        file, mark, place = path.partition("#")
-        page.goto((folder / file).as_uri() + mark + place)
+
+        def show(path: str, width: int = width):
+            """Another page in the same tab."""
+            page.noise.clear()
+            page.asked.clear()
+            page.set_viewport_size({"width": width, "height": 900})
+            file, mark, place = path.partition("#")
+            page.goto((folder / file).as_uri() + mark + place)
+
+        page.show = show
+        show(path)
         return page
 
     yield go

@@ -65,40 +65,25 @@ def context(assets: int = 2, bars: int = 60) -> Context:
     names = [f"Asset {chr(65 + at)}" for at in range(assets)]
     times = tuple(NOON - timedelta(minutes=bars - 1 - at) for at in range(bars))
     closes = [tuple(100 + 0.01 * at * (k + 1) + 0.07 * (at * 31 % 7) for at in range(bars)) for k in range(assets)]
+    series = (Series(instrument=name, interval_s=60, times=times, close=own)
+              for name, own in zip(names, closes, strict=True))  # fmt: skip
+    price = {"field": "price", "value": 100.0, "unit": "price", "available_at": NOON}
     return Context(
-        completeness="complete",
-        cutoff=NOON,
-        cutoff_source="neutral clock",
-        prompt="Decide once.",
+        completeness="complete", cutoff=NOON, cutoff_source="neutral clock", prompt="Decide once.",
         instruments=tuple(Instrument(id=name, name=name, asset_class="equity") for name in names),
-        series=tuple(
-            Series(instrument=name, interval_s=60, times=times, close=own)
-            for name, own in zip(names, closes, strict=True)
-        ),
-        facts=tuple(
-            Fact(id=f"{name}.price", instrument=name, field="price", value=100.0, unit="price", available_at=NOON)
-            for name in names
-        ),
+        series=tuple(series), facts=tuple(Fact(id=f"{name}.price", instrument=name, **price) for name in names),
         portfolio=Portfolio(currency="USD", cash=80_000.0, nav=100_000.0, positions={"Asset A": 200.0}),
         constraints=LIMITS,
-    )
+    )  # fmt: skip
 
 
 def decision(agent: str, *actions: Action, text: str = "Little moves.", **more) -> Decision:
     whole = {
-        "record_id": f"r-{agent}",
-        "episode_id": "e",
-        "step": 1,
-        "cluster": "calm",
-        "decided_at": NOON,
-        "agent": Agent(id=agent, family=f"house of {agent}"),
-        "context_id": "0" * 64,
-        "actions": actions,
-        "rationales": (Rationale(text=text, kind="summary"),) if text else (),
-        "format": "orders-v1",
-        "provenance": Provenance(source="made up"),
-        "call": CallFacts(),
-    }
+        "record_id": f"r-{agent}", "episode_id": "e", "step": 1, "cluster": "calm", "decided_at": NOON,
+        "agent": Agent(id=agent, family=f"house of {agent}"), "context_id": "0" * 64, "actions": actions,
+        "rationales": (Rationale(text=text, kind="summary"),) if text else (), "format": "orders-v1",
+        "provenance": Provenance(source="made up"), "call": CallFacts(),
+    }  # fmt: skip
     return Decision(**{**whole, **more})
 
 
@@ -108,15 +93,9 @@ def buy(units: float, name: str = "Asset B") -> Action:
 
 def made(decisions: Sequence[Decision], **more) -> CycleView:
     base = {
-        "regime": "calm",
-        "number": 1,
-        "first": THEN,
-        "last": THEN + timedelta(minutes=59),
-        "names": {"Asset A": "FENQUO", "Asset B": "ISFAM"},
-        "context": context(),
-        "decisions": tuple(decisions),
-        "left_out": ("KELRUV",),
-    }
+        "regime": "calm", "number": 1, "first": THEN, "last": THEN + timedelta(minutes=59), "context": context(),
+        "names": {"Asset A": "FENQUO", "Asset B": "ISFAM"}, "decisions": tuple(decisions), "left_out": ("KELRUV",),
+    }  # fmt: skip
     return CycleView(**{**base, **more})
 
 
@@ -145,27 +124,17 @@ def conduct(name: str, *, kept: int, of: int = 10, seconds: float | None = 2.0, 
 def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str] = (), **more) -> AssayRun:
     """A run that made its own records. The first agent breaks limits, the second was never timed."""
     base = runs.minimal()
-    study = base.study.model_copy(
-        update={
-            "agents": tuple(AgentSpec.model_construct(name=name, model="openai/one", family="fam") for name in names),
-            "substrate": Substrate(date_probe=DateProbe(model="reference/dater")),
-        }
-    )
+    agents = tuple(AgentSpec.model_construct(name=name, model="openai/one", family="fam") for name in names)
+    substrate = Substrate(date_probe=DateProbe(model="reference/dater"))
+    study = base.study.model_copy(update={"agents": agents, "substrate": substrate})
     rows = [*conduct(names[0], kept=8, lost=2), *conduct(names[-1], kept=10, seconds=None)]
     decisions = [decision(name, buy(100.0)) for name in names]
     view = SubstrateView(source="synthetic", bars=60, regimes=REGIMES, probes=PROBES, example=made(decisions))
     terse = runs.measured("terse.share", {"agent": names[0]}, 0.25, n=10, low=0.05, high=0.5, level=0.95)
-    return replace(
-        base,
-        study=study,
-        measurements=(*base.measurements, *conduct_measurements(rows), terse),
-        substrate=view,
-        reference_agents=tuple(
-            PlantedView(name=name, family="fam", question="Buys what fell.", planted=("keeps every limit",))
-            for name in planted
-        ),
-        **more,
-    )
+    ours = (PlantedView(name=name, family="fam", question="Buys what fell.", planted=("keeps every limit",))
+            for name in planted)  # fmt: skip
+    found = (*base.measurements, *conduct_measurements(rows), terse)
+    return replace(base, study=study, measurements=found, substrate=view, reference_agents=tuple(ours), **more)
 
 
 def section_of(run: AssayRun) -> Section:
@@ -218,7 +187,8 @@ def test_the_section_says_what_was_shown_and_probed():
 
 def test_rows_are_alphabetical_and_every_number_has_its_denominator():
     alder, birch = rows_of_conduct(studied())
-    assert (alder[0].split()[0], birch[0].split()[0]) == ("alder", "birch")
+    turned = rows_of_conduct(studied(("alder", "birch")))  # with better conduct nobody moves up
+    assert [row[0].split()[0] for row in (alder, birch, *turned)] == ["alder", "birch"] * 2
     assert birch[2].startswith("83\xa0% 55\xa0% to 95\xa0%, over clusters")
     assert birch[2].endswith("n\xa0=\xa012")
     assert birch[3].startswith("80\xa0%")
@@ -234,11 +204,6 @@ def test_rows_are_alphabetical_and_every_number_has_its_denominator():
     assert alder[-1] == "none"
 
 
-def test_better_conduct_moves_nobody_up():
-    names = [row[0] for row in rows_of_conduct(studied(("alder", "birch")))]
-    assert names == [row[0] for row in rows_of_conduct(studied(("birch", "alder")))]
-
-
 def test_without_measurements_the_table_has_no_number():
     run = studied()
     bare = replace(run, measurements=tuple(m for m in run.measurements if not m.name.startswith(("agent.", "terse"))))
@@ -247,7 +212,7 @@ def test_without_measurements_the_table_has_no_number():
         assert not any(char.isdigit() for cell in row[2:7] for char in cell)
 
 
-def test_a_lock_without_probes_and_one_that_failed_say_so():
+def test_a_lock_without_probes_one_that_failed_and_one_without_a_model_say_so():
     run = studied()
     assert run.substrate is not None
     none = section_of(replace(run, substrate=replace(run.substrate, probes=())))
@@ -261,13 +226,9 @@ def test_a_lock_without_probes_and_one_that_failed_say_so():
         for cell in line if isinstance(cell, Mark)
     ]  # fmt: skip
     assert marks == ["contradicted"]
-
-
-def test_a_plan_that_asks_no_model_for_a_date_says_so():
-    run = studied()
     study = run.study.model_copy(update={"substrate": Substrate()})
-    said = words(section_of(replace(run, study=study)))
-    assert "The plan names no model for a date probe, so no model was asked." in said
+    said = "The plan names no model for a date probe, so no model was asked."
+    assert said in words(section_of(replace(run, study=study)))
 
 
 @pytest.mark.parametrize(
@@ -327,14 +288,11 @@ def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
     assert "The orders cannot be settled" in words(third)
 
 
-def test_the_way_back_stands_on_the_page():
+def test_the_way_back_stands_on_the_page_and_without_an_example_there_is_none():
     said = plain(render_pages(studied())["cycle-example.html"])
     assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in said
     assert "KELRUV did not trade then and is left out." in said
     assert "Real name: FENQUO" in said
-
-
-def test_a_study_without_an_example_has_no_page_and_no_link_to_one():
     pages = render_pages(with_example(studied(), None))
     assert "cycle-example.html" not in pages
     assert "cycle-example.html" not in pages["index.html"]

@@ -38,36 +38,38 @@ def folder(once) -> Path:
     return once("pages-of-studies", build)
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("name", ["large", "long"])
-def test_a_page_is_silent_offline_and_fits(visit, name, width):
-    page = visit(f"{name}/index.html", width)
-    assert page.noise == []
-    assert len(page.asked) == 1
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-@pytest.mark.parametrize("path", [
+OTHER = (
     "claim-map.html", "claims.html", "measurements.html", "ledger/page-001.html", "agents.html", "agreement.html",
     "stability.html", "controls.html", "fact-check.html", "plan.html",
-])  # fmt: skip
-def test_the_other_pages_fit_a_phone(visit, path):
-    for name in ("realistic", "long"):
-        page = visit(f"{name}/{path}", 390)
-        assert page.noise == []
-        assert len(page.asked) == 1
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["named", "large", "withheld", "full"])
-def test_the_finding_and_the_bench_are_on_the_first_screen(visit, name):
-    page = visit(f"{name}/index.html")
-    ends = page.evaluate(
-        "['.counts', '.answer'].map(one => document.querySelector(one)?.getBoundingClientRect().bottom ?? 0)"
-    )
-    assert ends[0] < 330
-    assert 0 < ends[1] < 720
-    assert page.evaluate("document.querySelector('#ahead, #limits').getBoundingClientRect().top") < 1000
+def test_every_page_is_silent_offline_and_fits_and_labels_of_figures_stay_apart(visit):
+    """The first pages of large studies on both screens, all their other pages on a phone, in one tab."""
+    page, problems = visit("named/index.html"), []
+    wide = [(path, 1440) for path in {*FIGURES, "large/index.html", "long/index.html"}]
+    narrow = {*FIGURES, "large/index.html", "long/index.html", *(f"{name}/{path}" for name in ("realistic", "long")
+                                                                for path in OTHER)}  # fmt: skip
+    for path, width in (*sorted(wide), *((path, 390) for path in sorted(narrow))):
+        page.show(path, width)
+        problems += [(path, width, one) for one in page.noise]
+        problems += [(path, width, "asks for more")] * (len(page.asked) != 1)
+        fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        problems += [] if fits else [(path, width, "wider than the screen")]
+        problems += [(path, width, one) for one in page.evaluate(APART)] if path in FIGURES else []
+    assert problems == []
+
+
+def test_the_finding_and_the_bench_are_on_the_first_screen(visit):
+    page = visit("named/index.html")
+    for name in ("named", "large", "withheld", "full"):
+        page.show(f"{name}/index.html")
+        counts, answer = page.evaluate(
+            "['.counts', '.answer'].map(one => document.querySelector(one)?.getBoundingClientRect().bottom ?? 0)"
+        )
+        assert counts < 330
+        assert 0 < answer < 720
+        assert page.evaluate("document.querySelector('#ahead, #limits').getBoundingClientRect().top") < 1000
 
 
 # --- the bench --------------------------------------------------------------------------------------------------------
@@ -262,9 +264,3 @@ def test_one_width_of_each_figure_is_shown(visit):
     )
     assert "narrow" not in visit("realistic/index.html").evaluate(shown)
     assert "wide" not in visit("realistic/index.html", 390).evaluate(shown)
-
-
-def test_labels_of_figures_stay_apart_and_inside(visit):
-    for path in FIGURES:
-        for width in (1440, 390):
-            assert visit(path, width).evaluate(APART) == []

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import assay_runs as runs
 import pytest
+from page_words import pages
 from read_blocks import rows, tables
 
 from assaymark.report import PaidView, RunIndex, money, render_pages
@@ -24,22 +25,19 @@ def view(*paid):
     return cost_section(RunIndex.of(replace(runs.realistic(), paid=paid)))
 
 
-def test_a_model_with_a_price():
-    (row,) = rows(tables(view(PRICED))["Model"])
-    assert row[:2] == ("openai/a", "1,200, 1,000 in batches")
-    assert row[2:5] == ("4,000,000", "1,000,000", "90,000")
-    assert row[5:] == ("12.35", "of 2026-03-31")
-
-
-def test_a_model_without_a_price_has_no_amount_and_no_zero():
-    (row,) = rows(tables(view(UNPRICED))["Model"])
-    assert row[2:6] == ("not reported", "not reported", "not reported", "not known")
-    assert row[6] == "no price known"
-
-
-def test_a_price_for_some_calls_only_says_for_how_many():
-    (row,) = rows(tables(view(replace(PRICED, unpriced=200, untold=150)))["Model"])
-    assert row[6] == "of 2026-03-31; 200 calls without a price; tokens of 150 calls not reported"
+@pytest.mark.parametrize(
+    ("paid", "row"),
+    [
+        (PRICED, ("openai/a", "1,200, 1,000 in batches", "4,000,000", "1,000,000", "90,000", "12.35", "of 2026-03-31")),
+        # Without a price there is no amount and no zero.
+        (UNPRICED, ("acme/b", "3", *("not reported",) * 3, "not known", "no price known")),
+        (replace(PRICED, unpriced=200, untold=150),
+         ("openai/a", "1,200, 1,000 in batches", "4,000,000", "1,000,000", "90,000", "12.35",
+          "of 2026-03-31; 200 calls without a price; tokens of 150 calls not reported")),
+    ],
+)  # fmt: skip
+def test_a_model_has_what_is_known_of_its_price(paid, row):
+    assert rows(tables(view(paid))["Model"]) == [row]
 
 
 @pytest.mark.parametrize(
@@ -54,21 +52,15 @@ def test_the_sum_says_what_is_in_it(paid, answer):
     assert view(*paid).lead == answer
 
 
-def test_where_nobody_is_paid_there_is_no_section():
+def test_where_nobody_is_paid_there_is_no_section_and_a_ledger_that_could_not_be_read_is_said_to_be():
     assert cost_section(RunIndex.of(runs.realistic())) is None
-    assert 'id="cost"' not in render_pages(runs.realistic())["plan.html"]
-    assert 'id="cost"' in render_pages(replace(runs.realistic(), paid=(UNPRICED,)))["plan.html"]
-
-
-def test_a_ledger_that_could_not_be_read_is_said_to_be():
-    page = render_pages(replace(runs.realistic(), paid=None))["plan.html"]
-    assert "could not be read where this page was made" in page
-    assert "List prices" not in page
-
-
-def test_a_name_from_a_study_is_text():
-    page = render_pages(replace(runs.realistic(), paid=(replace(UNPRICED, model="acme/<script>x"),)))["plan.html"]
-    assert "acme/&lt;script&gt;x" in page
+    assert 'id="cost"' not in pages("realistic")["plan.html"]
+    hostile = render_pages(replace(runs.realistic(), paid=(replace(UNPRICED, model="acme/<script>x"),)))["plan.html"]
+    assert 'id="cost"' in hostile
+    assert "acme/&lt;script&gt;x" in hostile
+    unread = cost_section(RunIndex.of(replace(runs.realistic(), paid=None)))
+    assert "could not be read where this page was made" in unread.lead
+    assert unread.blocks == ()
 
 
 @pytest.mark.parametrize(("usd", "shown"), [(0.0, "0.00"), (0.004, "0.004"), (0.01, "0.01"), (1234.5, "1,234.50")])

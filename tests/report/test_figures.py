@@ -64,12 +64,9 @@ def test_an_undefined_kappa_is_a_dashed_box_with_its_reason():
         assert "no number" in figure
 
 
-def test_an_interval_below_zero_widens_the_axis():
+def test_an_interval_below_zero_widens_the_axis_and_without_one_only_the_point_is_drawn():
     wide, _ = forest("f", [row(value=-0.1, interval=(-0.35, 0.1), status="halt")], GATES, "t", "d")
     assert "−0.4" in wide
-
-
-def test_without_intervals_only_the_point_is_drawn():
     wide, narrow = forest("f", [row(interval=None, bootstrap=None)], GATES, "t", "d")
     assert 'class="mhb"' not in wide
     assert "none" in wide
@@ -121,23 +118,21 @@ def test_bars_are_as_long_as_their_shares():
     assert len(widths) == 1
     assert "50 %" in narrow
     assert "0 %" in narrow
+    # The names of its rows were once taken for its title.
+    rows = [BarRow("All", "10", (BarCell(0.5, "50 %"),), total=True), BarRow("Alder", "4", (BarCell(0.2, "20 %"),))]
+    for figure in bar_table("b", ["supported"], rows, "Shares of each state", "d"):
+        assert ">Shares of each state</title>" in figure
 
 
-def test_scale_use_shows_the_commonest_mark_and_missing_judges():
+def test_scale_use_shows_the_commonest_mark_and_missing_judges_and_drops_percents_before_they_collide():
     rows = [("Sizing", ((0.1, 0.2, 0.4, 0.2, 0.1), None))]
     wide, narrow = scale_use("u", ["a", "b"], rows, "t", "d")
     assert "40\u00a0%" in wide
     assert "no marks" in narrow
-
-
-def test_a_crowded_scale_drops_percents_before_they_collide():
     rows = [("Sizing", tuple((0.2,) * 5 for _ in range(12)))]
     _, narrow = scale_use("u", [f"j{at}" for at in range(12)], rows, "t", "d")
     assert "%" not in narrow
-
-
-def test_a_scale_holds_values_at_its_ends():
-    assert Scale(0, 1, 10, 20)(3) == 20
+    assert Scale(0, 1, 10, 20)(3) == 20, "a scale holds values at its ends"
 
 
 def test_long_names_stay_apart_in_every_figure():
@@ -180,10 +175,3 @@ def test_an_undefined_kappa_of_a_format_decides_without_a_stroke():
     for figure in forest("f", rows, GATES, "t", "d"):
         assert any(text.endswith("in table") for _, _, text in TEXTS.findall(figure))
         assert figure.count('class="mnl"') == 1
-
-
-def test_a_table_of_bars_is_called_what_it_is_called():
-    """The names of its rows were once taken for its title."""
-    rows = [BarRow("All", "10", (BarCell(0.5, "50 %"),), total=True), BarRow("Alder", "4", (BarCell(0.2, "20 %"),))]
-    for figure in bar_table("b", ["supported"], rows, "Shares of each state", "d"):
-        assert ">Shares of each state</title>" in figure

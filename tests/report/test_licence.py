@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.records import AGGREGATE
 from assaymark.report import RunIndex
-from assaymark.report.board import board
-from assaymark.report.study import ranked_alone, tiers
+from assaymark.report.study import board, ranked_alone, tiers
 
 
 def book(agents, pairs) -> RunIndex:

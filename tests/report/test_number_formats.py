@@ -8,30 +8,50 @@ from hypothesis import strategies as st
 
 from assaymark.records import Measurement
 from assaymark.report import text as f
+from assaymark.text import NBSP as NB
+from assaymark.text import clean, number, percent, prose
 
-NB = f.NBSP
+
+def measured(value: float, low: float, high: float) -> Measurement:
+    return Measurement(name="m", labels={}, value=value, n=9, n_of="", method="", low=low, high=high)
 
 
 @pytest.mark.parametrize(
     ("made", "shown"),
     [
-        (f.number(0.64), "0.64"),
-        (f.number(-0.235, 3), "−0.235"),
-        (f.number(-0.0001), "0.00"),
-        (f.number(14500.5, 1), "14,500.5"),
+        (number(0.64), "0.64"),
+        (number(-0.235, 3), "−0.235"),
+        (number(-0.0001), "0.00"),
+        (number(14500.5, 1), "14,500.5"),
         (f.signed(0.02), "+0.02"),
         (f.signed(-0.02), "−0.02"),
         (f.signed(0.001), "0.00"),
+        (
+            f.excerpt("Gold rose. Cash is 500, so 20 units fit. So.", 19, "500", 40),
+            ("Cash is ", "500", ", so 20 units fit."),
+        ),
+        (f.excerpt("Gold rose.", 3, "500", 40), ("", "500", "")),
+        (f.moment("2026-11-21T02:00:15.609621Z"), "21 November 2026, 02:00 UTC"),
+        (f.moment("2026-03-02"), "2 March 2026"),
+        (f.moment("2 March 2026"), "2 March 2026"),
+        (f.cell_title("cell_b"), "Cell B: terse and correct"),
+        (f.cell_title("another_one"), "Another one"),
+        (f.fit("Dogwood", 500, 13), "Dogwood"),
+        (f.fit("Dogwood of the northern hills", 60, 13), "Dogwoo…"),
+        (f.sentence("What then?"), "What then?"),
+        (f.short_hash("a41f7c029b6e11d45a83f0c7e0d39c2e"), "a41f7c02…e0d39c2e"),
+        (f.gap_words(measured(0.5, 0.4, 0.6)), "+0.50 points (0.40 to 0.60)"),
+        (f.gap_words(measured(0.5, 0.4, 0.6), -1), "−0.50 points (−0.60 to −0.40)"),
         (f.interval(0.64, 0.6, 0.67), "0.64 (0.60 to 0.67)"),
         (f.interval(-0.1, -0.2, 0.0), "−0.10 (−0.20 to 0.00)"),
         (f.interval(0.64, None, 0.67), "0.64 (no interval)"),
-        (f.percent(0.84), f"84{NB}%"),
-        (f.percent(0.006, 1), f"0.6{NB}%"),
-        (f.percent(0.00001), f"<{NB}1{NB}%"),
-        (f.percent(0.0002, 1), f"<{NB}0.1{NB}%"),
-        (f.percent(0.999), f">{NB}99{NB}%"),
-        (f.percent(0.0), f"0{NB}%"),
-        (f.percent(1.0), f"100{NB}%"),
+        (percent(0.84), f"84{NB}%"),
+        (percent(0.006, 1), f"0.6{NB}%"),
+        (percent(0.00001), f"<{NB}1{NB}%"),
+        (percent(0.0002, 1), f"<{NB}0.1{NB}%"),
+        (percent(0.999), f">{NB}99{NB}%"),
+        (percent(0.0), f"0{NB}%"),
+        (percent(1.0), f"100{NB}%"),
         (f.p_value(0.0004), "p < .001"),
         (f.p_value(0.041), "p = .041"),
         (f.p_value(1.0), "p = 1"),
@@ -50,16 +70,16 @@ NB = f.NBSP
         (f.short_hash("abc"), "abc"),
         (f.sentence("  "), ""),
         (f.sentence("it is late"), "It is late."),
-        (f.clean("a\x00b\u202ec\ud800d"), "a�b[U+202E]c�d"),
-        (f.prose("the panel's score"), "the panel’s score"),
-        (f.prose("the judges' <b>"), "the judges’ <b>"),
-        (f.prose("first of the one agents"), "first of the one agent"),
-        (f.prose("4 records in 1 clusters"), "4 records in 1 cluster"),
-        (f.prose("0.1 points, 21 clusters, 1,001 records"), "0.1 points, 21 clusters, 1,001 records"),
-        (f.prose("3 of the 3 agents that it met"), "all 3 agents that it met"),
-        (f.prose("3 of the 13 agents that it met"), "3 of the 13 agents that it met"),
-        (f.clean(" two \n lines "), "two lines"),
-        (f.clean("é" * 30, 5), "éééé…"),
+        (clean("a\x00b\u202ec\ud800d"), "a�b[U+202E]c�d"),
+        (prose("the panel's score"), "the panel’s score"),
+        (prose("the judges' <b>"), "the judges’ <b>"),
+        (prose("first of the one agents"), "first of the one agent"),
+        (prose("4 records in 1 clusters"), "4 records in 1 cluster"),
+        (prose("0.1 points, 21 clusters, 1,001 records"), "0.1 points, 21 clusters, 1,001 records"),
+        (prose("3 of the 3 agents that it met"), "all 3 agents that it met"),
+        (prose("3 of the 13 agents that it met"), "3 of the 13 agents that it met"),
+        (clean(" two \n lines "), "two lines"),
+        (clean("é" * 30, 5), "éééé…"),
     ],
 )
 def test_examples(made, shown):
@@ -90,25 +110,25 @@ def test_a_defined_value_is_a_number():
 
 @given(st.floats(-1e9, 1e9), st.integers(0, 4))
 def test_no_number_has_a_hyphen_or_a_negative_zero(value, digits):
-    shown = f.number(value, digits)
+    shown = number(value, digits)
     assert "-" not in shown
     assert not (shown.startswith("−") and not shown.strip("−0.,"))
 
 
 @given(st.floats(0, 1))
 def test_only_none_and_all_are_0_and_100_percent(share):
-    shown = f.percent(share)
+    shown = percent(share)
     assert (shown == f"0{NB}%") == (share == 0)
     assert (shown == f"100{NB}%") == (share == 1)
 
 
 @given(st.text())
 def test_clean_text_is_one_safe_line(text):
-    cleaned = f.clean(text)
+    cleaned = clean(text)
     cleaned.encode("utf-8")
     assert "\n" not in cleaned
     assert "\x1b" not in cleaned
-    assert f.clean(cleaned) == cleaned
+    assert clean(cleaned) == cleaned
 
 
 @given(st.text(), st.floats(0, 400), st.sampled_from([12.0, 13.0]))

@@ -24,9 +24,8 @@ from assaymark.report.study import noise_section, panel_section, plan_section, r
 )
 def test_the_plan_says_at_which_level_orders_are_tested(share, dimensions, said):
     run = runs.realistic()
-    plan = run.study.model_copy(
-        update={"inference": Inference(aggregate_share=share), "claims": Claims(dimensions=dimensions)}
-    )
+    more = {"inference": Inference(aggregate_share=share), "claims": Claims(dimensions=dimensions)}
+    plan = run.study.model_copy(update=more)
     kept = tuple(v for v in run.verdicts if dimensions is None or v.claim.dimension in dimensions)
     found = plan_section(RunIndex.of(replace(run, study=plan, verdicts=kept)))
     meanings = {row[0]: row[2] for row in rows(tables(found)["Field"])}
@@ -60,10 +59,8 @@ def test_records_without_a_judged_text_are_counted():
     assert missing(run.decisions) == ()
     assert missing([silent[0], run.decisions[1]]) == ("One of two records holds no text that is judged.",)
     assert missing(silent) == ("Two of two records hold no text that is judged.",)
-    assert missing(silent, ("text (1 records)", "fees (2 records)")) == (
-        "Two of two records hold no text that is judged.",
-        "Fees (2 records).",
-    )
+    both = ("Two of two records hold no text that is judged.", "Fees (2 records).")
+    assert missing(silent, ("text (1 records)", "fees (2 records)")) == both
     assert missing(run.decisions, ("text of a note (1 records)",)) == ("Text of a note (1 record).",)
 
 
@@ -78,15 +75,11 @@ def test_what_is_undefined_for_one_reason_is_one_row():
     ]
 
 
-def test_a_panel_of_models_has_no_notice():
-    run = replace(runs.realistic(), reference_panel=())
-    assert reference_words(RunIndex.of(run)) == ""
-    assert "planted" not in words(panel_section(RunIndex.of(run)))
-
-
-def test_a_mixed_panel_names_its_built_in_judges():
-    run = replace(runs.realistic(), reference_panel=runs.PANEL[:2])
-    assert reference_words(RunIndex.of(run)).startswith("north-1 and strand-1 are built-in graders")
+def test_only_a_panel_with_built_in_judges_has_a_notice_which_names_them():
+    models, mixed = (RunIndex.of(replace(runs.realistic(), reference_panel=runs.PANEL[:n])) for n in (0, 2))
+    assert reference_words(models) == ""
+    assert "planted" not in words(panel_section(models))
+    assert reference_words(mixed).startswith("north-1 and strand-1 are built-in graders")
 
 
 def test_a_plan_without_measurements_says_what_is_missing():
@@ -98,8 +91,5 @@ def test_a_plan_without_measurements_says_what_is_missing():
     assert found["Test"] == "moderated cluster t clusters not stated"
     assert found["Replies"].startswith("0 calls, 42 invalid ")
     assert rows(tables(panel_section(RunIndex.of(bare)))["Judge"])[0][4] == "14"
-
-
-def test_families_that_made_nobody_are_no_conflict():
-    run = replace(runs.realistic(), decisions=tuple(runs.decisions({"Marten": "elsewhere"}, 4)))
-    assert facts(plan_section(RunIndex.of(run)))["Conflict"].startswith("none ")
+    elsewhere = replace(run, decisions=tuple(runs.decisions({"Marten": "elsewhere"}, 4)))
+    assert facts(plan_section(RunIndex.of(elsewhere)))["Conflict"].startswith("none "), "its families made nobody"

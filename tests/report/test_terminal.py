@@ -22,10 +22,11 @@ def printed(name: str, **changed) -> str:
 
 
 @pytest.mark.parametrize("name", ["realistic", "large", "withheld", "hostile", "minimal"])
-def test_it_fits_80_columns_without_colour(name):
+def test_it_fits_80_columns_without_colour_and_markup_in_a_name_is_text(name):
     text = printed(name)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
+    assert name != "hostile" or "{{7*7}}" in text
 
 
 def test_it_says_what_the_first_page_says_in_its_order():
@@ -47,29 +48,18 @@ def test_it_says_what_the_first_page_says_in_its_order():
         assert places == sorted(places)
     assert "[x] “Marten" in text
     assert "Marten 4.31 (4.24 to 4.38)" in text
+    assert re.search(r"Badger, Otter, +3\.65 to 4\.14 +=+ +.*no ranking", text), "a tier shares its range"
     for title in ("Some agents are too close", "Only one agent can rank first"):
         assert title in text
         assert title in page
 
 
-def test_built_in_judges_name_nobody():
+def test_built_in_judges_name_nobody_and_what_is_not_supported_is_not_printed():
     text = " ".join(printed("realistic").split())
     assert "[-] Built-in judges scored these agents" in text
     assert "ranks first" not in text
-
-
-def test_scores_and_ranks_without_support_are_not_printed():
     text = printed("withheld")
     assert "No sentence is supported by this study yet" in text
     assert "3.65" not in text
     assert all(f"{level:.2f}" not in text for level in runs.LEVELS.values())
     assert "ranks first" not in text
-
-
-def test_agents_of_one_tier_share_its_range():
-    text = " ".join(printed("realistic", reference_panel=()).split())
-    assert re.search(r"Badger, Otter, +3\.65 to 4\.14 +=+ +.*no ranking", text)
-
-
-def test_markup_in_a_name_is_text():
-    assert "{{7*7}}" in printed("hostile")

@@ -38,11 +38,10 @@ ENGLISH = re.compile(
 def report(request, tmp_path_factory) -> tuple[Path, list[str]]:
     command, pages = MADE[request.param]
     run = tmp_path_factory.mktemp("run") / "run"
-    few = ["--tasks", str(request.getfixturevalue("tasks"))] if command[0] == "datasheet" else []
     if command == ["demo"]:
         shutil.copytree(request.getfixturevalue("demo"), run)
     else:
-        assert main([*command, *few, "--out", str(run), "--quiet"]) == 0
+        assert main([*command, "--out", str(run), "--quiet"]) == 0
     assert main(["report", str(run), "--language", "de", "--quiet"]) == 0
     return run / "report", pages
 

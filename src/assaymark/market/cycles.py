@@ -20,7 +20,7 @@ from assaymark.market.files import numbers, read_price_table
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.macro import class_index, regimes
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
-from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, record
+from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, row
 
 # One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere
 
@@ -416,7 +416,7 @@ class SyntheticMinutes:
         return DailyRanges(market.days, market.low, market.high), columns
 
 
-@record
+@row
 class CycleKey:
     """Where a sanitised context was cut from. Never shown to an agent or a judge."""
 
@@ -486,8 +486,8 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     """The way back from a cycle's context to the market."""
     times = cycle.raw[0].times
     first, last = (datetime.fromtimestamp(int(at), UTC) for at in (times[0], times[-1]))
-    return CycleKey(context_id=context_id, regime=cycle.regime, number=cycle.number, source=source, first_bar=first,
-                    last_bar=last, names=dict(cycle.names), left_out=cycle.left_out)  # fmt: skip
+    where = (context_id, cycle.regime, cycle.number, source)
+    return CycleKey(*where, first, last, dict(cycle.names), cycle.left_out)
 
 
 def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, prompt: str = "") -> Context:

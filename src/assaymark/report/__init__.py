@@ -3,7 +3,7 @@
 same verdicts for a terminal; `render_datasheet` and `render_comparison` give the pages of judges measured as
 instruments. Whoever calls them writes the files."""
 
-# ruff: noqa: F401  # what is not in __all__ is for tests and for other packages of the project; it is not promised
+# ruff: noqa: F401, I001  # what is not in __all__ is for tests and for other packages of the project; it is not promised
 
 from __future__ import annotations
 
@@ -13,60 +13,23 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.blocks import (
-        Beside,
-        Block,
-        Facts,
-        Figure,
-        Group,
-        Items,
-        Linked,
-        Mark,
-        Page,
-        Quote,
-        Section,
-        Table,
-        Text,
-        inline,
-        plain,
-    )
+        Beside, Block, Facts, Figure, Group, Items, Linked, Mark, Page, Quote, Section, Table, Text, inline, plain,
+    )  # fmt: skip
     from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
     from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
     from assaymark.report.inputs import (
-        AssayRun,
-        CycleView,
-        DateProbeView,
-        PaidView,
-        PlantedView,
-        RegimeView,
-        RubricView,
-        RunIndex,
-        SubstrateView,
-    )
+        AssayRun, CycleView, DateProbeView, PaidView, PlantedView, RegimeView, RubricView, RunIndex, SubstrateView,
+    )  # fmt: skip
     from assaymark.report.label import label_files, label_page
     from assaymark.report.levels import said_levels, withheld_groups
     from assaymark.report.measurements import measured_links, measured_rows
     from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
     from assaymark.report.page import (
-        ALONE,
-        SCRIPTS,
-        Frame,
-        Link,
-        Site,
-        asset,
-        content_security_policy,
-        environment,
-        paged,
-    )
+        ALONE, SCRIPTS, Frame, Link, Site, asset, content_security_policy, environment, paged,
+    )  # fmt: skip
     from assaymark.report.site import (
-        FrontRun,
-        front_of_benchmark,
-        front_of_judges,
-        front_of_season,
-        front_of_study,
-        menu,
-        render_front,
-        site_of,
-    )
+        FrontRun, front_of_benchmark, front_of_judges, front_of_season, front_of_study, menu, render_front, site_of,
+    )  # fmt: skip
     from assaymark.report.study.pages import each_page, render_pages, study_frame
     from assaymark.report.terminal import terminal_summary
     from assaymark.report.text import interval, text_width

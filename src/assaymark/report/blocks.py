@@ -22,22 +22,22 @@ from assaymark.text import count
 
 
 class Linked(str):
-    """A text that pages show as a link to ``href``, below the folder of the report; elsewhere the text that it is.
-
-    >>> said = Linked("0.64", "measurements.html#m1")
-    >>> said == "0.64", said.href
-    (True, 'measurements.html#m1')
-    """
+    """A text that pages show as a link to ``href``, below the folder of the report; elsewhere the text that it is."""
 
     __slots__ = ("href",)
 
     href: str
 
     def __new__(cls, text: str, href: str = "") -> Linked:
-        """``text`` as a link; without ``href`` the text alone."""
+        """The text as a link; without ``href`` the text alone."""
         made = super().__new__(cls, text)
         made.href = href
         return made
+
+
+# Bold, code, as it was written (in its own direction), in English whatever the page speaks, a small line below, hatched
+# since no value may be shown, or a state in place of a value.
+Style: TypeAlias = Literal["b", "code", "bdi", "en", "sub", "gap", "un"]
 
 
 class Styled(str):
@@ -45,11 +45,10 @@ class Styled(str):
 
     __slots__ = ("style",)
 
-    style: Literal["b", "code", "bdi", "en", "sub", "gap", "un"]
+    style: Style
 
-    def __new__(cls, text: str, style: Literal["b", "code", "bdi", "en", "sub", "gap", "un"]) -> Styled:
-        """Bold, code, as it was written (in its own direction), in English whatever the page speaks, a small line
-        below, hatched since no value may be shown, or a state in place of a value."""
+    def __new__(cls, text: str, style: Style) -> Styled:
+        """The text in a style."""
         made = super().__new__(cls, text)
         made.style = style
         return made
@@ -140,13 +139,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A supported sentence with what has to be said with it. ``copy`` is what the clipboard gets.
-
-    Raises
-    ------
-    ValueError
-        If the claim is not supported.
-    """
+    """A supported sentence with its condition; no other can be quoted. ``copy`` is what the clipboard gets."""
 
     kind: ClassVar = "quote"
     level: Level
@@ -175,11 +168,7 @@ class Filter:
 
 
 def only(key: str) -> str:
-    """The id of the button that shows the rows of one key.
-
-    >>> only("alder")
-    'only-c556cf7e13'
-    """
+    """The id of the button that shows the rows of one key."""
     return f"only-{content_id([key])[:10]}"
 
 
@@ -193,8 +182,7 @@ def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None, ev
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row that can be linked to (``id``) and filtered (``key``, and further keys in ``also``). ``size`` are about its
-    bytes, where pages are cut by it."""
+    """A row to link to (``id``) and to filter (``key``, ``also``); ``size`` is about its bytes, where pages are cut."""
 
     cells: tuple[Inline, ...]
     id: str = ""
@@ -206,26 +194,22 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under their heads. The first cell of a row names it; ``right`` are the columns of numbers. A row of one cell
-    heads those that follow. ``columns`` are styles of columns. A ``wide`` one scrolls until it is stacked. ``summary``
-    folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone. ``filters`` and the
-    search box, named by ``what``, work on the rows of its ``id``. Columns that may be sorted are in ``sorts``: facts,
-    never scores."""
+    """Rows under their heads. The first cell of a row names it; a row of one cell heads those that follow."""
 
     kind: ClassVar = "table"
     heads: tuple[Inline, ...]
     rows: tuple[tuple[Inline, ...] | Row, ...]
-    right: frozenset[int] = frozenset()
-    summary: str = "The same as a table"
-    stacked: bool = False
+    right: frozenset[int] = frozenset()  # columns of numbers
+    summary: str = "The same as a table"  # it is folded under these words
+    stacked: bool = False  # on a phone it becomes labelled blocks
     id: str = ""
     style: str = ""
     filters: tuple[Filter, ...] = ()
-    what: str = ""
+    what: str = ""  # the name of the search box
     label: str = ""
-    columns: tuple[str, ...] = ()
-    wide: bool = False
-    sorts: frozenset[int] = frozenset()
+    columns: tuple[str, ...] = ()  # styles
+    wide: bool = False  # it scrolls until it is stacked
+    sorts: frozenset[int] = frozenset()  # columns that may be sorted: facts, never scores
 
     @property
     def all_right(self) -> bool:
@@ -240,24 +224,20 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure at both widths, with the question it answers and its caption. ``judges`` are the judges whose marks it
-    holds, where there are several; ``note`` is what has to be read with it, and ``table`` holds the numbers that it
-    draws, where they do not stand beside it. A figure of paths has a ``brush`` that reads a stretch of days, and a link
-    to a file of ``data``. One that has a linear and a logarithmic axis in it has the words for both in ``scales``.
-    ``values`` are the rows of its file where no table stands below it."""
+    """A figure at both widths, with the question that it answers and its caption."""
 
     kind: ClassVar = "figure"
     title: str
     caption: str
     wide: str
     narrow: str
-    table: Table | None = None
-    values: Table | None = None
-    judges: tuple[JudgeWords, ...] = ()
+    table: Table | None = None  # the numbers that it draws, where they do not stand beside it
+    values: Table | None = None  # the rows of its file, where no table stands below it
+    judges: tuple[JudgeWords, ...] = ()  # those whose marks it holds, where there are several
     note: str = ""
-    brush: Brush | None = None
-    data: str = ""
-    scales: tuple[str, str] | None = None
+    brush: Brush | None = None  # reads a stretch of days
+    data: str = ""  # a file of what it draws
+    scales: tuple[str, str] | None = None  # the words for its linear and its logarithmic axis
 
     @property
     def rows(self) -> Table | None:
@@ -287,8 +267,7 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The claims of one level on a first page: sentences that are supported, or what is not and why. ``more`` is
-    folded; ``rest`` leads to those that only the page of all claims has."""
+    """The claims of one level on a first page. ``more`` is folded; ``rest`` leads to the page of all claims."""
 
     kind: ClassVar = "said"
     level: Level
@@ -420,32 +399,27 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: where it lies, its title and lead, what comes before the first heading, and its sections. ``contents``
-    are links to parts of the page as (id, words); ``parts`` are the links between the parts of something long, above
-    and below the sections; ``foot`` replaces the last line of the page. A first page has what its tallies are ``of``
-    beside its heading, a second line ``under`` its lead, and a ``notice`` above all. ``aside`` are lines beside the
-    heading, such as the value of an account. ``description`` is for previews, with the file of a ``picture``, and
-    ``feeds`` are its (type, file)."""
+    """A page: where it lies, its title and lead, what comes before the first heading, and its sections."""
 
     path: str
     title: str
     lead: Inline = ""
     sections: tuple[Section, ...] = ()
     blocks: tuple[Block, ...] = ()
-    parts: str = ""
+    parts: str = ""  # links between the parts of something long, above and below the sections
     heading: Inline = ""
     tallies: tuple[Tally, ...] = ()
     up: Inline = ""
-    contents: tuple[tuple[str, str], ...] = ()
-    foot: Inline = ""
-    of: str = ""
+    contents: tuple[tuple[str, str], ...] = ()  # links to parts of the page, as (id, words)
+    foot: Inline = ""  # in place of the last line of a page
+    of: str = ""  # what the tallies of a first page are of
     under: Inline = ""
     notice: Inline = ""
-    aside: tuple[Inline, ...] = ()
+    aside: tuple[Inline, ...] = ()  # beside the heading, such as the value of an account
     here: str = ""
-    description: str = ""
+    description: str = ""  # for previews, with the file of a picture
     picture: str = ""
-    feeds: tuple[tuple[str, str], ...] = ()
+    feeds: tuple[tuple[str, str], ...] = ()  # (type, file)
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ("page.js+tools.js",)
 
@@ -457,17 +431,17 @@ class Page:
     @property
     def figures(self) -> tuple[Figure, ...]:
         """Every figure on it that is drawn."""
-        return tuple(one for one in _figures_in((self.blocks, self.sections)) if one.wide)
-
-
-def _figures_in(parts: Iterable[Any]) -> Iterator[Figure]:
-    for part in parts:
-        if isinstance(part, Figure):
-            yield part
-        elif isinstance(part, tuple):
-            yield from _figures_in(part)
-        elif not isinstance(part, str):
-            yield from _figures_in(getattr(part, name, ()) for name in ("blocks", "columns", "items"))
+        found: list[Figure] = []
+        left: list[Any] = [self.sections, self.blocks]
+        while left:
+            part = left.pop()
+            if isinstance(part, Figure):
+                found += [part] if part.wide else []
+            elif isinstance(part, tuple):
+                left += reversed(part)
+            elif not isinstance(part, str):
+                left += [getattr(part, name, ()) for name in ("items", "columns", "blocks")]
+        return tuple(found)
 
 
 _NAMED: Final = re.compile(r'\bid="([A-Za-z0-9_-]+)"')
@@ -476,23 +450,24 @@ _LEVELS: Final = ("headline", "qualified", "no-claim")
 
 
 def inline(value: Inline, root: str = "") -> Markup:
-    """A line of text as markup, escaped; links are seen from a folder below, to which ``root`` leads back.
-
-    >>> str(inline(("1 < 2 ", Linked("0.64", "measurements.html#m1")), "../"))
-    '1 &lt; 2 <a href="../measurements.html#m1">0.64</a>'
-    """
+    """A line of text as markup, escaped; links are seen from a folder below, to which ``root`` leads back."""
     if isinstance(value, tuple):
         return Markup("".join([inline(one, root) for one in value]))
     if isinstance(value, Cell):
         return inline(value.value, root)
     if isinstance(value, Share):
-        return _share(value, root)
+        words, below = inline(value.value, root), inline(small(value.below)) if value.below else Markup("")
+        size = None if value.share is None else f"{min(max(value.share, 0.0), 1.0):.2f}"
+        if value.style == "tint":
+            attributes = Markup(' un"') if size is None else Markup('" style="--v:{}"').format(size)
+            return Markup('<span class="tint{}>{}{}</span>').format(attributes, words, below)
+        if size is None:
+            return Markup('<span class="wh">{}</span>').format(words)
+        return Markup('<i class="bar" style="--v:{}"></i><b>{}</b>{}').format(size, words, below)
     if isinstance(value, Mark):
         icon = _ICON.format(value.style or value.name, value.name)
-        if not value.word:
-            return icon
         style = f"lvw {value.name}" if value.name in _LEVELS else value.style
-        return Markup('<span class="{}">{} {}</span>').format(style, icon, value.word)
+        return Markup('<span class="{}">{} {}</span>').format(style, icon, value.word) if value.word else icon
     # Most of a page is words and links: put together at once, which takes a fifth of the time of Markup.format.
     text = escape(str(value) if isinstance(value, str) and not isinstance(value, Markup) else value)
     if isinstance(value, Linked) and value.href:
@@ -500,19 +475,14 @@ def inline(value: Inline, root: str = "") -> Markup:
     if isinstance(value, Styled):
         if value.style in ("b", "code", "bdi"):
             return Markup(f"<{value.style}>{text}</{value.style}>")
-        attribute = (
-            'lang="en"' if value.style == "en" else f'class="{escape({"gap": "wh"}.get(value.style, value.style))}"'
-        )
+        name = "wh" if value.style == "gap" else value.style
+        attribute = 'lang="en"' if name == "en" else f'class="{name}"'
         return Markup(f"<span {attribute}>{text}</span>")
     return text
 
 
 def markup_of(block: Block, root: str = "") -> Block:
-    """A paragraph, a passage or facts as markup; any other block as it is. Templates write these three by it as well.
-
-    >>> str(markup_of(Text(("1 < 2 ", Linked("0.64", "m.html")), "cap"), "../"))
-    '<p class="cap">1 &lt; 2 <a href="../m.html">0.64</a></p>'
-    """
+    """A paragraph, a passage or facts as markup; any other block as it is. Templates write these by it as well."""
     if isinstance(block, Text):
         return Markup(f'<p class="{escape(block.style)}">{inline(block.body, root)}</p>')
     if isinstance(block, Passage):
@@ -533,23 +503,8 @@ def joined(blocks: Iterable[Block], root: str = "") -> tuple[Block, ...]:
     return tuple(found)
 
 
-def _share(value: Share, root: str) -> Markup:
-    text, below = inline(value.value, root), inline(small(value.below)) if value.below else Markup("")
-    size = None if value.share is None else f"{min(max(value.share, 0.0), 1.0):.2f}"
-    if value.style == "tint":
-        attributes = Markup(' un"') if size is None else Markup('" style="--v:{}"').format(size)
-        return Markup('<span class="tint{}>{}{}</span>').format(attributes, text, below)
-    if size is None:
-        return Markup('<span class="wh">{}</span>').format(text)
-    return Markup('<i class="bar" style="--v:{}"></i><b>{}</b>{}').format(size, text, below)
-
-
 def plain(value: Inline) -> str:
-    """The words of a line without links, marks or drawings.
-
-    >>> plain(("1 < 2 ", Linked("0.64", "measurements.html#m1")))
-    '1 < 2 0.64'
-    """
+    """The words of a line without links, marks or drawings."""
     if isinstance(value, tuple):
         return "".join(plain(one) for one in value)
     if isinstance(value, Cell):
@@ -563,10 +518,7 @@ def plain(value: Inline) -> str:
 
 def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
     """Several lines as one, with something between them."""
-    found: list[Inline] = []
-    for part in parts:
-        found += [between, part] if found else [part]
-    return tuple(found)
+    return tuple(one for part in parts for one in (between, part))[1:]
 
 
 def level_words(level: Level, tag: str) -> Mark:
@@ -580,11 +532,7 @@ def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "no
 
 
 def row_bytes(markup: int, texts: Iterable[str]) -> int:
-    """Bytes of a row: its markup and its texts, escaped and encoded.
-
-    >>> row_bytes(10, ["<", "é"])
-    16
-    """
+    """Bytes of a row: its markup and its texts, escaped and encoded."""
     return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
 
 
@@ -594,6 +542,4 @@ def weight(part: object) -> int:
         return row_bytes(30, (part,)) if part else 0
     if isinstance(part, tuple):
         return sum(map(weight, part))
-    if is_dataclass(part):
-        return 20 + sum(weight(getattr(part, field.name)) for field in fields(part))
-    return 0
+    return 20 + sum(weight(getattr(part, field.name)) for field in fields(part)) if is_dataclass(part) else 0

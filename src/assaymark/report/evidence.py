@@ -37,15 +37,10 @@ if TYPE_CHECKING:
 
 
 STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
-    "supported": "supported",
-    "derivable": "derivable",
-    "rule": "rule",
-    "own_action": "own action",
-    "in_context": "in the context",
-    "not_found": "not found",
-    "contradicted": "contradicted",
+    "supported": "supported", "derivable": "derivable", "rule": "rule", "own_action": "own action",
+    "in_context": "in the context", "not_found": "not found", "contradicted": "contradicted",
     "not_verifiable": "not verifiable",
-}
+}  # fmt: skip
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "supported": "the material that the agent was given says it of the same subject",
     "derivable": "it follows from given numbers by arithmetic",
@@ -62,19 +57,12 @@ _REACH: Final = 70
 _PROMPT: Final = re.compile(r"\Aprompt:(\d+)\Z")
 _ROW_BYTES: Final = 330
 _UNITS: Final = {
-    "percent": "\u00a0%",
-    "bps": " bps",
-    "usd": " USD",
-    "multiple": " ×",
-    "none": "",
-    "count": "",
-    "price": "",
-}
+    "percent": "\u00a0%", "bps": " bps", "usd": " USD", "multiple": " ×", "none": "", "count": "", "price": "",
+}  # fmt: skip
 
 
 def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})) -> tuple[Row, ...]:
-    """All numbers of all rationales, by time of decision, then agent, record and place in the text: each between what
-    its sentence says before and after it. ``places`` are those of decisions, by record id."""
+    """All numbers of all rationales, by time of decision, then agent, record and place in the text."""
     decisions = {d.record_id: d for d in book.run.decisions}
 
     def order(one: Evidence) -> tuple[float, str, str, int, int]:
@@ -103,11 +91,7 @@ def ledger_rows(book: RunIndex, places: Mapping[str, str] = MappingProxyType({})
 
 
 def written_number(value: float, unit: str) -> str:
-    """A number as a text wrote it, with its unit.
-
-    >>> written_number(4.25, "bps"), written_number(-41200.0, "usd"), written_number(18.4, "price")
-    ('4.25 bps', '−41,200 USD', '18.4')
-    """
+    """A number as a text wrote it, with its unit."""
     text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
@@ -153,10 +137,8 @@ def evidence_section(book: RunIndex) -> Section:
         wide, narrow = bar_table("states", columns, bars, title, "; ".join(said))
         caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
         table = Table(("Agent", *columns, "Numbers"), tuple(rows), frozenset(range(1, len(columns) + 2)))
-        blocks = [
-            Figure("Where do the numbers come from?", caption, wide, narrow, table),
-            Items(tuple(meanings), "defs"),
-        ]
+        figure = Figure("Where do the numbers come from?", caption, wide, narrow, table)
+        blocks = [figure, Items(tuple(meanings), "defs")]
         share = {state: value for state, (value, _) in overall.items()}
         traced = sum(value for state, value in share.items() if state not in _LOOSE)
         loose = f"{percent(share['in_context'])} are printed there without an established subject, "
@@ -179,31 +161,31 @@ def evidence_section(book: RunIndex) -> Section:
 
 def _side_measures(book: RunIndex) -> Iterator[str]:
     """Records without a number, support beyond chance, and forecasts that do not add up; or why they are not known."""
-    item = book.one("evidence.no_number_share")
-    if item is not None and item.value is None:
-        yield f"Share of records without a number: {state_words(item)}."
-    elif item is not None and not item.value:
-        yield f"Each of {counted(item.n, 'record')} holds at least one number."
-    elif item is not None:
-        some = f"{percent(item.value or 0.0)} of {counted(item.n, 'record')}"
-        yield f"{some} hold no number at all and so cannot be checked here."
-    item = book.one("evidence.chance_corrected")
-    if item is not None and item.value is None:
-        yield f"Support beyond chance: {state_words(item)}."
-    elif item is not None:
-        observed, chance = real(item.detail.get("observed")), real(item.detail.get("chance"))
-        beside = "" if observed is None or chance is None else (
-            f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
-        )  # fmt: skip
-        lead = f"Support beyond chance is {signed(item.value or 0.0)}: 0 is what accidental matches alone would give, "
-        yield f"{lead}1 is every number{beside}."
-    item = book.one("forecast.mismatch")
-    if item is not None and item.value is None:
-        yield f"Arithmetic of stated forecasts: {state_words(item)}."
-    elif item is not None:
-        said = f"{percent(item.value or 0.0)} of" if item.value else "None of"
-        differ = "differ from the weighted sum of their" if item.value else "differs from the weighted sum of its"
-        yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
+    for name, title in (
+        ("evidence.no_number_share", "Share of records without a number"),
+        ("evidence.chance_corrected", "Support beyond chance"),
+        ("forecast.mismatch", "Arithmetic of stated forecasts"),
+    ):
+        item = book.one(name)
+        if item is None:
+            continue
+        value, detail = item.value or 0.0, item.detail
+        if item.value is None:
+            yield f"{title}: {state_words(item)}."
+        elif name == "evidence.no_number_share":
+            some = f"{percent(value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked "
+            yield f"{some}here." if value else f"Each of {counted(item.n, 'record')} holds at least one number."
+        elif name == "evidence.chance_corrected":
+            observed, chance = real(detail.get("observed")), real(detail.get("chance"))
+            beside = "" if observed is None or chance is None else (
+                f" ({percent(observed)} found, {percent(chance)} by chance; n = {count(item.n)})"
+            )  # fmt: skip
+            lead = f"Support beyond chance is {signed(value)}: 0 is what accidental matches alone would give, "
+            yield f"{lead}1 is every number{beside}."
+        else:
+            said = f"{percent(value)} of" if value else "None of"
+            differ = "differ from the weighted sum of their" if value else "differs from the weighted sum of its"
+            yield f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."
 
 
 def ledger_pages(rows: Sequence[Row]) -> Iterator[Page]:

@@ -1,8 +1,10 @@
-"""What the report is made from: one frozen record of an assay and nothing else, and its look-ups for the sections."""
+"""What the report is made from: one frozen record of an assay and nothing else, its look-ups for the sections, and the
+tiers of its agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -17,6 +19,7 @@ from assaymark.records import (
     Context,
     Decision,
     Evidence,
+    Level,
     Measurement,
     Verdict,
     measurement_id,
@@ -26,15 +29,13 @@ from assaymark.report.records.judgments import Judged
 from assaymark.report.text import counted, shown
 from assaymark.text import clean, number
 
-# What a study that makes its own records shows its agents: views of its cycles, its date probes and one whole cycle.
-#
-# Real names and dates stand here, because a reader may know them. Agents and judges never see these views.
+# What a study that makes its own records shows its agents. Real names and dates stand here, because a reader may know
+# them; agents and judges never see these views.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegimeView:
-    """The cycles of one regime: how many, between which bars they lie, and which instruments were left out of how many.
-    ``left_out`` maps the real name of an instrument to the number of cycles in whose period it did not trade."""
+    """The cycles of one regime, and of how many of them an instrument, by its real name, was left out."""
 
     name: str
     cycles: int
@@ -59,8 +60,7 @@ class DateProbeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CycleView:
-    """One cycle as its agents saw it, what each of them decided, and the way back to the source. ``names`` maps neutral
-    to real names of instruments, ``left_out`` are real names."""
+    """One cycle as its agents saw it, what each decided, and the way back: ``names`` maps neutral to real names."""
 
     regime: str
     number: int
@@ -74,8 +74,7 @@ class CycleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubstrateView:
-    """Where the cycles of a study come from. ``source`` is ``synthetic`` or the name of a file. ``example`` is the
-    first cycle of the first regime; None where there is no cycle."""
+    """Where the cycles of a study come from: ``synthetic``, or the name of a file; with the first as example."""
 
     source: str
     bars: int
@@ -86,8 +85,8 @@ class SubstrateView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricView:
-    """The rubric as a reader meets it: its name, its title, and its dimensions as (id, title) in rubric order.
-    ``texts`` are (dimension or "", what it is, text) of a rubric of one's own, which stands nowhere else."""
+    """The rubric as a reader meets it, with its dimensions as (id, title). ``texts`` are (dimension or "", what it is,
+    text) of a rubric of one's own, which stands nowhere else."""
 
     name: str
     title: str
@@ -95,11 +94,7 @@ class RubricView:
     texts: tuple[tuple[str, str, str], ...] = ()
 
     def dimension_title(self, dimension: str) -> str:
-        """How a dimension is called in a table or figure; an unknown one keeps its id without underscores.
-
-        >>> RubricView(name="r", title="R", dimensions=(("sizing", "Position sizing"),)).dimension_title("sizing")
-        'Position sizing'
-        """
+        """How a dimension is called in a table or figure; an unknown one keeps its id without underscores."""
         if dimension == AGGREGATE:
             return "Overall score"
         return dict(self.dimensions).get(dimension) or dimension.replace("_", " ").capitalize()
@@ -107,8 +102,7 @@ class RubricView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedView:
-    """A reference judge or agent and what was planted in it. ``question`` is what a judge is a model of, or the rule
-    that an agent follows; ``planted`` are its properties."""
+    """A reference judge or agent, what it models or which rule it follows (``question``), what is planted."""
 
     name: str
     family: str
@@ -118,10 +112,8 @@ class PlantedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidView:
-    """What the replies of one model came to, in tokens as its provider counted them and in USD. ``usd`` is the sum over
-    the replies whose price is known, and ``unpriced`` counts the others; ``untold`` counts the replies whose tokens are
-    not known. ``cached_tokens`` is None where no reply told it, ``price_of`` the date of the price, None where there is
-    none."""
+    """What the replies of one model came to, in tokens as its provider counted them and in USD. ``unpriced`` counts the
+    replies whose price is not known, ``untold`` those whose tokens are not; ``price_of`` is the date of the price."""
 
     model: str
     calls: int
@@ -137,10 +129,8 @@ class PaidView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """A table of scores that somebody else made, and how it was read. ``roles`` maps a role to a column; ``read`` says
-    it in one line; ``filled`` was assumed, ``left`` not used or not counted, ``choices`` made with the scores at hand,
-    each in words. ``missing`` counts scores that are not there. ``orders`` are by judge what became of pairs that it
-    saw in both orders, ``about`` what the table is and is not."""
+    """A table of scores that somebody else made, and how it was read: ``filled`` was assumed, ``left`` not used,
+    ``choices`` made with the scores at hand. ``orders`` are by judge what became of pairs seen in both orders."""
 
     source: str
     sha256: str
@@ -165,18 +155,7 @@ class TableView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssayRun:
-    """Everything that the pages and the terminal show about one run; ``tests`` are from the datasheets of its judges.
-
-    Examples
-    --------
-    >>> from assaymark.protocol import JudgeSpec
-    >>> study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
-    >>> rubric = RubricView(name="v1.0", title="A rubric", dimensions=())
-    >>> run = AssayRun(study=study, plan_hash="0" * 64, locked_at=None, rubric=rubric,
-    ...                verdicts=(), measurements=(), decisions=(), evidence=())
-    >>> run.calls
-    0
-    """
+    """Everything that pages and terminal show about one run; ``tests`` are from the datasheets of its judges."""
 
     study: Study
     plan_hash: str
@@ -202,9 +181,6 @@ class AssayRun:
     table: TableView | None = None
 
 
-# The look-ups of a run: measurements by name and labels, agents, families, titles.
-
-
 T = TypeVar("T")
 
 KAPPA: Final = "kappa.mean_pairwise"
@@ -212,10 +188,9 @@ KAPPA: Final = "kappa.mean_pairwise"
 
 @dataclass(frozen=True, slots=True)
 class RunIndex:
-    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`. ``summary`` has tiers and
-    possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links`` leads from the id of a
-    measurement to its row, ``claims`` from that of a claim to its card; both are empty until rows and cards are placed.
-    ``made`` keeps what is asked for of every claim."""
+    """An `AssayRun` with the look-ups that every section needs. ``summary`` has tiers and possible ranks by score,
+    ``tests`` what the judges' own tests measured. ``links`` leads from a measurement to its row, ``claims`` from a
+    claim to its card, once these are placed; ``made`` keeps what is asked for of every claim."""
 
     run: AssayRun
     by_id: Mapping[str, Measurement]
@@ -232,29 +207,23 @@ class RunIndex:
     @classmethod
     def of(cls, run: AssayRun) -> RunIndex:
         """Index a run once."""
-        by_name: dict[str, list[Measurement]] = {}
-        for item in run.measurements:
-            by_name.setdefault(item.name, []).append(item)
-        tests: dict[str, list[Measurement]] = {}
-        for item in run.tests:
-            tests.setdefault(item.name, []).append(item)
+        by_name, tests = defaultdict[str, list[Measurement]](list), defaultdict[str, list[Measurement]](list)
+        for found, items in ((by_name, run.measurements), (tests, run.tests)):
+            for item in items:
+                found[item.name].append(item)
         agents = {item.labels["agent"] for item in by_name.get("score.effect", ())}
-        about = (verdict.claim for verdict in run.verdicts if kind_of(verdict.claim) != "cell")
-        families = {agent: "" for claim in about for agent in claim.subjects} | dict.fromkeys(agents, "")
+        about = [verdict for verdict in run.verdicts if kind_of(verdict.claim) != "cell"]
+        families = dict.fromkeys((*(agent for verdict in about for agent in verdict.claim.subjects), *agents), "")
         families |= {decision.agent.id: decision.agent.family for decision in run.decisions}
-        families = dict(sorted(families.items()))
         agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
         return cls(
-            run=run,
-            by_id={item.id: item for item in run.measurements},
-            by_name={name: tuple(sorted(items, key=lambda m: m.id)) for name, items in by_name.items()},
-            families=families,
+            run, {item.id: item for item in run.measurements},
+            {name: tuple(sorted(items, key=lambda m: m.id)) for name, items in by_name.items()},
+            dict(sorted(families.items())),
             # A cell has an agreement of its own, among the texts of the cell.
-            statuses={v.claim.dimension: v.agreement_status for v in run.verdicts if kind_of(v.claim) != "cell"},
-            kappas=index(agreement),
-            summary=summary_of(run.verdicts, sorted(agents or families)),
-            tests={name: tuple(items) for name, items in tests.items()},
-        )
+            {verdict.claim.dimension: verdict.agreement_status for verdict in about}, index(agreement),
+            summary_of(run.verdicts, sorted(agents or families)), {name: tuple(items) for name, items in tests.items()},
+        )  # fmt: skip
 
     @property
     def study(self) -> Study:
@@ -264,7 +233,7 @@ class RunIndex:
     @property
     def agents(self) -> tuple[str, ...]:
         """Every agent, alphabetical: no page is ordered by a score."""
-        return tuple(sorted(self.families))
+        return tuple(self.families)
 
     @property
     def answers(self) -> int:
@@ -274,11 +243,8 @@ class RunIndex:
     @property
     def clusters(self) -> int:
         """How many clusters they lie in."""
-        return (
-            len({decision.cluster for decision in self.run.decisions})
-            if self.run.table is None
-            else self.run.table.clusters
-        )
+        table = self.run.table
+        return len({decision.cluster for decision in self.run.decisions}) if table is None else table.clusters
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -292,17 +258,16 @@ class RunIndex:
     def every(self, name: str, **labels: str) -> Sequence[Measurement]:
         """All measurements of a name that carry these labels, by id."""
         wanted, items = labels.items(), self.by_name.get(name, ())
-        key = ("every", name, *wanted)
-        if key not in self.made:
-            self.made[key] = [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)]
-        found: Sequence[Measurement] = self.made[key]
-        return found
+        return self.once(
+            ("every", name, *wanted),
+            lambda: [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)],
+        )
 
     def known(self, name: str, **labels: str) -> list[Measurement]:
         """Those of `every` that have a value."""
         return [item for item in self.every(name, **labels) if item.value is not None]
 
-    def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+    def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
         """What ``make`` gives, made once for this book."""
         if key not in self.made:
             self.made[key] = make()
@@ -323,15 +288,15 @@ class RunIndex:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
         return linked(item, text, self.links)
 
-    def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
-        """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""
-        direct = self.one(name, dimension=dimension, high=one, low=other)
-        return direct or self.one(name, dimension=dimension, high=other, low=one)
-
     def pair(self, name: str, verdict: Verdict) -> Measurement | None:
-        """The measurement of a kind about the two agents of a claim."""
+        """The measurement of a kind about the two agents of a claim, whichever of them is the higher."""
         one, other = verdict.claim.subjects
         return self.contrast(verdict.claim.dimension, one, other, name)
+
+    def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
+        """The contrast of two agents; ``name`` may ask for another judge's."""
+        direct = self.one(name, dimension=dimension, high=one, low=other)
+        return direct or self.one(name, dimension=dimension, high=other, low=one)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty when no record names it."""
@@ -345,20 +310,20 @@ class RunIndex:
         """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""
         if dimension in self.statuses:
             return self.statuses[dimension]
-        kappa = self.gating(dimension)
-        if kappa is None:
-            return None
-        gates = self.run.study.gates
-        return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
+        kappa, gates = self.gating(dimension), self.study.gates
+        return None if kappa is None else agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
 
     def gating(self, dimension: str) -> Measurement | None:
         """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""
-        governing = governing_agreement(dimension, self.kappas, Rules.of(self.run.study)).governing
-        return None if governing is None else self.by_id[governing]
+
+        def found() -> Measurement | None:
+            governing = governing_agreement(dimension, self.kappas, Rules.of(self.study)).governing
+            return None if governing is None else self.by_id[governing]
+
+        return self.once(("gating", dimension), found)
 
     def gating_note(self, dimension: str) -> str:
-        """The gating kappa and the format it was found in; empty where the pooled kappa gates. A value that two
-        decimals would lift over the cut-off that it misses has three."""
+        """The gating kappa and the format it was found in; empty where the pooled kappa gates."""
         item = self.gating(dimension)
         if item is None or "format" not in item.labels:
             return ""
@@ -373,27 +338,36 @@ class RunIndex:
     @property
     def sign(self) -> str:
         """What agreement is measured by, in short: κ, ICC (intraclass correlation) or α (Krippendorff's)."""
-        return {"kappa": "κ", "icc": "ICC", "alpha": "α"}[self.run.study.rubric.coefficient]
+        return {"kappa": "κ", "icc": "ICC", "alpha": "α"}[self.study.rubric.coefficient]
 
     def kappa_words(self, item: Measurement | None) -> str:
-        """A kappa beside the gates, or in words why there is none."""
+        """A kappa beside the gates, with three decimals where two would lift it over the cut-off that it misses."""
         if item is None or item.value is None:
             return shown(item)
-        gates = self.run.study.gates
+        gates = self.study.gates
         lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
         return number(item.value, 3 if lifted else 2)
 
     def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
         """The verdicts of some kinds on one dimension, by claim id; without kinds all those about agents."""
-        wanted = kinds or ("first", "pair", "within")
-        found = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
-        return tuple(sorted(found, key=lambda v: v.claim.id))
+
+        def found() -> tuple[Verdict, ...]:
+            wanted = kinds or ("first", "pair", "within")
+            mine = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
+            return tuple(sorted(mine, key=lambda v: v.claim.id))
+
+        return self.once(("on", dimension, *kinds), found)
+
+    @property
+    def cells(self) -> tuple[Verdict, ...]:
+        """The verdicts about control cells, by claim id."""
+        return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
 
     def needed(self, dimension: str) -> float:
         """The level that adjusted p-values of orders on a score are compared with. Where dimensions are claimed beside
         the aggregate they share alpha, and have all of it once every pair on the aggregate has passed."""
-        inference = self.run.study.inference
-        scales = {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order}
+        inference = self.study.inference
+        scales = self.once(("scales",), lambda: {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order})
         shared = AGGREGATE in scales and len(scales) > 2
         first = inference.alpha * (inference.aggregate_share if shared else 1.0)
         if dimension == AGGREGATE or not shared:
@@ -416,16 +390,64 @@ class RunIndex:
         """Whether the plan was locked before its scores were seen."""
         return all(v.preregistered for v in self.run.verdicts)
 
-    @property
-    def cells(self) -> tuple[Verdict, ...]:
-        """The verdicts about control cells, by claim id."""
-        return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
-
 
 def score_words(dimension: str) -> str:
-    """How a sentence calls the score of a dimension.
-
-    >>> score_words("aggregate"), score_words("position_sizing")
-    ('the overall score', 'position sizing')
-    """
+    """How a sentence calls the score of a dimension: “the overall score”, “position sizing”."""
     return clean(measure_words(dimension), 60)
+
+
+# --- who may be ranked: the tiers and the orders that the verdicts on a score support ---------------------------------
+#
+# A cut runs where every agent above it has a supported order over every agent below it. What lies between two cuts is a
+# tier: agents that cannot be ranked. It follows from the verdicts and adds no error of its own.
+
+_RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Agents between two cuts in alphabetical order, with the ranks that they share. ``level`` is the weakest verdict
+    that separates them from the others; no-claim where nothing does."""
+
+    agents: tuple[str, ...]
+    ranks: tuple[int, int]
+    level: Level
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is one agent: only then may a score of its own be shown."""
+        return len(self.agents) == 1
+
+
+def weakest(levels: Iterable[Level]) -> Level:
+    """The level that binds; no levels at all support nothing."""
+    return min(levels, key=_RANK.__getitem__, default="no-claim")
+
+
+def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
+    """The tiers on one score from high to low; a single one where no cut is supported."""
+    groups = book.summary.tiers.get(dimension) or ((book.agents,) if book.agents else ())
+    orders, found, rank = supported_orders(book, dimension), list[Tier](), 1
+    for group in groups:
+        around = [level for pair, level in orders.items() if len(set(pair) & set(group)) == 1]
+        found.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ())))
+        rank += len(group)
+    return tuple(found)
+
+
+def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
+    """(higher, lower) to its level, for every pair whose order is supported."""
+    found = (v for v in book.on(dimension, "pair") if v.publication_level != "no-claim")
+    return {(v.claim.subjects[0], v.claim.subjects[1]): v.publication_level for v in found}
+
+
+def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
+    """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
+    where agents that cannot be ranked would have a score of their own."""
+    found = [item.value or 0.0 for item in book.known("single.level", dimension=dimension, agent=agent)]
+    return (min(found), max(found)) if len(found) > 1 else None
+
+
+def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:
+    """The tiers of one agent, by agent: what may have a rank and a score of its own."""
+    return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.alone and tier.level != "no-claim"}

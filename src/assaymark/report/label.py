@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -87,23 +87,18 @@ def label_page(
 
 
 def _cycle(one: LabelCycle) -> JSON:
-    texts = [
-        {"id": text.id, "sections": list(map(_section, text.sections))} | ({"check": text.check} if text.check else {})
-        for text in one.texts
-    ]
-    return {"material": list(map(_section, one.material)), "texts": texts}
+    def shown(sections: Sequence[Section]) -> list[JSON]:
+        return [[visible(label), visible(content) if isinstance(content, str) else
+                 [list(map(visible, row)) for row in content]] for label, content in sections]  # fmt: skip
 
-
-def _section(one: Section) -> JSON:
-    label, content = one
-    shown = visible(content) if isinstance(content, str) else [list(map(visible, row)) for row in content]
-    return [visible(label), shown]
+    texts = [{"id": text.id, "sections": shown(text.sections)} | ({"check": text.check} if text.check else {})
+             for text in one.texts]  # fmt: skip
+    return {"material": shown(one.material), "texts": texts}
 
 
 def _json(value: JSON) -> Markup:
     """A value as JSON in a script element, which none of its texts can end."""
-    escaped = canonical_json(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return Markup(escaped)
+    return Markup(canonical_json(value).translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
 
 
 def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dict[str, str]:
@@ -111,23 +106,18 @@ def label_files(sheet: LabelSheet, stem: str, *, limit: int = FILE_BYTES) -> dic
     split only where it fills more than a file; its material is then in each part. `InputError`: a text that no file can
     hold."""
     room = limit - len(label_page(replace(sheet, cycles=())).encode()) - 200  # of names and numbers of parts
-    parts = paged_by(_pieces(sheet, room), _size, room)
-    made = {}
-    for at, cycles in enumerate(parts, 1):
-        name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
-        made[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")
-    return made
-
-
-def _pieces(sheet: LabelSheet, room: int) -> Iterator[LabelCycle]:
-    """The cycles, in pieces of fewer texts where they do not fit into one file."""
+    pieces, made = list[LabelCycle](), {}
     for cycle in sheet.cycles:
         given = _size(replace(cycle, texts=()))
         if (size := given + max(map(_text_size, cycle.texts))) > room:
             what = f"a text with its material takes {size:,} bytes, a file holds {room:,}; grade it on the local page"
             raise InputError("--file", [Problem(f"grader {sheet.grader}", f"{what} (without --file)")])
-        for texts in paged_by(cycle.texts, _text_size, room - given):
-            yield replace(cycle, texts=texts)
+        pieces += [replace(cycle, texts=texts) for texts in paged_by(cycle.texts, _text_size, room - given)]
+    parts = paged_by(pieces, _size, room)
+    for at, cycles in enumerate(parts, 1):
+        name = f"{stem}-{sheet.grader}" + (f"-{at}" if len(parts) > 1 else "")
+        made[f"{name}.html"] = label_page(replace(sheet, cycles=cycles), part=(at, len(parts)), name=f"{name}.csv")
+    return made
 
 
 def _size(cycle: LabelCycle) -> int:

@@ -1,5 +1,7 @@
-"""The three levels of the first screen: claims that are supported, only with a condition, or not. A view of a claim
-that is not supported never holds its sentence: it says what it is about, without the direction that the panel saw."""
+"""The three levels of the first screen: claims that are supported, only with a condition, or not; and the board.
+A view of a claim that is not supported never holds its sentence: it says what it is about, without the direction that
+the panel saw. An agent alone in its tier has a rank and a score. Agents of one tier share both: the tier's ranks and
+its range from end to end; each has its own possible ranks, and the range of what the judges give it alone."""
 
 from __future__ import annotations
 
@@ -10,177 +12,14 @@ from typing import Final
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.levels import KINDS
 from assaymark.claims.messages import english, stand_ins
-from assaymark.records import AGGREGATE, Level, Verdict
-from assaymark.report.blocks import Quote
-from assaymark.report.inputs import RunIndex, score_words
-from assaymark.report.study.claim_checks import ONE_FAMILY, agreement_words, checked, is_significant, stopping
-from assaymark.report.study.probes import finds, found_words
-from assaymark.report.text import alpha, listing, moment, p_value, plural, state_words, words
-from assaymark.text import clean, prose
-
-# What is not supported, in words that do not say it: claims in groups, with the numbers that stop them.
-
-
-Segments = tuple[tuple[str, bool], ...]
-_NAMES: Final = 6
-
-
-@dataclass(frozen=True, slots=True)
-class WithheldGroup:
-    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
-    ``why`` is text in segments; a segment marked True binds and is set bold."""
-
-    text: str
-    why: Segments
-    covers: int
-
-
-def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
-    """Unsupported claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
-    known = book.dimensions
-    others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
-    groups: list[WithheldGroup] = []
-    for dimension in (*known, *others):
-        kept = {
-            kind: [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
-            for kind in ("first", "pair", "within")
-        }
-        firsts, pairs, close = kept["first"], kept["pair"], kept["within"]
-        where = score_words(dimension)
-        if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
-            text = f"Any ranking of the agents, or a first rank, on {where}."
-            groups.append(WithheldGroup(text, _why(book, [*firsts, *pairs]), len(firsts) + len(pairs)))
-        else:
-            for part in _components(pairs):
-                names = sorted({name for v in part for name in v.claim.subjects})
-                whole = len(part) == len(names) * (len(names) - 1) // 2
-                what = "Any ranking" if whole else f"The ranking of {plural(len(part), 'pair')}"
-                cleaned = [clean(name, 80) for name in names]
-                others = [f"{len(names) - _NAMES + 1} others"]
-                some = cleaned if len(names) <= _NAMES else [*cleaned[: _NAMES - 1], *others]
-                which = f"{'of' if whole else 'among'} {listing(some)}"
-                groups.append(WithheldGroup(f"{what} {which} on {where}.", _why(book, part), len(part)))
-            if firsts:
-                said = [clean(v.claim.subjects[0], 80) for v in book.on(dimension, "first") if v not in firsts]
-                text = f"A first rank for any {'other agent' if said else 'agent'} on {where}."
-                groups.append(WithheldGroup(text, _why(book, firsts), len(firsts)))
-        if len(close) == 1:
-            groups.append(WithheldGroup(prose(suppressed_phrase(close[0].claim), 400), _why(book, close), 1))
-        elif close:
-            text = f"That the agents of {plural(len(close), 'pair')} score alike on {where}."
-            groups.append(WithheldGroup(text, _why(book, close), len(close)))
-        if dimension == AGGREGATE:
-            for v in book.cells:
-                if v.publication_level == "no-claim":
-                    stops = [check for check in checked(book, v).checks if check.effect == "stops"]
-                    why = tuple(
-                        part
-                        for stop in stops
-                        for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False))
-                    )
-                    groups.append(WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
-    return tuple(groups)
-
-
-def _components(pairs: Sequence[Verdict]) -> list[list[Verdict]]:
-    """Pairs that share agents, as groups; the groups and their pairs in alphabetical order."""
-    root: dict[str, str] = {}
-
-    def find(name: str) -> str:
-        while root.setdefault(name, name) != name:
-            name = root[name]
-        return name
-
-    for verdict in pairs:
-        ends = sorted(find(name) for name in verdict.claim.subjects)
-        for end in ends[1:]:
-            root[end] = ends[0]
-    groups: dict[str, list[Verdict]] = {}
-    for verdict in sorted(pairs, key=lambda v: sorted(v.claim.subjects)):
-        groups.setdefault(find(verdict.claim.subjects[0]), []).append(verdict)
-    return [groups[name] for name in sorted(groups)]
-
-
-# --- why ------------------------------------------------------------------------------------------------------------
-
-
-def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
-    """The first check that stops each of some claims on one score, with its number; nothing says who is ahead."""
-    stops = [set(stopping(v)) for v in verdicts]
-    if all("agreement" in fields for fields in stops):
-        return (("Agreement: ", False), (str(agreement_words(book, verdicts[0])), True), (". ", False))
-    pairs = [v for v in verdicts if kind_of(v.claim) != "first"]
-    if not pairs:
-        return (("No lead over every other agent is supported. ", False),)
-    only = len(pairs) == 1
-    untested = [v for v in pairs if v.pair_state == "cannot-be-tested"]
-    tested = [v for v in pairs if v not in untested]
-    found = [v for v in tested if is_significant(book, v)]
-    parts: list[tuple[str, bool]] = []
-    if untested:
-        states = {state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
-        why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
-        parts += [(_counted(len(untested), only), False), ("cannot be tested", True), (f"{why}. ", False)]
-    if unresolved := [v for v in tested if v not in found]:
-        ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
-        order = unresolved[0].claim.asserts_order
-        level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
-        which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
-        tail = f": {which} {p_value(min(ps))}; {alpha(level)} needed. " if ps else ". "
-        many = "is" if only or len(unresolved) == 1 else "are"
-        state = "not resolved" if order else "not shown to be so close"
-        parts += [(f"{_counted(len(unresolved), only)}{many} ", False), (state, True), (tail, False)]
-    parts += _resting([v for v in found if v.stability_status != "stable"], only)
-    if resting := [v for v in found if "own_family" in stopping(v)]:
-        known = [v.p_adjusted for v in resting if v.p_adjusted is not None]
-        rest, needed = "rests" if only or len(resting) == 1 else "rest", alpha(book.needed(resting[0].claim.dimension))
-        tail = f"; without them adjusted {p_value(min(known))}, {needed} needed. " if known else ". "
-        if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
-            rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
-        parts += [(f"{_counted(len(resting), only)}{rest} on ", False), ("judges from the agents’ own makers", True),
-                  (tail, False)]  # fmt: skip
-    parts += outside_words(book, found)
-    for field, said in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
-        if any(field in fields for fields in stops):
-            parts += [(said, True), (". ", False)]
-    return tuple(parts)
-
-
-def _resting(pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
-    """Pairs that one judge family makes or turns."""
-    parts: list[tuple[str, bool]] = []
-    for state, one, many in (
-        ("rests-on", "needs judge family {names} to be seen", "need judge family {names} to be seen"),
-        ("reversed-without", "turns without judge family {names}", "turn without judge family {names}"),
-    ):
-        here = [v for v in pairs if v.stability is not None and v.stability.state == state]
-        if here:
-            names = sorted({clean(name, 60) for v in here for name in v.stability.families})  # type: ignore[union-attr]
-            said = (one if only or len(here) == 1 else many).format(names=listing(names, last="or"))
-            parts += [(_counted(len(here), only), False), (said, True), (". ", False)]
-    if any(v.stability is not None and v.stability.state == "not-measurable" for v in pairs):
-        parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
-    return parts
-
-
-def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
-    """What the held-out judge settled about some pairs: whether it finds a difference, never on which side. Empty where
-    it was not asked about any of them."""
-    asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
-    known = [m for m in asked if m.low is not None and m.high is not None]
-    if not known:
-        return []
-    if len(known) == 1:
-        return [(f"The held-out judge finds {found_words(known[0])}. ", False)]
-    alike = sum(not finds(m) for m in known)
-    which = "all" if alike == len(known) else words(alike) if alike else "none"
-    about = f"The held-out judge was asked about {words(len(known))} of them"
-    return [(f"{about} and finds no difference in {which}. ", False)]
-
-
-def _counted(size: int, only: bool) -> str:
-    return "The pair " if only else f"{plural(size, 'pair').capitalize()} "
-
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report import text as t
+from assaymark.report.blocks import Inline, Linked, Mark, Quote, Section, Styled, Table, bold, notes, small, spaced
+from assaymark.report.inputs import RunIndex, Tier, judged_range, score_words, supported_orders, tiers
+from assaymark.report.study.checks import ONE_FAMILY, agreement_words, cap_words, checked, is_significant, stopping
+from assaymark.report.study.controls import finds, found_words
+from assaymark.report.text import shown
+from assaymark.text import clean, count, percent, prose, span
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
 TAGS: Final[dict[Level, str]] = {
@@ -192,11 +31,6 @@ TITLES: Final = {
     "no-claim": "Not supported by this evidence",
 }
 TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
-EMPTY: Final = {
-    "headline": "No claim is supported without a condition.",
-    "qualified": "No claim is supported with a condition.",
-    "no-claim": "Every claim is supported.",
-}
 RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
 _RULES: Final = {
     "half-even rounding": "halves rounded to even",
@@ -207,8 +41,19 @@ _RULES: Final = {
     "source: percentile bootstrap": "ValueBlindBench’s percentile bootstrap with Holm",
     "source: sign flip": "ValueBlindBench’s sign flip with Holm",
 }
-_SHOWN: Final = 3
-_MORE: Final = 5
+_SHOWN, _MORE, _NAMES = 3, 5, 6
+
+Segments = tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldGroup:
+    """Several unsupported claims on one score: what they are about, why in numbers, and how many claims it covers.
+    ``why`` is text in segments; a segment marked True binds and is set bold."""
+
+    text: str
+    why: Segments
+    covers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,18 +105,14 @@ def copied(statement: str, condition: str, study: str, locked_at: str | None, pl
     >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
     '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
     """
-    when = moment(locked_at).partition(", ")[0] if locked_at else ""
+    when = t.moment(locked_at).partition(", ")[0] if locked_at else ""
     source = ", ".join(filter(None, (clean(study, 120), when, f"plan {clean(plan_hash)}")))
     return " ".join(filter(None, (f"“{statement}”", condition, f"(assaymark: {source})")))
 
 
 def amended_words(fields: Sequence[str]) -> str:
-    """That a claim was made under an amended plan.
-
-    >>> amended_words(["gates.publish"]), amended_words(())
-    ('Made under a plan amended after its lock: gates.publish.', '')
-    """
-    named = listing(sorted(clean(field, 80) for field in fields))
+    """That a claim was made under an amended plan; empty where the plan was not amended."""
+    named = t.listing(sorted(clean(field, 80) for field in fields))
     return f"Made under a plan amended after its lock: {named}." if named else ""
 
 
@@ -284,18 +125,242 @@ def ordered_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
         at = order.get(claim.dimension, len(order))
         return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
 
-    return tuple(sorted(book.run.verdicts, key=place))
-
-
-def supported_verdicts(book: RunIndex) -> tuple[Verdict, ...]:
-    """The supported claims, in the order of the page."""
-    return tuple(v for level in LEVELS[:2] for v in ordered_verdicts(book) if v.publication_level == level)
+    return book.once(("ordered",), lambda: tuple(sorted(book.run.verdicts, key=place)))
 
 
 def rule_words(rule: str) -> str:
-    """How a page calls a rule that the plan did not lock; one it does not know keeps its name.
-
-    >>> rule_words("half-even rounding"), rule_words("kappa cut-offs 0.5 and 0.25")
-    ('halves rounded to even', 'kappa cut-offs 0.5 and 0.25')
-    """
+    """How a page calls a rule that the plan did not lock; one it does not know keeps its name."""
     return _RULES.get(rule) or clean(rule, 60)
+
+
+# --- what is not supported, in words that do not say it: claims in groups, with the numbers that stop them ------------
+
+
+def withheld_groups(book: RunIndex) -> tuple[WithheldGroup, ...]:
+    """Unsupported claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
+    known = book.dimensions
+    others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
+    groups: list[WithheldGroup] = []
+    for dimension in (*known, *others):
+        firsts, pairs, close = (
+            [v for v in book.on(dimension, kind) if v.publication_level == "no-claim"]
+            for kind in ("first", "pair", "within")
+        )
+        where, found = score_words(dimension), list[tuple[str, list[Verdict]]]()
+        if firsts and pairs and len(firsts) + len(pairs) == len(book.on(dimension, "first", "pair")):
+            found.append((f"Any ranking of the agents, or a first rank, on {where}.", [*firsts, *pairs]))
+        else:
+            for part in _components(pairs):
+                names = sorted({name for v in part for name in v.claim.subjects})
+                whole = len(part) == len(names) * (len(names) - 1) // 2
+                what = "Any ranking of" if whole else f"The ranking of {t.plural(len(part), 'pair')} among"
+                some = [clean(name, 80) for name in names]
+                some = some if len(some) <= _NAMES else [*some[: _NAMES - 1], f"{len(some) - _NAMES + 1} others"]
+                found.append((f"{what} {t.listing(some)} on {where}.", part))
+            if firsts:
+                said = len(firsts) < len(book.on(dimension, "first"))
+                found.append((f"A first rank for any {'other agent' if said else 'agent'} on {where}.", firsts))
+        if close:
+            text = f"That the agents of {t.plural(len(close), 'pair')} score alike on {where}."
+            found.append((text if len(close) > 1 else prose(suppressed_phrase(close[0].claim), 400), close))
+        groups += [WithheldGroup(text, _why(book, part), len(part)) for text, part in found]
+        for v in book.cells if dimension == AGGREGATE else ():
+            if v.publication_level == "no-claim":
+                stops = [check for check in checked(book, v)[0] if check.effect == "stops"]
+                why = tuple(part for stop in stops
+                            for part in ((f"{stop.name}: ", False), (str(stop.text), True), (". ", False)))  # fmt: skip
+                groups.append(WithheldGroup(prose(suppressed_phrase(v.claim), 400), why, 1))
+    return tuple(groups)
+
+
+def _components(pairs: Sequence[Verdict]) -> list[list[Verdict]]:
+    """Pairs that share agents, as groups; the groups and their pairs in alphabetical order."""
+    groups: list[tuple[set[str], list[Verdict]]] = []
+    for verdict in sorted(pairs, key=lambda v: sorted(v.claim.subjects)):
+        names, mine = set(verdict.claim.subjects), [verdict]
+        for one in [group for group in groups if group[0] & names]:
+            groups.remove(one)
+            names, mine = names | one[0], one[1] + mine
+        groups.append((names, mine))
+    return [sorted(mine, key=lambda v: sorted(v.claim.subjects)) for _, mine in sorted(groups, key=lambda g: min(g[0]))]
+
+
+def _why(book: RunIndex, verdicts: Sequence[Verdict]) -> Segments:
+    """The first check that stops each of some claims on one score, with its number; nothing says who is ahead."""
+    stops = [set(stopping(v)) for v in verdicts]
+    if all("agreement" in fields for fields in stops):
+        return (("Agreement: ", False), (str(agreement_words(book, verdicts[0])), True), (". ", False))
+    pairs = [v for v in verdicts if kind_of(v.claim) != "first"]
+    if not pairs:
+        return (("No lead over every other agent is supported. ", False),)
+    only, parts = len(pairs) == 1, list[tuple[str, bool]]()
+
+    def part(some: Sequence[Verdict], lead: str, bound: str, tail: str) -> None:
+        """So many of the pairs, what is bold of them, and what follows."""
+        subject = "The pair " if only else f"{t.plural(len(some), 'pair').capitalize()} "
+        parts.extend(((subject + lead, False), (bound, True), (tail, False)))
+
+    untested = [v for v in pairs if v.pair_state == "cannot-be-tested"]
+    found = [v for v in pairs if v not in untested and is_significant(book, v)]
+    if untested:
+        states = {t.state_words(m) for v in untested if (m := book.pair("contrast", v)) is not None}
+        why = " " + sorted(states)[0].removeprefix("cannot be tested").strip() if states else ""
+        part(untested, "", "cannot be tested", f"{why}. ")
+    if unresolved := [v for v in pairs if v not in untested and v not in found]:
+        ps = [v.p_adjusted for v in unresolved if v.p_adjusted is not None]
+        order = unresolved[0].claim.asserts_order
+        level = book.needed(unresolved[0].claim.dimension) if order else book.study.inference.alpha
+        which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
+        tail = f": {which} {t.p_value(min(ps))}; {t.alpha(level)} needed. " if ps else ". "
+        many = "is " if only or len(unresolved) == 1 else "are "
+        part(unresolved, many, "not resolved" if order else "not shown to be so close", tail)
+    # Pairs that one judge family makes or turns, then those that the agents' own makers make.
+    for state, one, many in (
+        ("rests-on", "needs judge family {names} to be seen", "need judge family {names} to be seen"),
+        ("reversed-without", "turns without judge family {names}", "turn without judge family {names}"),
+    ):
+        if here := [v for v in found if v.stability_status != "stable" and v.stability and v.stability.state == state]:
+            names = sorted({clean(name, 60) for v in here if v.stability for name in v.stability.families})
+            said = (one if only or len(here) == 1 else many).format(names=t.listing(names, last="or"))
+            part(here, "", said, ". ")
+    if any(v.stability_status != "stable" and v.stability and v.stability.state == "not-measurable" for v in found):
+        parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
+    if resting := [v for v in found if "own_family" in stopping(v)]:
+        ps = [v.p_adjusted for v in resting if v.p_adjusted is not None]
+        rest, needed = (
+            "rests" if only or len(resting) == 1 else "rest",
+            t.alpha(book.needed(resting[0].claim.dimension)),
+        )
+        tail = f"; without them adjusted {t.p_value(min(ps))}, {needed} needed. " if ps else ". "
+        if not any(book.pair("recusal.contrast", v) for v in resting):  # no interest here, but in what they wait for
+            rest = f"{'waits' if rest == 'rests' else 'wait'} for orders that rest"
+        part(resting, f"{rest} on ", "judges from the agents’ own makers", tail)
+    parts += outside_words(book, found)
+    for field, said in (("adversarial", "The control texts fail"), ("human_anchor", "People’s grades contradict it")):
+        if any(field in fields for fields in stops):
+            parts += [(said, True), (". ", False)]
+    return tuple(parts)
+
+
+def outside_words(book: RunIndex, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
+    """Whether the held-out judge finds a difference of some pairs, never on which side; empty where not asked."""
+    asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
+    known = [m for m in asked if m.low is not None and m.high is not None]
+    if len(known) < 2:
+        return [(f"The held-out judge finds {found_words(m)}. ", False) for m in known]
+    alike = sum(not finds(m) for m in known)
+    which = "all" if alike == len(known) else t.words(alike) if alike else "none"
+    about = f"The held-out judge was asked about {t.words(len(known))} of them"
+    return [(f"{about} and finds no difference in {which}. ", False)]
+
+
+# --- the board --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One tier. ``agents`` are (name, family, possible ranks, range of the judges). The ranks are empty where they are
+    those of the tier, the range where the agent has a score of its own. ``score`` is None where neither an interval nor
+    a range of judges was measured."""
+
+    agents: tuple[tuple[str, str, str, str], ...]
+    ranks: str
+    note: str
+    score: str | None
+    bounds: str
+    level: Level
+    why: str
+
+
+def board(book: RunIndex) -> tuple[BoardRow, ...]:
+    """The tiers of the overall score from high to low."""
+    rows: list[BoardRow] = []
+    possible, orders = book.summary.ranks.get(AGGREGATE, {}), supported_orders(book, AGGREGATE)
+    for tier in tiers(book, AGGREGATE):
+        ends, alone = tier_ends(book, tier), tier.alone and tier.level != "no-claim"
+        effect = effect_of(book, tier.agents[0]) if alone else None
+        score, limits = None if ends is None else span(*ends), ""
+        if effect is not None and effect.value is not None and ends is not None:
+            whole, _, rest = t.interval(effect.value, *((None, None) if effect.low is None else ends)).partition(" (")
+            score, limits = book.to(effect, whole), f"({rest}"
+        elif alone and score is None:
+            score = shown(effect)
+        agents = []
+        for agent in tier.agents:
+            here = possible.get(agent, tier.ranks)
+            # What the judges give it, from lowest to highest.
+            judged = None if alone else judged_range(book, AGGREGATE, agent)
+            said = "" if judged is None else book.to(effect_of(book, agent), span(*judged))
+            own = "" if here == tier.ranks else t.ordinal_span(*here)
+            agents.append((clean(agent, 80), book.family(agent), own, said))
+        # What places a tier, or what stops the orders inside it.
+        about = [v for v in book.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
+        if tier.alone:
+            placing = sum(tier.agents[0] in pair for pair in orders)
+            why = f"Ranked by {t.counted(placing, 'supported order')}" if placing else "There is no order to rank it by"
+        else:
+            inside = sum(set(pair) <= set(tier.agents) for pair in orders)
+            why = f"{count(inside)} of {t.counted(len(about), 'order')} inside supported" if about else (
+                "No order was tested"
+            )  # fmt: skip
+            if stopped := sorted({field for v in about for field in stopping(v)}):
+                why += f"; stopped by {t.listing([cap_words(name) for name in stopped])}"
+            if about and all("agreement" in stopping(v) for v in about):
+                why = f"The judges do not agree: {agreement_words(book, about[0])}"
+        note = "" if alone else "cannot be ranked"
+        rows.append(BoardRow(tuple(agents), t.ordinal_span(*tier.ranks), note, score, limits, tier.level, why))
+    return tuple(rows)
+
+
+def board_section(book: RunIndex) -> Section:
+    """The board as a table, with how the numbers were made."""
+    level, rows = percent(book.study.inference.level), []
+    for row in board(book):
+        who: list[Inline] = []
+        for name, family, ranks, judged in row.agents:
+            told: list[Inline] = [small(f" rank {ranks}")] if ranks else []
+            told += [small(" judges "), judged] if judged else []
+            who.append((bold(name), *told, small(f" family {family}") if family else ""))
+        score: Inline = Styled("no range was measured", "gap")
+        if row.score is not None:
+            score = (row.score, small(f" {row.bounds or 'the tier from end to end'}"))
+        rank: Inline = (row.ranks, small(f" {row.note}")) if row.note else row.ranks
+        rows.append((rank, spaced(who), score, (Mark(row.level, TAGS[row.level]), small(f" {row.why}"))))
+    lead = (
+        "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
+        "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
+        "can have where these are fewer."
+    )
+    effects = [m for m in (effect_of(book, agent) for agent in book.agents) if m is not None and m.value is not None]
+    method = "No score was measured."
+    if effects:
+        sizes = sorted({m.n for m in effects})
+        each = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+        method = (
+            f"Scores run from {book.study.scale_text}. Method: {clean(effects[0].method, 160)}. {each} "
+            f"{clean(effects[0].n_of, 40)} an agent. Level of the intervals: "
+            f"{percent(effects[0].level or book.study.inference.level)}."
+        )
+    note = (
+        f"{method} A number over a dotted line links to its measurement. ",
+        Linked("Every measurement with its denominator", "measurements.html"), ".",
+    )  # fmt: skip
+    heads = ("Rank", "Agent", f"Panel score, {book.study.scale_text}, with {level} interval", "Verdict")
+    table = Table(heads, tuple(rows), summary="", stacked=True, style="board")
+    return Section("board", "Who is ahead?", lead, (table, *notes([note])))
+
+
+def effect_of(book: RunIndex, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
+    """The score of an agent."""
+    return book.one("score.effect", dimension=dimension, agent=agent)
+
+
+def tier_ends(book: RunIndex, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
+    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents. No
+    mean is beyond the scale, so no end is. Without an interval it is from the lowest to the highest score that a judge
+    alone gives."""
+    found = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
+    ends = [end for m in found for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
+    ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]
+    lowest, highest = book.study.scale
+    return (max(lowest, min(ends)), min(highest, max(ends))) if ends else None

@@ -16,7 +16,6 @@ from rich.text import Text
 from assaymark.errors import UnknownNameError
 from assaymark.market.history import AsOf, History
 from assaymark.market.instruments import CLASS_NAMES, GAP_LIMIT
-from assaymark.market.macro import News
 from assaymark.market.open import Quote, class_overviews, gaps_of, quotes
 from assaymark.market.snapshot import Manifest
 from assaymark.report.text import counted
@@ -59,15 +58,14 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
             line = sparkline(np.log(np.where(one.index > 0, one.index, np.nan)), 16)
             table.add_row(name, str(one.instruments), str(one.first), str(one.last), *numbers, line)
         parts += [Text(), table]
-    rest_parts = [
+    rest = (
         counted(len(history.macro), "macro series", "macro series"),
         counted(len(history.news), "news item"),
         counted(len(history.fundamentals.filings), "filed value"),
         counted(int(history.restated.rows.size), "later version of a bar", "later versions of bars"),
-    ]
-    parts += [Text(), Text(", ".join(rest_parts))]
+    )
+    parts += [Text(), Text(", ".join(rest))]
     if instrument is not None:
-        # Listing and gaps of one instrument.
         gaps = gaps_of(history, instrument)
         listing = next(one for one in history.listings if one.id == instrument)
         end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
@@ -79,8 +77,7 @@ def store_summary(manifest: Manifest, history: History, instrument: str | None =
 
 
 def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
-    """What could be known at the view's time: last closes, macro readings with their states, and the newest news.
-    Without ``instrument``, the first few instruments of each class stand for all of them."""
+    """What could be known at the view's time: last closes, macro readings with their states, and the newest news."""
     known = [one.id for one in view.instruments]
     if instrument is not None and instrument not in known:
         raise UnknownNameError("instrument", instrument, known)
@@ -90,22 +87,13 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
     found = [quote for quote in quotes(view) if instrument in (None, quote.listing.id)]
     parts += [Text(), _quotes(found, whole=instrument is not None)] if found else [Text("No close was known.")]
     if instrument is not None:
-        # The newest filed values of one instrument.
-        filings: list[RenderableType] = []
-        filed = view.fundamentals(instrument)
-        if not filed:
-            filings.append(Text("Nothing had been filed."))
-        else:
-            filings_table = Table(box=None, pad_edge=False)
-            for filings_title in ("Filed", "for", "value", "unit", "known since"):
-                filings_table.add_column(filings_title, justify="right" if filings_title == "value" else "left")
-            for filings_one in filed[-8:]:
-                names = (_plain(filings_one.field, 40), _plain(filings_one.period, 20))
-                filings_table.add_row(
-                    *names, f"{filings_one.value:,.4g}", _plain(filings_one.unit, 20), _when(filings_one.filed_at)
-                )
-            filings.append(filings_table)
-        parts += [Text(), *filings]
+        filed, filings = view.fundamentals(instrument), Table(box=None, pad_edge=False)  # the newest filed values
+        for title in ("Filed", "for", "value", "unit", "known since"):
+            filings.add_column(title, justify="right" if title == "value" else "left")
+        for one in filed[-8:]:
+            filings.add_row(_plain(one.field, 40), _plain(one.period, 20), f"{one.value:,.4g}", _plain(one.unit, 20),
+                            _when(one.filed_at))  # fmt: skip
+        parts += [Text(), filings if filed else Text("Nothing had been filed.")]
     elif readings := view.all_macro():
         # Macro series with what they read, or why they read nothing.
         table = Table(box=None, pad_edge=False)
@@ -113,17 +101,19 @@ def view_summary(view: AsOf, instrument: str | None = None) -> RenderableType:
         table.add_column("reads", justify="right")
         for title in ("unit", "for", "out since", "state"):
             table.add_column(title, overflow="fold")
-        for one in sorted(readings, key=lambda reading: reading.id):
-            value = "" if one.value is None else f"{one.value:,.2f}".replace("-", MINUS)
-            out = "" if one.released is None else _when(datetime.fromtimestamp(one.released, UTC))
-            state = Text(one.state, style="" if one.state == "ok" else "yellow")
-            period = "" if one.period is None else str(one.period)
-            table.add_row(_plain(one.id, 30), value, _plain(one.unit, 20), period, out, state)
+        for read in sorted(readings, key=lambda reading: reading.id):
+            value = "" if read.value is None else f"{read.value:,.2f}".replace("-", MINUS)
+            out = "" if read.released is None else _when(datetime.fromtimestamp(read.released, UTC))
+            state = Text(read.state, style="" if read.state == "ok" else "yellow")
+            period = "" if read.period is None else str(read.period)
+            table.add_row(_plain(read.id, 30), value, _plain(read.unit, 20), period, out, state)
         parts += [Text(), table]
     news = view.news(30, instrument)
     if news:
         parts += [Text(), Text(f"{counted(len(news), 'news item')} in the last 30 days, the newest first")]
-        parts += [_item(one) for one in reversed(news[-_ITEMS:])]
+        for item in reversed(news[-_ITEMS:]):  # its time first
+            line = Text(f"{_when(item.published_at)}  ", style="dim")
+            parts.append(Padding(line.append(clean(item.text, 400), style="default not dim"), (0, 0, 0, 2)))
     return Group(*parts)
 
 
@@ -152,15 +142,11 @@ def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
     for name, group in groupby(found, key=lambda one: one.listing.asset_class):
         members = list(group)
         for member in members if whole else members[:_A_CLASS]:
-            # A change in per cent, coloured by its sign, or that there is none.
-            change_list: list[Text] = []
-            for value in member.changes:
-                if value is None:
-                    change_list.append(Text("none", style="dim"))
-                else:
-                    sign = MINUS if value < 0 else "+"
-                    change_list.append(Text(f"{sign}{100 * abs(value):.1f} %", style="red" if value < 0 else "green"))
-            changes = change_list
+            changes = [
+                Text("none", style="dim") if value is None else
+                Text(f"{MINUS if value < 0 else '+'}{100 * abs(value):.1f} %", style="red" if value < 0 else "green")
+                for value in member.changes
+            ]  # fmt: skip
             close = f"{member.close:,.2f}" if abs(member.close) >= 1 else f"{member.close:.4g}"
             table.add_row(_plain(member.listing.id, 24), close, str(member.day), *changes, sparkline(member.path))
         if not whole and len(members) > _A_CLASS:
@@ -172,13 +158,6 @@ def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
 def _plain(text: str, limit: int) -> Text:
     """A text from a source as it is: square brackets in it are no markup."""
     return Text(clean(text, limit))
-
-
-def _item(one: News) -> RenderableType:
-    """One news item, its time first."""
-    line = Text(f"{_when(one.published_at)}  ", style="dim")
-    line.append(clean(one.text, 400), style="default not dim")
-    return Padding(line, (0, 0, 0, 2))
 
 
 def _when(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The pages of every measurement of a run, the same for all kinds of runs that speak English."""
+"""The pages of every measurement of a run: value, interval, denominator and method, the same for all kinds of runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from typing import Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
 from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
-from assaymark.report.inputs import RunIndex
+from assaymark.report.inputs import RunIndex, judged_range, ranked_alone, supported_orders
 from assaymark.report.page import Frame, beside
-from assaymark.report.records.texts import Rests
-from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
+from assaymark.report.records.calls import Rests
 from assaymark.report.text import cell_title, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span
 
-# Every measurement as a row: value, interval, denominator and method.
+STYLES: Final = ("measured.css",)
+"""The style of pages of measurements, beside that of every page."""
 
+_ROW_BYTES, _REF_BYTES, _LABEL_CHARS = 240, 20, 80
+_SHARE: Final = "rank.first"
+"""It is no score, so that no range of judges can stand for it."""
 
-_ROW_BYTES: Final = 240
-_REF_BYTES: Final = 20
-_LABEL_CHARS: Final = 80
+_OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", _SHARE))
+"""Scores and ranks of single agents."""
+
+_KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
+"""Labels by other words: agents may be called as a judge family is."""
 
 _AGREED: Final = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
 _TITLES: Final = {
@@ -92,7 +97,6 @@ _TITLES: Final = {
     "evidence.no_number_share": "Evidence, records without a number",
     "forecast.mismatch": "Forecast arithmetic",
 }
-
 _GROUPS: Final = {
     "Agreement": ("kappa", "redundancy", "panel.alpha", "panel.generalizability", "panel.variance"),
     "Agents": ("score.effect", "contrast", "rank", "order"),
@@ -110,20 +114,10 @@ _GROUPS: Final = {
 """What the buttons above the rows show together: kinds by name, or by the head of their name."""
 
 
-_OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
-"""Scores and ranks of single agents."""
-
-_KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
-"""Labels by other words: agents may be called as a judge family is."""
-
-_SHARE: Final = "rank.first"
-"""It is no score, so that no range of judges can stand for it."""
-
-
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """One measurement, ready to show. ``anchor`` is its place in a page, ``group`` the words of its filter button.
-    ``rests`` are the records that it was computed from, where they have pages."""
+    """One measurement, ready to show: its place in a page, the words of its filter button, its cells, and in ``rests``
+    the records that it was computed from, where they have pages."""
 
     id: str
     anchor: str
@@ -145,14 +139,10 @@ class MeasuredRow:
 
 
 def measured_rows(book: RunIndex, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
-    """All measurements of a study; ``rests`` gives what each was computed from, where that has pages. A difference
-    whose order is not supported is without its numbers. A score of an agent that shares its tier has the range of its
-    judges in its place."""
-    orders: dict[str, set[frozenset[str]]] = {}
-    alone: dict[str, frozenset[str]] = {}
-    for dimension in book.dimensions:
-        orders[dimension] = {frozenset(pair) for pair in supported_orders(book, dimension)}
-        alone[dimension] = frozenset(ranked_alone(book, dimension))
+    """All measurements of a study. A difference whose order is not supported is without its numbers; a score of an
+    agent that shares its tier has the range of its judges in its place."""
+    orders = {d: {frozenset(pair) for pair in supported_orders(book, d)} for d in book.dimensions}
+    alone = {d: ranked_alone(book, d) for d in book.dimensions}
 
     def shown(key: str, value: str) -> str:
         if key == "dimension":
@@ -184,44 +174,33 @@ def rows_of(
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[MeasuredRow, ...]:
     """Measurements by kind, in the order of the titles, and then by what they are about; never by value."""
-    order = {name: at for at, name in enumerate(titles)}
-    ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
-    seen: Counter[str] = Counter()
-    rows = []
-    for item in ordered:
-        anchor = f"m{sha256_text(_undirected(item))[:10]}"
+    order, seen, rows = {name: at for at, name in enumerate(titles)}, Counter[str](), list[MeasuredRow]()
+
+    def undirected(item: Measurement) -> str:
+        """An id without the higher of two agents: neither place nor link may show an order that is not supported."""
+        pair = sorted(value for key, value in item.labels.items() if key in ("high", "low"))
+        others = sorted(f"{key}={value}" for key, value in item.labels.items() if key not in ("high", "low"))
+        return f"{item.name}[{','.join((*others, *pair))}]"
+
+    for item in sorted(measurements, key=lambda m: (order.get(m.name, len(order)), undirected(m), m.id)):
+        anchor, why, labels = f"m{sha256_text(undirected(item))[:10]}", hidden(item), item.labels
         seen[anchor] += 1
-        why = hidden(item)
-        pair = ("high", "low") if why else ()
-        words = [
-            f"{_KEYS.get(key) or clean(key, 30)} {shown(key, item.labels[key])}"
-            for key in sorted(item.labels)
-            if key not in pair
-        ]
-        names = sorted(clean(item.labels[key], _LABEL_CHARS) for key in pair if key in item.labels)
-        about = "; ".join((*words, *([f"agents {listing(names)}"] if names else [])))
-        title = titles.get(item.name, clean(item.name, 60))
-        place = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
-        group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
-        rows.append(
-            MeasuredRow(
-                item.id,
-                place,
-                group,
-                title,
-                about=about or "the whole run",
-                value=why
-                or (
-                    state_words(item)
-                    if item.value is None
-                    else f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
-                ),
-                interval="" if why else bounds(item.low, item.high, item.level),
-                n=count_of(item.n, item.n_of),
-                method=clean(item.method, 200),
-                rests=rests(item),
-            )
-        )
+        kept = ("high", "low") if why else ()
+        words = [f"{_KEYS.get(key) or clean(key, 30)} {shown(key, labels[key])}" for key in sorted(labels)
+                 if key not in kept]  # fmt: skip
+        if names := sorted(clean(labels[key], _LABEL_CHARS) for key in kept if key in labels):
+            words.append(f"agents {listing(names)}")
+        title, value = titles.get(item.name, clean(item.name, 60)), why
+        if not why:
+            known = f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()
+            value = state_words(item) if item.value is None else known
+        rows.append(MeasuredRow(
+            item.id, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}",
+            groups.get(item.name) or groups.get(item.name.partition(".")[0], title), title,
+            "; ".join(words) or "the whole run", value,
+            "" if why else bounds(item.low, item.high, item.level), count_of(item.n, item.n_of),
+            clean(item.method, 200), rests(item),
+        ))  # fmt: skip
     return tuple(rows)
 
 
@@ -234,17 +213,6 @@ def measured_title(name: str, sign: str = "κ") -> str:
     """How a page calls a kind of measurement; one it does not know keeps its name. ``sign`` is that of agreement."""
     title = _TITLES.get(name, clean(name, 60))
     return title.replace("κ", sign) if name in _AGREED else title
-
-
-def _undirected(item: Measurement) -> str:
-    """An id without the higher of two agents: neither place nor link may show an order that is not supported."""
-    pair = sorted(value for key, value in item.labels.items() if key in ("high", "low"))
-    others = sorted(f"{key}={value}" for key, value in item.labels.items() if key not in ("high", "low"))
-    return f"{item.name}[{','.join((*others, *pair))}]"
-
-
-STYLES: Final = ("measured.css",)
-"""The style of pages of measurements, beside that of every page."""
 
 
 def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
@@ -260,15 +228,11 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
             heads, tuple(measured_row(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
             id="measured-rows", filters=row_filters([row.group for row in rows]), what="measurements",
         )  # fmt: skip
-        yield (
-            path,
-            frame.page(Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)),
-        )
+        page = Page(path, "Every measurement", lead, (), (table,), parts, here="measurements", styles=STYLES)
+        yield path, frame.page(page)
 
 
 def measured_row(row: MeasuredRow, resting: bool) -> Row:
     """A measurement as a row of a table; ``resting`` is whether its last column is what a value rests on."""
     cells: list[Inline] = [row.title, row.about, row.value, row.interval, row.n, row.method]
-    if resting:
-        cells.append(spaced(row.rests))
-    return Row(tuple(cells), row.anchor, row.group)
+    return Row((*cells, *([spaced(row.rests)] if resting else [])), row.anchor, row.group)

@@ -13,14 +13,13 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure, Group, Table
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.blocks import plain as in_words
-from assaymark.report.board import board
 from assaymark.report.datasheet.pages import NO_SKETCH, PEERS, chips, quiet_plots, seeing_plots, sentences
 from assaymark.report.datasheet.reading import Missing, comparable, opened
 from assaymark.report.datasheet.sections import flip_note
 from assaymark.report.inputs import AssayRun, RunIndex
-from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel
+from assaymark.report.levels import LEVELS, TAGS, TALLY, SaidLevel, board
 from assaymark.report.levels import said_levels as study_levels
 from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun, board_title, pipeline_boards
@@ -51,8 +50,7 @@ from assaymark.text import NBSP, clean, count
 __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
 
 
-# A figure of the pages, made fit for a notebook: names that are its own, and the few styles that it needs.
-
+# --- a figure of the pages, with names that are its own and the few styles that it needs ------------------------------
 
 _NAMES: Final = re.compile(r'(\b(?:id|aria-labelledby)="|="url\(#)([^")]+)')
 
@@ -60,19 +58,17 @@ _NAMES: Final = re.compile(r'(\b(?:id|aria-labelledby)="|="url\(#)([^")]+)')
 def drawing(figure: Figure, *sheets: str) -> Drawing:
     """A figure for a notebook; ``sheets`` are the style sheets of its page, ``page.css`` beside them."""
     mark = f"a{sha256_text(figure.wide + figure.narrow)[:8]}-"
-    wide, narrow = _renamed(figure.wide, mark), _renamed(figure.narrow, mark)
-    caption = f"{figure.caption} {figure.note}".strip()
+    # A notebook may hold two of a kind. A quote in a text is escaped, so what stands before one is an attribute.
+    wide, narrow = (
+        _NAMES.sub(lambda found: found[1] + " ".join(mark + name for name in found[2].split()), svg)
+        for svg in (figure.wide, figure.narrow)
+    )
     rules = drawn_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
+    caption = f"{figure.caption} {figure.note}".strip()
     return Drawing(figure.title, caption, wide, narrow, (*rules, asset("notebook.css")))
 
 
-def _renamed(svg: str, mark: str) -> str:
-    """The picture with a mark before each name in it, since a notebook may hold two of a kind."""
-    # A quote in a text is escaped, so what stands before one is an attribute.
-    return _NAMES.sub(lambda found: found[1] + " ".join(mark + name for name in found[2].split()), svg)
-
-
-# A study in a notebook: the three levels, the board, and how far the judges agree.
+# --- a study ----------------------------------------------------------------------------------------------------------
 
 
 def study_parts(run: AssayRun) -> Iterator[Part]:
@@ -94,7 +90,6 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     yield Note(" · ".join(f"{MARKS[level]} {count(levels.count(level))} {TALLY[level]}" for level in LEVELS))
     yield from _levels(study_levels(book), f" of {counted(len(run.verdicts), 'claim')}")
     yield Heading("Who is ahead?")
-    rows = board(book)
     cells = (
         (
             ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
@@ -103,7 +98,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
             f"{MARKS[row.level]}{NBSP}{TAGS[row.level]}",
             row.why,
         )
-        for row in rows
+        for row in board(book)
     )
     yield Grid(("Agent", "Rank", f"Score, {book.run.study.scale_text}", "Verdict", "Why"), tuple(cells))
     section = agreement_section(book)
@@ -134,7 +129,7 @@ def _levels(views: Iterable[SaidLevel], of: str = "", amount: Callable[[int], st
             yield Note(f"{count(view.rest)} more on the page.")
 
 
-# A benchmark in a notebook: supported claims, and its leaderboards tier by tier.
+# --- a benchmark, judges, a season ------------------------------------------------------------------------------------
 
 
 def bench_parts(run: BenchRun) -> Iterator[Part]:
@@ -145,28 +140,17 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     levels = Counter(verdict.publication_level for verdict in run.verdicts)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
     yield from _levels(bench_levels(book))
-    first, *others = [grid for group in stage_tables(book) for grid in _grids(group)] or (None,)
-    if first is not None:
-        yield Heading(board_title(pipeline_boards(run)[0].board.name))
-        yield first
-    if others:
-        yield Folded("By profile", tuple(part for part in others if part is not None))
+    grids = []
+    for table in (block for group in stage_tables(book) for block in group.blocks if isinstance(block, Table)):
+        rows = (tuple(map(in_words, row.cells)) + ("",) * (len(table.heads) - len(row.cells)) for row in table.lines)
+        grids.append(Grid(tuple(map(in_words, table.heads)), tuple(rows)))
+    if grids:
+        yield from (Heading(board_title(pipeline_boards(run)[0].board.name)), grids[0])
+    if grids[1:]:
+        yield Folded("By profile", tuple(grids[1:]))
 
 
-def _grids(group: Group) -> Iterator[Grid]:
-    """The tables of a group as a notebook shows them, in words."""
-    for block in group.blocks:
-        if isinstance(block, Table):
-            rows = (
-                tuple(map(in_words, row.cells)) + ("",) * (len(block.heads) - len(row.cells)) for row in block.lines
-            )
-            yield Grid(tuple(map(in_words, block.heads)), tuple(rows))
-
-
-# Datasheets in a notebook: what each judge does, in plain words, and the figures of a few of them.
-
-
-_DRAWN: Final = 4
+_DRAWN, _SEASON_DRAWN = 4, 6
 _STYLES: Final = ("datasheet.css", "datasheet-marks.css")
 
 
@@ -184,13 +168,10 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
             yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
         drawn = (this, *peers)
         plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
-        figures_list: list[Part] = []
-        for plot in plots:
-            if isinstance(plot, Missing):
-                figures_list.append(Note(f"{plot.title} {plot.why}"))
-            else:
-                figures_list.append(drawing(plot.figure, *_STYLES))
-        figures = tuple(figures_list)
+        figures: tuple[Part, ...] = tuple(
+            Note(f"{plot.title} {plot.why}") if isinstance(plot, Missing) else drawing(plot.figure, *_STYLES)
+            for plot in plots
+        )
         if len(sheets) == 1:
             yield from figures
         elif figures:
@@ -200,17 +181,8 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
         yield from parts_of(Rows(agreement))
 
 
-# A season in a notebook: supported claims, the table of its agents, and their net asset values.
-
-
-_SEASON_DRAWN: Final = 6
-
-
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
-    """The first page of the site, and the account of each of the first six agents by name.
-
-    ``catalogue`` is the language; English without one.
-    """
+    """The first page of the site, and the account of each of the first six agents by name, in a language."""
     words = Words(catalogue or english())
     book = SeasonIndex.of(run, words)
     yield Heading(f"{clean(run.plan.title or run.plan.name, 120)}: supported claims")
@@ -229,12 +201,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
     yield Grid(("Agent", "Rank", "Total", "Judges", *axis_heads(book), "Return", "Verdict"), rows)
     yield from (Note(note) for note in (unranked_words(book), *design_words(book), *board_notes(book)) if note)
     made = ((name, account_figure(book, name)) for name in list(book.agents)[:_SEASON_DRAWN])
-    accounts = tuple(
-        drawing(
-            replace(one[0], title=f"{clean(name, 60)}: {one[0].title}"), "season.css", "season-agent.css", "brush.css"
-        )
-        for name, one in made
-        if one
-    )
+    titled = (replace(one[0], title=f"{clean(name, 60)}: {one[0].title}") for name, one in made if one)
+    accounts = tuple(drawing(one, "season.css", "season-agent.css", "brush.css") for one in titled)
     if accounts:
         yield Folded("Net asset value of each agent", accounts)

@@ -23,7 +23,7 @@ from assaymark.report.page import Frame, Link, Site
 from assaymark.report.portbench.book import BenchmarkIndex, BenchRun
 from assaymark.report.portbench.levels import lede as bench_lede
 from assaymark.report.portbench.levels import said_levels as bench_levels
-from assaymark.report.records.texts import visible
+from assaymark.report.records.calls import visible
 from assaymark.report.season.index import SeasonIndex, SeasonRun, Words
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
@@ -31,56 +31,30 @@ from assaymark.report.study.plan import reference_words, study_line
 from assaymark.report.text import counted, plural
 from assaymark.text import clean, count
 
-# The first page of a site of several runs: what each of them is, and which claims it supports.
-#
-# Runs are sorted by kind and then by name. Nothing on the page compares one with another.
-
+# The first page of a site of several runs: what each of them is, and which claims it supports. Runs are sorted by kind
+# and then by name. Nothing on the page compares one with another.
 
 Kind = Literal["study", "judges", "season", "portbench"]
 
-MENU: Final[Mapping[Kind, str]] = {
-    "study": "Overview", "judges": "Judges", "season": "Season", "portbench": "PortBench",
+_KINDS: Final[Mapping[Kind, tuple[str, str, str, str, str]]] = {
+    "study": ("Overview", "Study", "study", "studies",
+              "Reference panel. Every judge is a built-in grader with documented flaws."),
+    "judges": ("Judges", "Judges as instruments", "set of judges", "sets of judges", ""),
+    "season": ("Season", "Season", "season", "seasons", "Reference panel. Every judge is a built-in grader."),
+    "portbench": ("PortBench", "PortBench", "run of PortBench", "runs of PortBench",
+                  "Reference models. Every model is built in, with known properties."),
 }  # fmt: skip
-"""What the menu calls a run that is the only one of its kind, in the order of the page."""
+"""The kinds in the order of the page: what the menu calls a run that is the only one of its kind, what it is in words,
+one and several of them, and that those who were asked are built in."""
 
-_KINDS: Final[Mapping[Kind, str]] = {
-    "study": "Study", "judges": "Judges as instruments", "season": "Season", "portbench": "PortBench",
-}  # fmt: skip
-_COUNTED: Final[Mapping[Kind, tuple[str, str]]] = {
-    "study": ("study", "studies"),
-    "judges": ("set of judges", "sets of judges"),
-    "season": ("season", "seasons"),
-    "portbench": ("run of PortBench", "runs of PortBench"),
-}
 _AT_ONCE: Final = 2
-_REFERENCE: Final[Mapping[Kind, str]] = {
-    "study": "Reference panel. Every judge is a built-in grader with documented flaws.",
-    "judges": "",
-    "season": "Reference panel. Every judge is a built-in grader.",
-    "portbench": "Reference models. Every model is built in, with known properties.",
-}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FrontRun:
-    """One run of a site.
-
-    Attributes
-    ----------
-    kind : {"study", "judges", "season", "portbench"}
-    title, line : str
-        What it is called, and what it is in one line. Cleaned.
-    verdicts : int
-        How many claims were decided.
-    tally : sequence of (str, str, str)
-        Level, count and words; empty where nothing was claimed.
-    said : sequence of (str, sequence)
-        A level and the first of its supported sentences. Other claims are on no first page but their own.
-    judges : sequence of lines
-        Judges that were tested by themselves.
-    reference : bool
-        Whether every judge, or every model of a benchmark, is one of ours.
-    """
+    """One run of a site: what it is called, what it is in one line, how many claims were decided, the tally of levels
+    as (level, count, words), the first supported sentences of each, and judges that were tested by themselves.
+    ``reference`` is whether every judge, or every model of a benchmark, is built in."""
 
     kind: Kind
     title: str
@@ -94,12 +68,12 @@ class FrontRun:
     @property
     def words(self) -> str:
         """What it is, in words."""
-        return _KINDS[self.kind]
+        return _KINDS[self.kind][1]
 
     @property
     def notice(self) -> str:
         """That those who were asked are ours; empty where they are not."""
-        return _REFERENCE[self.kind] if self.reference else ""
+        return _KINDS[self.kind][4] if self.reference else ""
 
     @property
     def more(self) -> str:
@@ -118,96 +92,65 @@ class FrontRun:
 def front_of_study(run: AssayRun) -> FrontRun:
     """A study."""
     book = RunIndex.of(run)
-    return FrontRun(
-        kind="study",
-        title=clean(run.study.title or run.study.name, 120),
-        line=study_line(book),
-        reference=bool(reference_words(book)),
-        **_decided(run.verdicts, said_levels(book)),
-    )
+    title, ours = clean(run.study.title or run.study.name, 120), bool(reference_words(book))
+    return _front("study", title, study_line(book), ours, run.verdicts, said_levels(book))
 
 
 def front_of_benchmark(run: BenchRun) -> FrontRun:
     """A run of PortBench."""
-    book = BenchmarkIndex.of(run)
-    return FrontRun(
-        kind="portbench",
-        title=clean(run.title, 120),
-        line=bench_lede(book),
-        reference=bool(run.built_in) and all(run.built_in.values()),
-        **_decided(run.verdicts, tuple(bench_levels(book))),
-    )
+    book, ours = BenchmarkIndex.of(run), bool(run.built_in) and all(run.built_in.values())
+    return _front("portbench", clean(run.title, 120), bench_lede(book), ours, run.verdicts, tuple(bench_levels(book)))
 
 
 def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
     """A season, in the words of a catalogue; None: in English."""
     book = SeasonIndex.of(run, Words(catalogue or english()))
-    return FrontRun(
-        kind="season",
-        title=clean(run.plan.title or run.plan.name, 120),
-        line=season_lede(book),
-        reference=bool(run.plan.panel) and all(judge.built_in for judge in run.plan.panel),
-        **_decided([one.verdict for one in run.decided.verdicts], season_levels(book)),
-    )
+    title, ours = clean(run.plan.title or run.plan.name, 120), all(judge.built_in for judge in run.plan.panel)
+    verdicts = [one.verdict for one in run.decided.verdicts]
+    return _front("season", title, season_lede(book), ours and bool(run.plan.panel), verdicts, season_levels(book))
 
 
 def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
     """Judges that were measured by themselves."""
     found = opened(sheets)
-    lines = tuple(map(judge_line, found))
-    return FrontRun(kind="judges", title=clean(title, 120), line=comparison_lead(found), judges=lines)
+    return FrontRun("judges", clean(title, 120), comparison_lead(found), judges=tuple(map(judge_line, found)))
 
 
-def _decided(verdicts: Sequence[Verdict], levels: Sequence[SaidLevel]) -> dict[str, Any]:
-    """What was decided: how much at each level, and the first supported sentences."""
+def _front(
+    kind: Kind, title: str, line: str, reference: bool, verdicts: Sequence[Verdict], levels: Sequence[SaidLevel]
+) -> FrontRun:
+    """A run with what was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
-    said = ((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim")
-    return {
-        "verdicts": len(reached),
-        "tally": tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS),
-        "said": tuple((level, claims) for level, claims in said if claims),
-    }
+    tally = tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS)
+    said = tuple((one.level, one.shown[:_AT_ONCE]) for one in levels if one.level != "no-claim" and one.shown)
+    return FrontRun(kind, title, line, len(reached), tally, said, reference=reference)
 
 
 def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
     """The entry of every run in the menu, by its folder: its kind where no other is of it, else its title."""
-    kinds = [run.kind for run in runs.values()]
+    kinds, order = [run.kind for run in runs.values()], list(_KINDS)
+    ordered = sorted(runs.items(), key=lambda item: (order.index(item[1].kind), item[1].title.casefold(), item[0]))
+    first: dict[str, str] = {"judges": COMPARISON}
     return {
-        key: Link(key, f"{key}/{_first(run)}", MENU[run.kind] if kinds.count(run.kind) == 1 else run.title)
-        for key, run in sorted(runs.items(), key=lambda item: _place(*item))
-    }
+        key: Link(key, f"{key}/{first.get(run.kind, 'index.html')}",
+                  _KINDS[run.kind][0] if kinds.count(run.kind) == 1 else run.title)
+        for key, run in ordered
+    }  # fmt: skip
 
 
 def site_of(links: Mapping[str, Link], here: str) -> Site:
     """The site as the pages in the folder of one run see it."""
-    around = Site(tuple(links.values()), here, "index.html")
-    return around.below(1)
+    return Site(tuple(links.values()), here, "index.html").below(1)
 
 
 def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
     """The first page of the site, for runs by their folders."""
-    links = menu(runs)
+    links, kinds = menu(runs), [run.kind for run in runs.values()]
     shown = [(key, link.href, runs[key]) for key, link in links.items()]
-    frame = Frame(study="", mark="", nav=(), site=Site(tuple(links.values()), "", "index.html"))
-    lede_runs = list(runs.values())
-    kinds = [run.kind for run in lede_runs]
-    parts = [plural(kinds.count(kind), *words) for kind, words in _COUNTED.items() if kind in kinds]
-    return frame.render(
-        "front.html",
-        clean(title, 120),
-        lede=f"{plural(len(lede_runs), 'run').capitalize()}: {', '.join(parts)}. "
-        "They are not compared with each other.",
-        runs=shown,
-        titles=TITLES,
-    )
-
-
-def _place(key: str, run: FrontRun) -> tuple[int, str, str]:
-    return list(MENU).index(run.kind), run.title.casefold(), key
-
-
-def _first(run: FrontRun) -> str:
-    return COMPARISON if run.kind == "judges" else "index.html"
+    parts = [plural(kinds.count(kind), one, many) for kind, (_, _, one, many, _) in _KINDS.items() if kind in kinds]
+    lede = f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. They are not compared with each other."
+    frame = Frame("", "", (), Site(tuple(links.values()), "", "index.html"))
+    return frame.render("front.html", clean(title, 120), lede=lede, runs=shown, titles=TITLES)
 
 
 LONGEST = 200_000
@@ -230,15 +173,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """A run as it stands.
-
-    Attributes
-    ----------
-    models : sequence of Standing
-        By name.
-    a_second : float or None
-        Replies a second lately; None where nothing was seen to change yet.
-    """
+    """A run as it stands, models by name; ``a_second`` are replies a second lately, None where nothing changed yet."""
 
     name: str
     models: tuple[Standing, ...]
@@ -258,9 +193,7 @@ class LiveView:
     def seconds_left(self) -> float | None:
         """How long the planned calls will take at the rate of late; None where there is no rate."""
         left = self.planned - self.answered
-        if not left:
-            return 0.0
-        return left / self.a_second if self.a_second else None
+        return 0.0 if not left else left / self.a_second if self.a_second else None
 
     def to_json(self) -> str:
         """What the page asks for again and again."""
@@ -279,12 +212,14 @@ class LiveView:
         """
         if not self.planned:
             return "No call is planned yet."
-        first = f"{count(self.answered)} of {count(self.planned)} calls are answered"
+        first, left = f"{count(self.answered)} of {count(self.planned)} calls are answered", self.seconds_left
         if self.planned == self.answered:
             return f"{first}."
-        if not self.a_second or self.seconds_left is None:
+        if not self.a_second or left is None:
             return f"{first}; nothing has come in lately."
-        return f"{first}, {self.a_second:.1f} a second lately; about {_duration(self.seconds_left)} for the others."
+        time = f"{left:.0f} s" if left < 60 else f"{int(left // 60)} min {int(left % 60)} s"
+        time = time if left < 3600 else f"{int(left // 3600)} h {int(left % 3600 // 60)} min"
+        return f"{first}, {self.a_second:.1f} a second lately; about {time} for the others."
 
 
 def render_live(view: LiveView, *, report: str | None) -> str:
@@ -345,16 +280,3 @@ def _frame(nav: tuple[Link, ...]) -> Frame:
 def _cut(text: str) -> Markup:
     left = len(text) - LONGEST
     return visible(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
-
-
-def _duration(seconds: float) -> str:
-    """Seconds in words.
-
-    >>> _duration(59.6), _duration(75), _duration(7300)
-    ('60 s', '1 min 15 s', '2 h 1 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"

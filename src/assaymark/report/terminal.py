@@ -15,40 +15,24 @@ from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
 from assaymark.report.inputs import AssayRun, RunIndex, TableView
 from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
-from assaymark.report.study.limits import limits_of
-from assaymark.report.study.overview import (
-    axis_of,
-    conditions_of,
-    counted_words,
-    finding,
-    judges_words,
-    names_allowed,
-    planted_words,
-    tier_rows,
-    tier_sentences,
-    tiers_words,
-    top_words,
-    turned_sentences,
-)
-from assaymark.report.study.probes import people_words
-from assaymark.report.study.scores import agree_words, next_steps, order_lines, pairs_words, size_words
-from assaymark.report.text import short_hash
+from assaymark.report.study import overview, scores
+from assaymark.report.study.bench import names_allowed
+from assaymark.report.study.checks import limits_of
+from assaymark.report.study.controls import people_words
+from assaymark.report.text import ends_of, short_hash
 from assaymark.text import clean, count, number, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.
 _SIGNS: dict[Level, str] = {"headline": "[x]", "qualified": "[/]", "no-claim": "[-]"}
 _STYLES: dict[Level, str] = {"headline": "bold blue", "qualified": "yellow", "no-claim": "dim"}
-_LIMITS: Final = 4
-_SAID: Final = 4
-_TURNED: Final = 2
-_SPAN: Final = 24
+_LIMITS, _SAID, _TURNED, _SPAN = 4, 4, 2, 24
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
     """The first page for `rich.console.Console.print`: the same sentences in the same order. Texts from records are
     printed as they are: markup in them has no effect and control characters are replaced."""
     book = RunIndex.of(run)
-    found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
+    found, levels = overview.finding(book), [verdict.publication_level for verdict in run.verdicts]
     top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
     said = found.said if found.verdict is None else f"“{found.said}”"
     parts: list[RenderableType] = [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
@@ -60,11 +44,11 @@ def terminal_summary(run: AssayRun) -> RenderableType:
         _indented(_signed(top, said)),
         *_lines(found.also and ("" if found.verdict is None else "Say also: ") + found.also),
     ]
-    parts += [*_lines(found.second), Text(), _tally(levels), Text(f"    {counted_words(book)}", style="dim")]
+    parts += [*_lines(found.second), Text(), _tally(levels), Text(f"    {overview.counted_words(book)}", style="dim")]
     for title, answer, rows in (
-        ("Who is ahead, and can it be said?", tiers_words(book), _tiers(book)),
-        ("Do planted texts fool the judges?", planted_words(book), ()),
-        ("How good are the judges?", judges_words(book), ()),
+        ("Who is ahead, and can it be said?", overview.tiers_words(book), _tiers(book)),
+        ("Do planted texts fool the judges?", overview.planted_words(book), ()),
+        ("How good are the judges?", overview.judges_words(book), ()),
     ):
         parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
     if worst := limits_of(book)[:_LIMITS]:
@@ -79,44 +63,40 @@ def _of_table(book: RunIndex, table: TableView) -> Iterator[RenderableType]:
     """How a table was read, the tiers, each sentence that may be made with its condition, and why others may not."""
     levels = [verdict.publication_level for verdict in book.run.verdicts]
     yield from (Text(f"{prose(one, 600)}\n", style="italic") for one in (table.about,) if one)
-    yield Text(f"Read {clean(table.source, 60)}: {size_words(table)}, scale {table.scale[0]:g} to {table.scale[1]:g}")
+    yield Text(
+        f"Read {clean(table.source, 60)}: {scores.size_words(table)}, scale {table.scale[0]:g} to {table.scale[1]:g}"
+    )
     for line in (table.read, *table.left, *table.filled):
         yield _indented(Text(prose(line, 400), style="dim"), 2)
     for line in table.choices:
         yield _indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
-    yield from (Text(), Text(tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels))
-    found = finding(book)
+    yield from (Text(), Text(overview.tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels))
+    found = overview.finding(book)
     if found.verdict is None:
         yield from (Text(), _signed("no-claim", found.said), *_lines(found.also))
     # The sentences that say the most: the cuts between tiers, then who ranks first on each criterion.
-    told_found, allowed = tier_sentences(book), names_allowed(book)
-    first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
-    told_found += [
-        (
-            prose(v.claim.statement, 400),
-            v.publication_level,
-            tuple(prose(condition.text, 400) for condition in v.conditions),
-        )
-        for v in first
-        if v.claim.dimension != AGGREGATE and allowed
-    ]
-    told, turned = told_found[:_SAID], turned_sentences(book)[:_TURNED]
+    first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"
+             and v.claim.dimension != AGGREGATE and names_allowed(book)]  # fmt: skip
+    leads = [(prose(v.claim.statement, 400), v.publication_level, tuple(prose(c.text, 400) for c in v.conditions))
+             for v in first]  # fmt: skip
+    told = (overview.tier_sentences(book) + leads)[:_SAID]
+    turned = overview.turned_sentences(book)[:_TURNED]
     for group, above in ((told, ()), (turned, told)):
-        own, shared = conditions_of(group, above)
+        own, shared = overview.conditions_of(group, above)
         for (text, level, _), mine in zip(group, own, strict=True):
             yield from (_signed(level, f"“{text}”"), *_lines(f"Say also: {mine}" if mine else ""))
         yield from _lines(shared)
-    yield from _lines(top_words(book))
+    yield from _lines(overview.top_words(book))
     if found.second:
         yield _signed("no-claim", found.second)
-    yield from (Text(), Text(f"Do the judges agree? {agree_words(book)}"))
+    yield from (Text(), Text(f"Do the judges agree? {scores.agree_words(book)}"))
     yield from _lines(people_words(book))
-    yield from (Text(f"  {line}") for line in order_lines(table))
-    yield from _lines(pairs_words(book))
+    yield from (Text(f"  {line}") for line in scores.order_lines(table))
+    yield from _lines(scores.pairs_words(book))
     if worst := limits_of(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))
         yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
-    if steps := next_steps(book):
+    if steps := scores.next_steps(book):
         yield from (Text(), Text("Next", style="bold"))
         yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)
 
@@ -142,10 +122,10 @@ def _indented(text: Text, by: int = 4) -> RenderableType:
 
 def _tiers(book: RunIndex) -> list[RenderableType]:
     """The tiers of the overall score, each from end to end on one axis, where the judges agree."""
-    rows = tier_rows(book, AGGREGATE)
+    rows = overview.tier_rows(book, AGGREGATE)
     if not rows or book.status(AGGREGATE) == "halt":
         return []
-    low, high = axis_of(book)
+    low, high = overview.axis_of(book)
     table = Table(box=None, pad_edge=False)
     table.add_column("Tier", overflow="fold", ratio=2)
     table.add_column(f"Score, {book.study.scale_text}", no_wrap=True)
@@ -165,31 +145,32 @@ def _tiers(book: RunIndex) -> list[RenderableType]:
     return [table]
 
 
-# Datasheets in the terminal: one row a judge, the same words as the pages, nothing ranked.
-
+# --- datasheets: one row a judge, the same words as the pages, nothing ranked -----------------------------------------
 
 _Columns = tuple[tuple[str, str, dict[str, str]], ...]
 
+_SAME, _OTHER = {"prompt": BASE, "condition": "same_subset"}, {"prompt": BASE, "condition": "different_subset"}
+_WHOLE: Final = {"dimension": AGGREGATE}
 _RUN: Final[_Columns] = (
     ("Dark current", "dark_current", {"prompt": BASE}),
-    ("False pref.", "delta0.raw", {"prompt": BASE, "condition": "same_subset"}),
-    ("stable", "delta0.stable", {"prompt": BASE, "condition": "same_subset"}),
-    ("by place", "delta0.positional", {"prompt": BASE, "condition": "same_subset"}),
+    ("False pref.", "delta0.raw", _SAME),
+    ("stable", "delta0.stable", _SAME),
+    ("by place", "delta0.positional", _SAME),
     ("Sees 1", "sensitivity", {"prompt": BASE, "delta": "1"}),
     ("Threshold", "threshold", {"prompt": BASE}),
 )
 _POINTS: Final[_Columns] = (
-    ("Score for nothing", "point.vacuum_score", {"dimension": AGGREGATE}),
-    ("points a requirement", "point.slope", {"dimension": AGGREGATE}),
-    ("steps in order", "point.order", {"dimension": AGGREGATE}),
-    ("per 100 filler words", "point.verbosity", {"dimension": AGGREGATE}),
+    ("Score for nothing", "point.vacuum_score", _WHOLE),
+    ("points a requirement", "point.slope", _WHOLE),
+    ("steps in order", "point.order", _WHOLE),
+    ("per 100 filler words", "point.verbosity", _WHOLE),
 )
 _LOG: Final[_Columns] = (
-    ("stable", "delta0.stable", {"prompt": BASE, "condition": "different_subset"}),
-    ("by place", "delta0.positional", {"prompt": BASE, "condition": "different_subset"}),
-    ("one-sided", "delta0.one_sided", {"prompt": BASE, "condition": "different_subset"}),
-    ("no pref.", "delta0.no_preference", {"prompt": BASE, "condition": "different_subset"}),
-    ("flips", "delta0.flip_rate", {"prompt": BASE, "condition": "different_subset"}),
+    ("stable", "delta0.stable", _OTHER),
+    ("by place", "delta0.positional", _OTHER),
+    ("one-sided", "delta0.one_sided", _OTHER),
+    ("no pref.", "delta0.no_preference", _OTHER),
+    ("flips", "delta0.flip_rate", _OTHER),
     ("invalid calls", "pair.invalid_share", {"prompt": BASE}),
     ("repeats", "repeat.stability", {}),
 )
@@ -202,68 +183,48 @@ _NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": 
 
 def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> RenderableType:
     """Judges in alphabetical order with what was measured, and how far every two of them agree."""
-    log = all(sheet.source == "log" for sheet in sheets)
-    wanted: list[tuple[_Columns, str]] = [(_RUN, "dark_current"), (_POINTS, "point.slope")]
-    if log:
-        wanted = [(_LOG, ""), (_TRUTH, "truth.accuracy")]
-        null = any(m.name == "dark_current" and m.value is not None for sheet in sheets for m in sheet.measurements)
-        wanted += [(_NULL, "")] if null else []
-    tables = [_table(sheets, columns, head) for columns, head in wanted]
-    parts: list[RenderableType] = [table for table in tables if table.row_count]
+    log, parts = all(sheet.source == "log" for sheet in sheets), list[RenderableType]()
+    null = any(m.name == "dark_current" and m.value is not None for sheet in sheets for m in sheet.measurements)
+    wanted: list[tuple[_Columns, str]] = [(_LOG, ""), (_TRUTH, "truth.accuracy"), *([(_NULL, "")] if null else [])]
+    # One row for each judge with a measurement of the name ``head`` (empty: each judge).
+    for columns, head in wanted if log else [(_RUN, "dark_current"), (_POINTS, "point.slope")]:
+        table = Table(box=None, pad_edge=False, title_justify="left")
+        table.add_column("Judge", overflow="fold")
+        for title, _, _ in columns:
+            table.add_column(title, justify="right")
+        for sheet in sorted(sheets, key=lambda one: one.judge):
+            known = {item.id: item for item in sheet.measurements}
+            if not head or any(item.name == head for item in sheet.measurements):
+                cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
+                table.add_row(clean(sheet.judge, 60), *(shown(known.get(cell)) for cell in cells))
+        parts += [table] if table.row_count else []
     if log:
         truth = any(item.name == "truth.accuracy" for sheet in sheets for item in sheet.measurements)
         plain = "A log does not say which text is better: a preference here is no error."
         parts.append(Text(f"Shares of pairs. {'Right is what a column of the log calls better.' if truth else plain}"))
-        told = dict.fromkeys(
-            word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ()))
-        )
-        parts += [Text(clean(str(word), 400)) for word in told if word]
-    else:
-        parts += [Text(f"{clean(s.judge, 60)}: {'; '.join(_chips(s))}") for s in sheets if s.sketch]
-    parts += [Text(_kappa_words(item)) for item in agreement]
-    parts += [Text(_drift_words(s.judge, m)) for s in sheets for m in s.measurements if m.name == "drift.verdict"]
+        told = (word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ())))
+        parts += [Text(clean(str(word), 400)) for word in dict.fromkeys(told) if word]
+    else:  # the sketch without its rules, which the page prints
+        chips = [(s.judge, "; ".join(chip.partition(" (")[0] for chip in s.sketch)) for s in sheets if s.sketch]
+        parts += [Text(f"{clean(judge, 60)}: {said}") for judge, said in chips]
+    for item in agreement:
+        base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
+        said = item.state
+        if item.value is not None:
+            said = f"{number(item.value)}{ends_of(item)}, {item.n:,} {item.n_of}"
+        pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
+        parts.append(Text(f"kappa of {pair} {base}: {said}"))
+    for sheet, item in ((s, m) for s in sheets for m in s.measurements if m.name == "drift.verdict"):
+        said = f"drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
+        if item.value is not None:
+            shifted = ", ".join(item.detail.get("shifted", ())) or "nothing"
+            said = f"{item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
+        parts.append(Text(f"{clean(sheet.judge, 60)}: {said}"))
     return Group(*parts)
-
-
-def _table(sheets: Sequence[Datasheet], columns: _Columns, head: str) -> Table:
-    """One row for each judge with a measurement of the name ``head`` (empty: each judge)."""
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.add_column("Judge", overflow="fold")
-    for title, _, _ in columns:
-        table.add_column(title, justify="right")
-    for sheet in sorted(sheets, key=lambda one: one.judge):
-        known = {item.id: item for item in sheet.measurements}
-        if not head or any(item.name == head for item in sheet.measurements):
-            cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
-            table.add_row(clean(sheet.judge, 60), *(shown(known.get(cell)) for cell in cells))
-    return table
 
 
 def shown(item: Measurement | None) -> str:
     """A measurement in a table cell: its value, the words of a censored threshold, or why there is none."""
     if item is None or item.state.startswith("not measured"):
         return "not measured"
-    if item.value is None:
-        return "undefined"
-    return str(item.detail.get("text", f"{item.value:.3f}"))
-
-
-def _chips(sheet: Datasheet) -> list[str]:
-    """The sketch without its rules, which the page prints."""
-    return [chip.partition(" (")[0] for chip in sheet.sketch]
-
-
-def _kappa_words(item: Measurement) -> str:
-    base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
-    pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)} {base}"
-    if item.value is None:
-        return f"kappa of {pair}: {item.state}"
-    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-    return f"kappa of {pair}: {number(item.value)}{ends}, {item.n:,} {item.n_of}"
-
-
-def _drift_words(judge: str, item: Measurement) -> str:
-    if item.value is None:
-        return f"{clean(judge, 60)}: drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
-    shifted = ", ".join(item.detail.get("shifted", ())) or "nothing"
-    return f"{clean(judge, 60)}: {item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
+    return "undefined" if item.value is None else str(item.detail.get("text", f"{item.value:.3f}"))

@@ -1,4 +1,5 @@
-"""How a page calls the control texts, kind by kind."""
+"""The form of every number and word on the pages: a minus is a minus sign, ranges are said with "to", a percent sign
+has a space before it, and what is undefined is said in words. Texts from records pass through `clean`."""
 
 from __future__ import annotations
 
@@ -9,30 +10,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from assaymark.records import AgreementStatus, DerivationKind, Measurement
-from assaymark.text import MINUS as MINUS
-from assaymark.text import NBSP as NBSP
-from assaymark.text import clean as clean
-from assaymark.text import count as count
-from assaymark.text import count_of as count_of
-from assaymark.text import number as number
-from assaymark.text import percent as percent
-from assaymark.text import prose as prose
-from assaymark.text import span as span
-from assaymark.text import why_undefined
-
-# Every number and word on the pages takes its form here. The examples are the test.
-#
-# A minus is a minus sign, ranges are said with "to", a percent sign has a space before it, and what is undefined is
-# said in words. Texts from records pass through `clean`, which makes control and direction characters visible.
-
+from assaymark.text import clean, count, count_of, number, span, why_undefined
 
 NOT_SHOWN: Final = "not shown"
 AGREES: Final[Mapping[AgreementStatus, str]] = {
-    "publish": "enough",
-    "methodology": "weak",
-    "halt": "too little",
-    "not judged": "not judged",
-}
+    "publish": "enough", "methodology": "weak", "halt": "too little", "not judged": "not judged",
+}  # fmt: skip
 """How a page calls the agreement that a kappa shows."""
 
 _SMALL: Final = (
@@ -43,16 +26,21 @@ _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
+    "cell_a": ("Cell A", "verbose, confident and wrong"),
+    "cell_b": ("Cell B", "terse and correct"),
+    "paraphrase": ("Paraphrase", "other words, same facts"),
+    "fact_flip": ("Fact flip", "one number changed"),
+    "length_matched": ("Length matched", "same content at one length"),
+    "red_team": ("Red team", "texts written to deceive"),
+    "ladder": ("Ladder", "texts of known quality"),
+    "vacuum": ("Vacuum", "texts without content"),
+}
+"""Each kind of control text: how a page calls it, and what its texts are."""
 
 
 def excerpt(text: str, start: int, quote: str, reach: int) -> tuple[str, str, str]:
-    """A quotation and what its sentence says before and after it, ``reach`` characters each; alone if it is not there.
-
-    >>> excerpt("Gold rose. Cash is 500, so 20 units fit. So.", 19, "500", 40)
-    ('Cash is ', '500', ', so 20 units fit.')
-    >>> excerpt("Gold rose.", 3, "500", 40)
-    ('', '500', '')
-    """
+    """A quotation and what its sentence says before and after it, ``reach`` characters each; alone if not there."""
     if not quote or not text.startswith(quote, start):
         return "", clean(quote), ""
     end = start + len(quote)
@@ -67,109 +55,61 @@ def excerpt(text: str, start: int, quote: str, reach: int) -> tuple[str, str, st
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A difference, always with its sign, except zero.
-
-    >>> signed(0.018, 3), signed(-2.81), signed(0.0)
-    ('+0.018', '−2.81', '0.00')
-    """
+    """A difference, always with its sign, except zero."""
     text = number(value, digits)
     return f"+{text}" if value > 0 and text.strip("0.,") else text
 
 
 def words(value: int) -> str:
-    """Small counts as words, larger ones as digits.
-
-    >>> words(5), words(40), words(0), words(1250)
-    ('five', '40', 'no', '1,250')
-    """
+    """Small counts as words, larger ones as digits."""
     return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
 
 
 def plural(value: int, noun: str, many: str | None = None) -> str:
-    """A count in words with its noun.
-
-    >>> plural(1, "judge"), plural(3, "family", "families"), plural(0, "agent"), plural(1250, "decision")
-    ('one judge', 'three families', 'no agents', '1,250 decisions')
-    """
+    """A count in words with its noun."""
     return f"{words(value)} {noun if value == 1 else many or noun + 's'}"
 
 
 def counted(value: int, noun: str, many: str | None = None) -> str:
-    """A count in digits with its noun.
-
-    >>> counted(1, "claim"), counted(1250, "claim")
-    ('1 claim', '1,250 claims')
-    """
+    """A count in digits with its noun."""
     return f"{count(value)} {noun if value == 1 else many or noun + 's'}"
 
 
 def interval(value: float, low: float | None, high: float | None, digits: int = 2) -> str:
-    """A value with its interval.
-
-    >>> interval(0.64, 0.604, 0.671), interval(-0.1, -0.32, 0.12), interval(0.5, None, None)
-    ('0.64 (0.60 to 0.67)', '−0.10 (−0.32 to 0.12)', '0.50 (no interval)')
-    """
-    if low is None or high is None:
-        return f"{number(value, digits)} (no interval)"
-    return f"{number(value, digits)} ({span(low, high, digits)})"
+    """A value with its interval."""
+    ends = "no interval" if low is None or high is None else span(low, high, digits)
+    return f"{number(value, digits)} ({ends})"
 
 
 def p_value(p: float) -> str:
-    """A p-value as it is read.
-
-    >>> p_value(0.00002), p_value(0.0412), p_value(1.0), p_value(0.3)
-    ('p < .001', 'p = .041', 'p = 1', 'p = .300')
-    """
+    """A p-value as it is read."""
     if p < 0.001:
         return "p < .001"
     return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
 def alpha(value: float) -> str:
-    """A significance level without its leading zero.
-
-    >>> alpha(0.05)
-    '.05'
-    """
+    """A significance level without its leading zero."""
     return f"{value:g}".removeprefix("0")
 
 
 def ordinal_span(first: int, last: int) -> str:
-    """A place or a run of places.
-
-    >>> ordinal_span(1, 1), ordinal_span(2, 4)
-    ('1', '2 to 4')
-    """
+    """A rank or a range of ranks."""
     return str(first) if first == last else f"{first} to {last}"
 
 
 def listing(items: Sequence[str], *, last: str = "and") -> str:
-    """Names in a sentence.
-
-    >>> listing(["a"]), listing(["a", "b"]), listing(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+    """Names in a sentence."""
+    return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def state_words(measurement: Measurement) -> str:
-    """Why there is no number, in words.
-
-    >>> m = Measurement(name="x", labels={}, value=None, n=0, n_of="", method="", state="undefined: one trial")
-    >>> state_words(m)
-    'not defined: one trial'
-    """
+    """Why there is no number, in words."""
     return why_undefined(measurement.state)
 
 
 def shown(measurement: Measurement | None, digits: int = 2) -> str:
-    """A measurement's value, or in words why there is none.
-
-    >>> shown(None)
-    'not measured'
-    """
+    """A measurement's value, or in words why there is none."""
     if measurement is None:
         return "not measured"
     return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
@@ -197,11 +137,7 @@ def estimate(item: Measurement) -> str:
 
 
 def gap_words(item: Measurement, sign: int = 1) -> str:
-    """A difference in points with its interval; ``sign`` −1 turns it round.
-
-    >>> gap_words(Measurement(name="contrast", labels={}, value=0.5, low=0.4, high=0.6, n=9, n_of="", method=""))
-    '+0.50 points (0.40 to 0.60)'
-    """
+    """A difference in points with its interval; ``sign`` −1 turns it round."""
     ends = [end for end in (item.low, item.high) if end is not None]
     bounds = [sign * end for end in ends][::sign] if len(ends) == 2 else [None, None]
     value = sign * (item.value or 0.0)
@@ -214,11 +150,7 @@ def sizes(item: Measurement) -> str:
 
 
 def moment(text: str) -> str:
-    """A date or time in ISO form as it is read; any other text as it is.
-
-    >>> moment("2026-11-21T02:00:15.609621Z"), moment("2026-03-02"), moment("2 March 2026")
-    ('21 November 2026, 02:00 UTC', '2 March 2026', '2 March 2026')
-    """
+    """A date or time in ISO form as it is read; any other text as it is."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
@@ -228,41 +160,23 @@ def moment(text: str) -> str:
 
 
 def hash_groups(digest: str, groups: int = 8) -> str:
-    """A hash in groups of eight, so that eyes can compare it.
-
-    >>> hash_groups("0123456789abcdef0123", 2)
-    '01234567 89abcdef'
-    """
+    """A hash in groups of eight, so that eyes can compare it."""
     return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 8 * groups), 8))
 
 
 def short_hash(digest: str) -> str:
-    """The two ends of a hash.
-
-    >>> short_hash("a41f7c029b6e11d45a83f0c7e0d39c2e")
-    'a41f7c02…e0d39c2e'
-    """
+    """The two ends of a hash."""
     return digest if len(digest) <= 20 else f"{digest[:8]}…{digest[-8:]}"
 
 
 def sentence(text: str) -> str:
-    """A text with a capital and a full stop.
-
-    >>> sentence("too few records"), sentence("What then?")
-    ('Too few records.', 'What then?')
-    """
+    """A text with a capital and a full stop."""
     stripped = text.strip()
-    if not stripped:
-        return ""
-    return stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?" else ".")
+    return stripped and stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?" else ".")
 
 
 def text_width(text: str, size: float) -> float:
-    """Roughly how wide a text will be, in the unit of ``size``; a little generous. Wide scripts take a full em.
-
-    >>> text_width("Alder", 10) < text_width("Dogwood", 10)
-    True
-    """
+    """Roughly how wide a text will be, in the unit of ``size``; a little generous. Wide scripts take a full em."""
     ems = 0.0
     for char in text:
         if unicodedata.east_asian_width(char) in "WF":
@@ -275,11 +189,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def fit(text: str, width: float, size: float) -> str:
-    """The text cut with an ellipsis so that it fits a width.
-
-    >>> fit("Dogwood", 500, 13), fit("Dogwood of the northern hills", 60, 13)
-    ('Dogwood', 'Dogwoo…')
-    """
+    """The text cut with an ellipsis so that it fits a width."""
     if text_width(text, size) <= width:
         return text
     cut = text
@@ -289,50 +199,28 @@ def fit(text: str, width: float, size: float) -> str:
 
 
 def shortened(names: Sequence[str], width: float, size: float) -> tuple[str, ...]:
-    """Names cut in the middle so that each fits a width and no two different ones look alike.
+    """Names cut in the middle so that each fits a width and no two different ones look alike."""
 
-    >>> shortened(["opus-of-the-north-4-7", "opus-of-the-north-4-8", "otter"], 80, 12)
-    ('opus…rth-4-7', 'opus…rth-4-8', 'otter')
-    """
-    wanted = len(set(names))
+    def cut_middle(text: str, head: float) -> str:
+        """The two ends of a text around an ellipsis; ``head`` is the share that its beginning keeps."""
+        if text_width(text, size) <= width:
+            return text
+        for kept in range(len(text) - 1, 0, -1):
+            start = round(kept * head)
+            cut = f"{text[:start]}…{text[len(text) - kept + start :]}"
+            if text_width(cut, size) <= width:
+                return cut
+        return "…"
+
     for head in (0.4, 0.6, 0.2, 0.0):
-        cut = tuple(_cut_middle(name, width, size, head) for name in names)
-        if len(set(cut)) == wanted:
-            return cut
+        made = tuple(cut_middle(name, head) for name in names)
+        if len(set(made)) == len(set(names)):
+            return made
     places = {name: f"… {at}" for at, name in enumerate(dict.fromkeys(names), 1)}
     return tuple(fit(name, width - text_width(places[name], size), size).rstrip("…") + places[name] for name in names)
 
 
-def _cut_middle(text: str, width: float, size: float, head: float) -> str:
-    """The two ends of a text around an ellipsis; ``head`` is the share that its beginning keeps."""
-    if text_width(text, size) <= width:
-        return text
-    for kept in range(len(text) - 1, 0, -1):
-        start = round(kept * head)
-        cut = f"{text[:start]}…{text[len(text) - kept + start :]}"
-        if text_width(cut, size) <= width:
-            return cut
-    return "…"
-
-
-CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
-    "cell_a": ("Cell A", "verbose, confident and wrong"),
-    "cell_b": ("Cell B", "terse and correct"),
-    "paraphrase": ("Paraphrase", "other words, same facts"),
-    "fact_flip": ("Fact flip", "one number changed"),
-    "length_matched": ("Length matched", "same content at one length"),
-    "red_team": ("Red team", "texts written to deceive"),
-    "ladder": ("Ladder", "texts of known quality"),
-    "vacuum": ("Vacuum", "texts without content"),
-}
-"""Each kind of control text: how a page calls it, and what its texts are."""
-
-
 def cell_title(cell: str) -> str:
-    """How a page calls a kind of control text, with what its texts are.
-
-    >>> cell_title("cell_b"), cell_title("another_one")
-    ('Cell B: terse and correct', 'Another one')
-    """
+    """How a page calls a kind of control text, with what its texts are."""
     known = {str(kind): words for kind, words in CELLS.items()}.get(cell)
     return f"{known[0]}: {known[1]}" if known else cell.replace("_", " ").capitalize()

@@ -156,23 +156,21 @@ class Translation:
         return escape(self.said(unescape(found["text"])), quote=False)
 
     def _script(self, tag: str) -> str:
+        """A script of a page; what the bench of the page reads is in the language."""
         if 'id="b-data"' not in tag:
             return tag
-        head, data = tag.removesuffix("</script>").split(">", 1)
-        packed = json.dumps(self._data(json.loads(data)), separators=(",", ":"))
-        for sign in "<>&":
-            packed = packed.replace(sign, f"\\u{ord(sign):04x}")
-        return f"{head}>{packed}</script>"
-
-    def _data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """What the bench of the page reads."""
+        head, source = tag.removesuffix("</script>").split(">", 1)
+        data: dict[str, Any] = json.loads(source)
         for gate in data["gates"]:
             for cut in gate[2][1] if gate[2] else ():
                 cut[1] = self.said(cut[1])
-        texts = [_from_below(one) if ".html" in one else self.said(one) for one in data["texts"]]
-        scores = [[name, self.said(words)] for name, words in data["scores"]]
-        rules = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
-        return data | {"texts": texts, "scores": scores, "rules": rules}
+        data["texts"] = [_from_below(one) if ".html" in one else self.said(one) for one in data["texts"]]
+        data["scores"] = [[name, self.said(words)] for name, words in data["scores"]]
+        data["rules"] = [[name, *map(self.said, words), tally] for name, *words, tally in data["rules"]]
+        packed = json.dumps(data, separators=(",", ":"))
+        for sign in "<>&":
+            packed = packed.replace(sign, f"\\u{ord(sign):04x}")
+        return f"{head}>{packed}</script>"
 
     def script(self, source: str) -> str:
         """A script with its words in the language: what begins with a capital or a sign, or holds a blank."""
@@ -210,10 +208,7 @@ def translation(language: str) -> Translation:
 
 
 def in_language(pages: Iterable[tuple[str, str]], language: str) -> Iterator[tuple[str, str]]:
-    """Every page, and below the folder of a language those that have it, each with a link to the other.
-
-    Without a language only the pages as they are.
-    """
+    """Every page, and below the folder of a language (if any) those that have it, each with a link to the other."""
     if not language:
         yield from pages
         return

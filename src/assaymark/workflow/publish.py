@@ -36,8 +36,7 @@ from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, Substr
 from assaymark.report.page import JUDGES, Frame, Link
 from assaymark.report.records.answers import Answers
 from assaymark.report.records.calls import ReadCalls
-from assaymark.report.records.judgments import Judged
-from assaymark.report.records.study import Calls
+from assaymark.report.records.judgments import Calls, Judged
 from assaymark.report.text import short_hash
 from assaymark.report.translation import in_language
 from assaymark.text import clean

@@ -25,7 +25,7 @@ from assaymark.records import sha256_text
 from assaymark.report import Site, each_page
 from assaymark.report import site as sites
 from assaymark.report.datasheet import COMPARISON, judges_frame
-from assaymark.report.records.study import Calls
+from assaymark.report.records.judgments import Calls
 from assaymark.report.site import FrontRun
 from assaymark.workflow import ask, study_calls
 from assaymark.workflow import run_folder as runs

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from assaymark import records
 from assaymark.judging.evidence import DecisionNumbers, Material, audit_texts
-from assaymark.records import (
-    Action,
-    Agent,
-    Context,
-    Decision,
-    Evidence,
-    Fact,
-    Instrument,
-    Provenance,
-    Rationale,
-    Series,
-)
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 
 INSTRUMENTS = (
-    Instrument(id="GOLD", symbol="IAU", name="Gold Trust"),
-    Instrument(id="CHIPS", symbol="SMH", name="Semiconductor Equities"),
-    Instrument(id="SP500", symbol="SPY", name="S&P 500"),
-    Instrument(id="SOUTH_KOREA", symbol="EWY", name="South Korea Equities"),
+    records.Instrument(id="GOLD", symbol="IAU", name="Gold Trust"),
+    records.Instrument(id="CHIPS", symbol="SMH", name="Semiconductor Equities"),
+    records.Instrument(id="SP500", symbol="SPY", name="S&P 500"),
+    records.Instrument(id="SOUTH_KOREA", symbol="EWY", name="South Korea Equities"),
 )
 
 CELLS = {
@@ -43,18 +32,18 @@ COLUMNS = (
 )
 
 
-def cell_facts() -> list[Fact]:
+def cell_facts() -> list[records.Fact]:
     return [
-        Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit=unit, available_at=AT)
+        records.Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit=unit, available_at=AT)
         for name, values in CELLS.items()
         for (field, unit), value in zip(COLUMNS, values, strict=True)
     ]
 
 
-def briefing(*sentences: tuple[str, str, float, str]) -> list[Fact]:
+def briefing(*sentences: tuple[str, str, float, str]) -> list[records.Fact]:
     """Free facts from (note, field, value, unit)."""
     return [
-        Fact(
+        records.Fact(
             id=f"b{at}",
             instrument="",
             field=field,
@@ -88,14 +77,14 @@ BRIEFING = (
 )
 
 
-def context(*, completeness: str = "complete", **parts: object) -> Context:
+def context(*, completeness: str = "complete", **parts: object) -> records.Context:
     """The market as a context; keyword arguments replace its parts."""
     made: dict[str, object] = {
         "completeness": completeness, "cutoff": AT, "cutoff_source": "made up",
         "prompt": "Allocate. Weights must be multiples of 5%. The portfolio must hold between 1 and 6 holdings.",
         "facts": (*cell_facts(), *briefing(*BRIEFING)), "instruments": INSTRUMENTS,
     }  # fmt: skip
-    return Context(**(made | parts))  # type: ignore[arg-type]
+    return records.Context(**(made | parts))  # type: ignore[arg-type]
 
 
 def material(*, completeness: str = "complete", **parts: object) -> Material:
@@ -106,7 +95,7 @@ COMPLETE = material()
 PARTIAL = material(completeness="partial")
 
 
-def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[Evidence]:
+def audit(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> list[records.Evidence]:
     return audit_texts([("summary", text)], seen, own)
 
 
@@ -114,30 +103,30 @@ def states(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = N
     return [finding.state for finding in audit(text, seen, own)]
 
 
-def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> Evidence:
+def only(text: str, seen: Material = COMPLETE, own: DecisionNumbers | None = None) -> records.Evidence:
     found = audit(text, seen, own)
     assert len(found) == 1, found
     return found[0]
 
 
 def decision(
-    *texts: str | Rationale,
+    *texts: str | records.Rationale,
     record: str = "r1",
     agent: str = "a1",
     cluster: str = "w1",
-    actions: tuple[Action, ...] = (),
+    actions: tuple[records.Action, ...] = (),
     stages: dict[str, object] | None = None,
     confidence: float | None = None,
-) -> Decision:
-    return Decision(
-        record_id=record, episode_id="e1", step=0, cluster=cluster, decided_at=AT, agent=Agent(id=agent, family="f"),
-        context_id="c1", actions=actions,
-        rationales=tuple(Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts), format="made",
-        provenance=Provenance(source="made"), confidence=confidence, stages=stages or {},
+) -> records.Decision:
+    said = tuple(records.Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts)
+    return records.Decision(
+        record_id=record, episode_id="e1", step=0, cluster=cluster, decided_at=AT,
+        agent=records.Agent(id=agent, family="f"), context_id="c1", actions=actions, rationales=said, format="made",
+        provenance=records.Provenance(source="made"), confidence=confidence, stages=stages or {},
     )  # fmt: skip
 
 
-def bars(instrument: str, closes: list[float]) -> Series:
+def bars(instrument: str, closes: list[float]) -> records.Series:
     """Daily bars on consecutive days, the last one at the cutoff."""
     times = tuple(AT - timedelta(days=len(closes) - 1 - i) for i in range(len(closes)))
-    return Series(instrument=instrument, interval_s=86_400, times=times, close=tuple(closes))
+    return records.Series(instrument=instrument, interval_s=86_400, times=times, close=tuple(closes))

@@ -79,34 +79,24 @@ def test_the_interval_is_the_linearised_ratio_over_clusters():
     assert (found.low, found.high) == pytest.approx((max(0, share - reach), min(1, share + reach)))
 
 
-def test_support_beyond_chance_takes_contexts_or_materials():
-    with_context = summary(contexts={"c1": context()})["evidence.chance_corrected[]"]
-    with_material = summary(contexts={"c1": COMPLETE})["evidence.chance_corrected[]"]
-    assert with_context == with_material
-    assert with_context.detail["observed"] == pytest.approx(3 / 5)
-    assert with_context.value <= with_context.detail["observed"]
+def test_support_beyond_chance_takes_contexts_or_materials_and_says_what_it_lacks():
+    found = summary(contexts={"c1": context()})["evidence.chance_corrected[]"]
+    assert found == summary(contexts={"c1": COMPLETE})["evidence.chance_corrected[]"]
+    assert found.detail["observed"] == pytest.approx(3 / 5)
+    assert found.value <= found.detail["observed"]
+    for contexts, why in ((None, "contexts are needed"), ({}, "no number is about an instrument")):
+        found = summary(contexts=contexts)["evidence.chance_corrected[]"]
+        assert found.value is None
+        assert why in found.state
 
 
-@pytest.mark.parametrize(("contexts", "why"), [(None, "contexts are needed"), ({}, "no number is about an instrument")])
-def test_without_materials_that_row_says_so(contexts, why):
-    found = summary(contexts=contexts)["evidence.chance_corrected[]"]
-    assert found.value is None
-    assert why in found.state
-
-
-def test_no_numbers_is_a_state_not_a_zero():
+def test_no_numbers_is_a_state_and_neither_order_nor_other_decisions_change_anything():
     found = summary([DECISIONS[2]], [])
-    assert found["evidence.share[state=supported]"].value is None
-    assert found["evidence.share[state=supported]"].state == "undefined: no numbers"
+    none = found["evidence.share[state=supported]"]
+    assert (none.value, none.state) == (None, "undefined: no numbers")
     assert found["evidence.no_number_share[]"].value == 1.0
     assert summary([], [])["evidence.no_number_share[]"].state == "undefined: no records"
-
-
-def test_evidence_of_other_decisions_is_left_out():
     assert summary(DECISIONS[:1])["evidence.share[state=supported]"].n == 2
-
-
-def test_the_order_of_records_changes_nothing():
     assert summary(DECISIONS[::-1], LEDGER[::-1], {"c1": COMPLETE}) == summary(contexts={"c1": COMPLETE})
 
 
@@ -129,12 +119,12 @@ def test_a_stated_forecast_agrees_within_a_hundredth_of_a_point(stated, differs)
     assert (found.value, found.n, found.detail["count"]) == (float(differs), 1, int(differs))
 
 
-def test_records_that_differ_are_named():
-    decisions = [forecast(1.5, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}, record=name) for name in ("x", "y")]
-    decisions.append(forecast(1.9, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}, record="z"))
+def test_records_that_differ_are_named_and_actions_without_a_weight_are_no_parts():
+    parts = {"GOLD": 1.0, "CHIPS": 2.0}
+    decisions = [forecast(stated, HALVES, parts, record=name) for name, stated in (("x", 1.5), ("y", 1.5), ("z", 1.9))]
+    decisions[0] = replace(decisions[0], actions=(*decisions[0].actions, Action(instrument="SP500", kind="hold")))
     found = forecast_mismatches(decisions)
-    assert found.detail["records"] == ["z"]
-    assert found.value == pytest.approx(1 / 3)
+    assert (found.detail["records"], found.value, found.n) == (["z"], pytest.approx(1 / 3), 3)
 
 
 @pytest.mark.parametrize("made", [
@@ -150,12 +140,6 @@ def test_records_that_differ_are_named():
 def test_without_all_of_its_parts_a_forecast_does_not_count(made):
     found = forecast_mismatches([made])
     assert (found.value, found.n, found.state) == (None, 0, "undefined: no forecast was stated with its parts")
-
-
-def test_actions_without_a_weight_are_no_parts():
-    made = forecast(1.5, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})
-    made = replace(made, actions=(*made.actions, Action(instrument="SP500", kind="hold")))
-    assert forecast_mismatches([made]).n == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(-500, 500)), min_size=1, max_size=6))
@@ -211,68 +195,45 @@ def by_definition(evidence, material, rng, permutations):
     return observed, np.mean(drawn)
 
 
+def beyond(made, evidence, material, seed=1, permutations=200):
+    rng = np.random.default_rng(seed)
+    return chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng, permutations)
+
+
 @pytest.mark.parametrize("decimals", [0, 1, 2])
 def test_fast_equals_definition(decimals):
     values, material = world(np.random.default_rng(3), 0.05)
     made, evidence = ledger(values, material, honest=True, decimals=decimals)
-    found = chance_corrected(
-        evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(1), permutations=2000
-    )
+    found = beyond(made, evidence, material, permutations=2000)
     observed, chance = by_definition(evidence, material, np.random.default_rng(2), 300)
-    assert found.n == len(NAMES)
-    assert found.observed == pytest.approx(observed)
+    assert (found.n, found.observed) == (len(NAMES), pytest.approx(observed))
     assert found.chance == pytest.approx(chance, abs=0.02)
     assert found.corrected == pytest.approx((found.observed - found.chance) / (1 - found.chance))
     assert found.low <= found.chance <= found.high
 
 
-def test_coarse_figures_agree_with_anybody_and_fine_ones_only_with_their_own():
+def test_coarse_figures_agree_with_anybody_fine_ones_with_their_own_and_invented_ones_with_nobody():
     values, material = world(np.random.default_rng(5), 0.03)
-    shares = []
-    for decimals in (0, 2):
-        made, evidence = ledger(values, material, honest=True, decimals=decimals)
-        shares.append(
-            chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(1))
-        )
-    coarse, fine = shares
+    coarse, fine, invented = (
+        beyond(*ledger(values, material, honest=honest, decimals=decimals), material)
+        for honest, decimals in ((True, 0), (True, 2), (False, 1))
+    )
     assert coarse.observed == fine.observed == 1.0
     assert coarse.chance > 5 * fine.chance
+    assert (invented.observed, invented.corrected) == (0.0, 0.0)
+    again = ledger(values, material, honest=True, decimals=0)
+    assert beyond(*again, material, seed=9) == beyond(*again, material, seed=9)
 
 
-def test_invented_figures_score_nothing_beyond_chance():
-    values, material = world(np.random.default_rng(5), 0.03)
-    made, evidence = ledger(values, material, honest=False, decimals=1)
-    found = chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(1))
-    assert (found.observed, found.corrected) == (0.0, 0.0)
-
-
-def test_the_same_draws_give_the_same_numbers():
-    values, material = world(np.random.default_rng(5), 0.03)
-    made, evidence = ledger(values, material, honest=True, decimals=0)
-    first, second = (
-        chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(9))
-        for _ in range(2)
-    )
-    assert first == second
-
-
-def test_without_a_number_about_an_instrument_it_is_undefined():
-    _, material = world(np.random.default_rng(5), 0.03)
-    made = decision("CPI 3.5%")
-    evidence = numeric_ledger(made, None, material=material)
-    with pytest.raises(NotMeasurableError, match="no number is about an instrument with facts"):
-        chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(1))
-
-
-def test_where_every_row_agrees_it_is_undefined():
-    facts = [
-        Fact(id=name, instrument=name, field="return_5d", value=0.05, unit="ratio", available_at=AT) for name in NAMES
-    ]
-    material = Material.build(facts=facts, instruments=PEOPLE)
-    made = decision(*(f"{name} 5.0%" for name in NAMES))
-    evidence = numeric_ledger(made, None, material=material)
-    with pytest.raises(NotMeasurableError, match="agrees with every row"):
-        chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(1))
+def test_where_no_number_or_every_row_agrees_it_is_undefined():
+    same = [Fact(id=n, instrument=n, field="return_5d", value=0.05, unit="ratio", available_at=AT) for n in NAMES]
+    for material, texts, why in (
+        (world(np.random.default_rng(5), 0.03)[1], ["CPI 3.5%"], "no number is about an instrument with facts"),
+        (Material.build(facts=same, instruments=PEOPLE), [f"{name} 5.0%" for name in NAMES], "agrees with every row"),
+    ):
+        made = decision(*texts)
+        with pytest.raises(NotMeasurableError, match=why):
+            beyond(made, numeric_ledger(made, None, material=material), material)
 
 
 def test_scaled_signed_and_plain_figures_are_read_from_their_records():
@@ -286,5 +247,5 @@ def test_scaled_signed_and_plain_figures_are_read_from_their_records():
     material = Material.build(facts=facts, instruments=PEOPLE)
     made = decision("A00 volume 57k, A00 spread 25 bps, A00 $12.34, A00 -2.0%, A00 at 0.0%")
     evidence = numeric_ledger(made, None, material=material)
-    found = chance_corrected(evidence, {"c1": material}, {made.record_id: "c1"}, rng=np.random.default_rng(1))
+    found = beyond(made, evidence, material)
     assert (found.n, found.observed) == (5, pytest.approx(4 / 5))

@@ -183,21 +183,15 @@ def test_later_lines_inherit_the_header_which_is_no_sentence_that_contains_a_nam
     assert [f.subject for f in audit("Gold rose.\nThe rest lost 9.99%.", PARTIAL)] == [""]
 
 
-def test_canonical_forms():
+def test_canonical_forms_and_horizons_in_two_words_and_in_a_script_without_blanks():
     forms = {"payrolls": "payroll", "52wk": "52w", "21s": "21d", "gas": "gas", "basis": "basis", "vol": "volatility"}
     assert {word: canonical(word) for word in forms} == forms
-
-
-@pytest.mark.parametrize(("text", "found"), [
-    ("over five sessions, 6 months and a 52-week range", {"5d", "6m", "52w"}),
-    ("21日, 5个交易日, 3个月, 2周, 1年; 2025年3月2日", {"21d", "5d", "3m", "2w", "1y"}),
-])  # fmt: skip
-def test_horizons_in_two_words_and_in_a_script_without_blanks(text, found):
-    assert SpokenHorizons(text).within(0, len(text)) == found
-
-
-def test_letters_that_change_length_in_lower_case_move_no_offset():
-    text = "İİİ gold 5%"
+    for text, found in (
+        ("over five sessions, 6 months and a 52-week range", {"5d", "6m", "52w"}),
+        ("21日, 5个交易日, 3个月, 2周, 1年; 2025年3月2日", {"21d", "5d", "3m", "2w", "1y"}),
+    ):
+        assert SpokenHorizons(text).within(0, len(text)) == found
+    text = "İİİ gold 5%"  # letters that change their length in lower case move no offset
     read = words_of(text)
     assert text[read.starts[1] : read.end(1)] == "gold"
 
@@ -224,26 +218,16 @@ def test_hostile_text_is_read_to_its_end(text):
         assert math.isfinite(one.number)
 
 
-def test_one_long_sentence_full_of_numbers():
-    text = "gold up 3.1% and " * 2_000
-    assert len(audit(text)) == 2_000
-
-
-def test_numbers_too_long_for_a_float_stay_out_of_records():
+def test_one_long_sentence_numbers_too_long_for_a_float_deep_stages_and_hostile_material_are_read():
+    assert len(audit("gold up 3.1% and " * 2_000)) == 2_000
     made = decision("paid $" + "9" * 400 + " and 1" + "0" * 16 + " and 123456789012345 and 1e400")
     found = numeric_ledger(made, None, material=COMPLETE)
     assert canonical_json(found)
     assert [item.number for item in found] == [123456789012345.0]
-
-
-def test_hostile_material_is_indexed():
     seen = material(prompt="must weight 5% " * 20_000 + "\n" * 1_000)
     assert audit("weights must be 5%", seen)[0].state == "rule"
     assert extract_numbers("") == []
     assert Material.build(facts=[], instruments=INSTRUMENTS).benchmark == -1
-
-
-def test_deep_stages_do_not_recurse_without_end():
     deep: object = 7.5
     for _ in range(400):
         deep = {"a": [deep]}

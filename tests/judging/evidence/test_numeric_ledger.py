@@ -52,10 +52,7 @@ NOT_ROW = [
 @pytest.mark.parametrize("text", NOT_ROW)
 def test_another_row_sign_or_horizon_does_not(text):
     assert "supported" not in states(text, PARTIAL)
-
-
-def test_a_fine_figure_may_be_named_for_the_wrong_horizon_without_being_lost():
-    assert only("GOLD 21d return +3.12%", PARTIAL).rule == "row-other-horizon"
+    assert only("GOLD 21d return +3.12%", PARTIAL).rule == "row-other-horizon"  # a fine figure is not lost
 
 
 FREE = [
@@ -76,53 +73,34 @@ def test_free_facts_need_a_shared_subject(text, rule):
     assert all(name.startswith("b") for name in found.facts)
 
 
-@pytest.mark.parametrize("text", ["Brent -2.0%", "oil slid again: Brent -2.0%"])
-def test_a_printed_minus_agrees_with_a_decrease(text):
-    assert states(text) == ["supported"]
-
-
-@pytest.mark.parametrize("text", ["CPI -3.5%", "Brent +2.0%", "10-year at -4.63%"])
-def test_a_printed_sign_must_not_turn_a_free_fact_round(text):
-    assert states(text) == ["not_found"]
-
-
-def test_a_minus_needs_a_decrease_in_the_note():
-    note = "Claims decreased by 7,400 to 231,000."
-    fact = Fact(id="b1", instrument="", field="claims", value=7_400.0, unit="count", available_at=AT, note=note)
-    assert only("claims -7,400", Material.build(facts=[fact])).state == "supported"
-
-
-@pytest.mark.parametrize("text", ["wages grew 3.5%", "Brent rose 2.0%", "sentiment at 91.01", "yields at 115k"])
-def test_without_one_or_in_the_other_direction_they_support_nothing(text):
-    assert states(text) == ["not_found" if text == "Brent rose 2.0%" else "in_context"]
-
-
-def test_both_halves_of_a_range_are_found():
+@pytest.mark.parametrize(("text", "state"), [
+    # a printed minus agrees with a decrease, and a sign must not turn a free fact round
+    ("Brent -2.0%", "supported"), ("oil slid again: Brent -2.0%", "supported"), ("CPI -3.5%", "not_found"),
+    ("Brent +2.0%", "not_found"), ("10-year at -4.63%", "not_found"), ("Brent rose 2.0%", "not_found"),
+    # without a shared subject they support nothing
+    ("wages grew 3.5%", "in_context"), ("sentiment at 91.01", "in_context"), ("yields at 115k", "in_context"),
+])  # fmt: skip
+def test_signs_and_subjects_of_free_facts(text, state):
+    assert states(text) == [state]
     assert states("Fed funds at 3.5-3.75%") == ["supported", "supported"]
 
 
-def test_numbers_of_a_note_count_although_no_fact_was_made_of_them():
-    fact = Fact(id="b1", instrument="", field="sales", value=298.5, unit="usd", available_at=AT,
-                note="Global chip sales were $298.5 billion, up 25.4% from the prior quarter.")  # fmt: skip
-    assert only("chip sales up 25.4%", Material.build(facts=[fact])).facts == ("b1",)
+def free(name, field, value, unit, note=""):
+    return Fact(id=name, instrument="", field=field, value=value, unit=unit, available_at=AT, note=note)
 
 
-def test_a_pronoun_inherits_the_subject_of_the_sentence_before():
-    facts = [
-        Fact(id=name, instrument="", field=field, value=value, unit=unit, available_at=AT, note=note)
-        for name, field, value, unit, note in (
-            ("b9", "closed at", 7411.98, "index", "The FTSE closed at 7,411.98."),
-            ("b10", "It was down", -1.9, "percent", "It was down 1.9% for the week."),
-        )
-    ]
-    assert only("FTSE down 1.9%", Material.build(facts=facts)).facts == ("b10",)
-
-
-def test_numbers_inside_text_facts_count():
-    fact = Fact(
-        id="b1", instrument="", field="wage growth", value="between 3.1% and 3.4%", unit="text", available_at=AT
-    )
-    assert only("wage growth of 3.4%", Material.build(facts=[fact])).state == "supported"
+@pytest.mark.parametrize(("facts", "text", "name"), [
+    ([free("b1", "claims", 7_400.0, "count", "Claims decreased by 7,400 to 231,000.")], "claims -7,400", "b1"),
+    # numbers of a note, of text facts, and what a pronoun inherits from the sentence before
+    ([free("b1", "sales", 298.5, "usd", "Global chip sales were $298.5 billion, up 25.4% from the prior quarter.")],
+     "chip sales up 25.4%", "b1"),
+    ([free("b1", "wage growth", "between 3.1% and 3.4%", "text")], "wage growth of 3.4%", "b1"),
+    ([free("b9", "closed at", 7411.98, "index", "The FTSE closed at 7,411.98."),
+      free("b10", "It was down", -1.9, "percent", "It was down 1.9% for the week.")], "FTSE down 1.9%", "b10"),
+])  # fmt: skip
+def test_what_a_note_says_counts(facts, text, name):
+    found = only(text, Material.build(facts=facts))
+    assert (found.state, found.facts) == ("supported", (name,))
 
 
 def test_rules_of_prompt_and_constraints():
@@ -130,12 +108,12 @@ def test_rules_of_prompt_and_constraints():
     assert only("respects the 40% cluster cap", seen).facts == ("constraint:max_weight",)
     assert states("weights are multiples of 5%", seen) == ["rule"]
     assert states("the portfolio stays within 1-6 holdings", seen) == ["rule", "rule"]
-
-
-def test_a_prompt_rule_of_one_short_sentence_is_known_by_its_only_word():
+    # one of one short sentence is known by its only word
     seen = material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
     assert states("no holding exceeds 60%", seen) == ["rule"]
     assert only("nothing exceeds 60%", seen).state == "in_context"
+    held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})  # visible, too
+    assert states("cash of $2,345.50 and IAU units held 12.5", material(portfolio=held)) == ["supported", "supported"]
 
 
 @pytest.mark.parametrize("text", ["看好IAU的5日回报率3.12%", "IAU ５日上涨３.１２％", "IAU的回报为3,12 %"])
@@ -150,11 +128,6 @@ def test_the_same_sentence_again_finds_the_same(monkeypatch):
     kept = audit(text)
     monkeypatch.setattr(ledger, "_MANY", math.inf)
     assert audit(text) == kept
-
-
-def test_what_was_held_before_is_visible():
-    held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})
-    assert states("cash of $2,345.50 and IAU units held 12.5", material(portfolio=held)) == ["supported", "supported"]
 
 
 OWN = decision(
@@ -173,29 +146,13 @@ OWN = decision(
 
 def test_own_figures_are_own_actions_and_the_arena_is_silent():
     found = numeric_ledger(OWN, context())
-    assert [(e.quote, e.state) for e in found] == [
-        ("3.1%", "supported"),
-        ("-2%", "own_action"),
-        ("1.25%", "own_action"),
-        ("4%", "own_action"),
-        ("35%", "own_action"),
-        ("0.62", "own_action"),
-        ("0.4%", "own_action"),
-        ("$80.50", "own_action"),
-    ]
+    assert [e.quote for e in found] == ["3.1%", "-2%", "1.25%", "4%", "35%", "0.62", "0.4%", "$80.50"]
+    assert [e.state for e in found] == ["supported", *["own_action"] * 7]
     assert {e.part for e in found} == {0, 1}
-
-
-def test_evidence_quotes_its_text_and_goes_to_json():
-    found = numeric_ledger(OWN, context(), material=COMPLETE)
+    assert found == numeric_ledger(OWN, context(), material=COMPLETE) == sorted(found, key=lambda e: (e.part, e.start))
     for item in found:
-        text = OWN.rationales[item.part].text
-        assert text[item.start : item.start + len(item.quote)] == item.quote
+        assert OWN.rationales[item.part].text[item.start : item.start + len(item.quote)] == item.quote
     assert canonical_json(found)
-    assert found == sorted(found, key=lambda e: (e.part, e.start))
-
-
-def test_an_unnamed_own_weight_is_found_by_its_subject():
     own = DecisionNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
     assert only("SMH at 22.5% here", COMPLETE, own).rule == "own-same-subject"
     assert only("IAU at 22.5% here", PARTIAL, own).state == "not_found"
@@ -221,24 +178,16 @@ def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order
     assert only("GOLD: 11 of these", PARTIAL, own).rule == "bare-integer"
 
 
-def test_units_that_were_held_before_are_the_agents_own():
+def test_units_held_before_and_values_after_the_orders_are_the_decisions_own():
     held = Portfolio(currency="USD", cash=10.0, nav=100.0, positions={"GOLD": 20.0})
-    one = decision("Cut GOLD from 20 shares.")
-    assert [found.state for found in numeric_ledger(one, context(completeness="partial", portfolio=held))] == [
-        "own_action"
-    ]
-
-
-def test_the_value_of_a_position_after_the_orders_is_the_decisions_own():
+    found = numeric_ledger(decision("Cut GOLD from 20 shares."), context(completeness="partial", portfolio=held))
+    assert [one.state for one in found] == ["own_action"]
     facts = (Fact(id="p", instrument="GOLD", field="price", value=40.25, unit="price", available_at=AT),)
     held = Portfolio(currency="USD", cash=1000.0, nav=1402.5, positions={"GOLD": 10.0})
     bought = (Action(instrument="GOLD", kind="buy", quantity=3.0),)
     seen = context(completeness="partial", portfolio=held, facts=facts, series=())
     one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
     assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_found"]
-
-
-def test_owners_that_are_no_instruments_are_passed_over():
     assert audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 
 
@@ -272,74 +221,57 @@ def test_differences_and_sums_of_visible_facts_are_derivable(text, rule):
     assert len(found.facts) == 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SMH outperformed SPY by 6.70% in 5d",  # it lagged
-        "EWY vs SPY -11.48% in 5d",
-        "EWY beat SPY by 30%",  # too coarse without a field or horizon
-        "EWY beat SPY by 11.48% over 21d",  # another horizon's
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "SMH outperformed SPY by 6.70% in 5d",  # it lagged
+    "EWY vs SPY -11.48% in 5d",
+    "EWY beat SPY by 30%",  # too coarse without a field or horizon
+    "EWY beat SPY by 11.48% over 21d",  # another horizon's
+])  # fmt: skip
 def test_a_difference_has_a_direction_and_a_horizon(text):
     assert states(text, PARTIAL) == ["not_found"]
 
 
-def test_fields_that_are_differences_are_not_subtracted_again():
+def test_ratios_and_relative_changes_within_a_note_and_no_differences_of_differences():
+    note = "Copper stocks rose to 412.5 kilotons from 330.0 kilotons."
+    seen = Material.build([free(f"b{at}", "copper stocks", n, "count", note) for at, n in enumerate((412.5, 330.0))])
+    assert only("copper stocks rose 25.0%", seen).rule == "relative-change-in-note"
+    assert only("copper stocks up 1.25x", seen).rule == "ratio-in-note"
     facts = [
         Fact(id=f"{n}.a", instrument=n, field="active_return_5d", value=v, unit="ratio", available_at=AT)
         for n, v in (("GOLD", 0.0609), ("SP500", 0.0))
     ]
-    seen = Material.build(facts=facts, instruments=INSTRUMENTS)
-    assert states("IAU active return vs SPY -6.09% in 5d", seen) == ["not_found"]
+    assert states("IAU active return vs SPY -6.09% in 5d", Material.build(facts, INSTRUMENTS)) == ["not_found"]
 
 
-def test_ratios_and_relative_changes_within_a_note():
-    note = "Copper stocks rose to 412.5 kilotons from 330.0 kilotons."
-    facts = [
-        Fact(id=f"b{at}", instrument="", field="copper stocks", value=value, unit="count", available_at=AT, note=note)
-        for at, value in enumerate((412.5, 330.0))
-    ]
-    seen = Material.build(facts=facts)
-    assert only("copper stocks rose 25.0%", seen).rule == "relative-change-in-note"
-    assert only("copper stocks up 1.25x", seen).rule == "ratio-in-note"
+CLOSES = [100.0, 104.0, 101.0, 99.0, 103.0, 106.05]
+UP_DOWN = [100.0, 101.0, 100.0, 101.0, 100.0]
+MOVES = [b / a - 1 for a, b in pairwise(UP_DOWN)]
+YEARLY = (sum((m - sum(MOVES) / 4) ** 2 for m in MOVES) / 3) ** 0.5 * 252**0.5
 
 
-def test_recomputed_from_bars():
-    closes = [100.0, 104.0, 101.0, 99.0, 103.0, 106.05]
-    seen = material(series=(bars("GOLD", closes),), facts=())
-    assert only("Gold return_3d 5.0%", seen).rule == "return-3d"
-    assert only("IAU up 6.05% over five sessions", seen).facts == ("series:GOLD",)
-    assert only("Gold drawdown 4.81% in 5d", seen).rule == "drawdown-5d"
-    assert only("Gold 5d volatility 63.3%", seen).state in ("derivable", "not_found")
-    assert only("Gold up 7.77% over 5d", seen).state == "not_found"
-    assert only("Gold up 6.05% over 900y", seen).state == "not_found"
-    assert only("SMH up 6.05% over 5d", seen).state == "not_found"
-
-
-def test_volatility_is_annualised():
-    closes = [100.0, 101.0, 100.0, 101.0, 100.0]
-    moves = [b / a - 1 for a, b in pairwise(closes)]
-    mean = sum(moves) / 4
-    yearly = (sum((m - mean) ** 2 for m in moves) / 3) ** 0.5 * 252**0.5
-    seen = material(series=(bars("GOLD", closes),), facts=())
-    assert only(f"Gold 4d volatility {yearly:.2%}", seen).rule == "volatility-4d"
-
-
-def test_bars_without_a_price_recompute_nothing():
-    seen = material(series=(bars("GOLD", [0.0, 1.0, 2.0]), bars("CHIPS", [1.0])), facts=())
-    assert states("Gold up 100.0% over 1d; SMH up 3.33% in 1d", seen) == ["derivable", "not_found"]
-    assert states("Gold up 50.1% over 2d", seen) == ["not_found"]
+@pytest.mark.parametrize(("closes", "text", "rules"), [
+    (CLOSES, "Gold return_3d 5.0%", ["return-3d"]),
+    (CLOSES, "IAU up 6.05% over five sessions", ["return-5d"]),
+    (CLOSES, "Gold drawdown 4.81% in 5d", ["drawdown-5d"]),
+    (CLOSES, "Gold up 7.77% over 5d", ["unmatched"]),
+    (CLOSES, "Gold up 6.05% over 900y", ["unmatched"]),
+    (CLOSES, "SMH up 6.05% over 5d", ["unmatched"]),
+    (UP_DOWN, f"Gold 4d volatility {YEARLY:.2%}", ["volatility-4d"]),  # a year
+    ([0.0, 1.0, 2.0], "Gold up 100.0% over 1d; SMH up 3.33% in 1d", ["return-1d", "unmatched"]),
+    ([0.0, 1.0, 2.0], "Gold up 50.1% over 2d", ["unmatched"]),  # no price
+])  # fmt: skip
+def test_recomputed_from_bars(closes, text, rules):
+    seen = material(series=(bars("GOLD", closes), bars("CHIPS", [1.0])), facts=())
+    found = audit(text, seen)
+    assert [one.rule for one in found] == rules
+    assert all(one.facts == (("series:GOLD",) if one.state == "derivable" else ()) for one in found)
 
 
 def test_a_material_without_anything_verifies_nothing():
     assert states("Gold up 5.5% to $3", Material.build(facts=[])) == ["not_found", "not_found"]
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_values_that_are_no_numbers_are_not_indexed(value):
-    fact = Fact(id="f", instrument="GOLD", field="return_5d", value=value, unit="ratio", available_at=AT)
-    assert Material.build(facts=[fact]).cells.ids == ()
+    for value in (math.nan, math.inf):
+        fact = Fact(id="f", instrument="GOLD", field="return_5d", value=value, unit="ratio", available_at=AT)
+        assert Material.build(facts=[fact]).cells.ids == ()
 
 
 # --- laws -----------------------------------------------------------------------------------------------------------
@@ -442,16 +374,12 @@ def test_a_return_over_the_days_shown_follows_from_them():
         assert (found.state, found.rule, found.facts) == ("derivable", "return-shown", ("series:GOLD",))
     # the wrong way, too coarse for the middle of the series, no movement, another instrument
     assert states("Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%", seen) == ["not_found"] * 4
-
-
-def test_days_that_are_facts_are_days_shown():
-    facts = [
+    facts = [  # days that are facts are days shown
         Fact(id=f"c{day}", instrument="GOLD", field="close", value=value, unit="price", available_at=AT,
              as_of=AT - timedelta(days=9 - day))
         for day, value in ((1, 100.0), (2, 103.0), (3, 106.0))
     ]  # fmt: skip
-    seen = Material.build(facts=facts, instruments=INSTRUMENTS)
-    assert only("Gold gained 6.0%", seen).rule == "return-shown"
+    assert only("Gold gained 6.0%", Material.build(facts=facts, instruments=INSTRUMENTS)).rule == "return-shown"
 
 
 def test_the_distance_from_one_price_to_another_follows_from_both():

@@ -31,6 +31,7 @@ from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_
 from assaymark.judging.pairs.reference import read_pair
 from assaymark.prompting import fence, sections
 from assaymark.protocol import JudgeSpec
+from assaymark.records import PairCall
 from assaymark.text import code_points
 
 
@@ -91,48 +92,26 @@ def test_a_task_has_one_length(pairs):
     assert any("its texts have 105 to 114 tokens" in one for one in refused(*stretched))
 
 
-def test_duplicates_are_caught(by):
-    pair = by("ladder")
+def test_duplicates_are_caught_and_all_problems_come_at_once(by, monkeypatch):
+    pair, filler = by("ladder"), by("filler")
     turned = replace(pair, id="other", u=pair.v, v=pair.u, better="u" if pair.better == "v" else "v")
     assert refused(pair, turned) == [f"pair other: duplicates: has the same two texts as {pair.id}"]
     assert any("another pair has this id" in one for one in refused(pair, pair))
-
-
-def test_all_problems_come_at_once(by):
-    ladder, filler = by("ladder"), by("filler")
-    found = refused(replace(ladder, delta=3.0, orders=("vu",)), replace(filler, orders=("uv",)))
-    assert len(found) == 3
-
-
-def test_nothing_is_no_set_of_stimuli():
+    assert len(refused(replace(pair, delta=3.0, orders=("vu",)), replace(filler, orders=("uv",)))) == 3
     assert refused() == ["at least one pair is needed (got 0)"]
-
-
-def test_a_renderer_that_leaks_is_caught(by, monkeypatch):
-    honest = module.pair_texts
+    honest = module.pair_texts  # a renderer that leaks
     monkeypatch.setattr(module, "pair_texts", lambda pair, *rest: (*honest(pair, *rest), pair.condition))
-    assert sum("depends on more than the texts" in one for one in refused(by("ladder"))) == 4
-
-
-def shown(call):
-    return "\n\n".join(message.text for message in call.messages)
+    assert sum("depends on more than the texts" in one for one in refused(pair)) == 4
 
 
 def test_nothing_known_about_a_pair_is_in_any_prompt(pairs, spec):
+    secrets = (
+        "same_subset", "different_subset", "graded_vacuum", "expected winner", "delta", " over Q", "whitespace",
+        "identical", "typo", "synonym", "disjoint", "overlapping", "filler",
+    )  # fmt: skip
     for one in plan_pair_calls(pairs, spec(), PAIR_PROMPTS):
-        pair, text = one.pair, shown(one.call)
-        for secret in (
-            pair.id,
-            pair.task,
-            "same_subset",
-            "different_subset",
-            "graded_vacuum",
-            "expected winner",
-            "delta",
-        ):
-            assert secret not in text
-        for word in (" over Q", "whitespace", "identical", "typo", "synonym", "disjoint", "overlapping", "filler"):
-            assert word not in text
+        text = "\n\n".join(message.text for message in one.call.messages)
+        assert not [secret for secret in (one.pair.id, one.pair.task, *secrets) if secret in text]
 
 
 def test_the_prompt_is_made_of_the_texts_alone(pairs):
@@ -205,12 +184,6 @@ def test_reading_gives_back_what_was_rendered(first, second):
     assert [one.content for one in found] == [code_points(first), code_points(second)]
 
 
-def test_the_task_is_read_back(pairs):
-    for pair in pairs[::45]:
-        _, task, candidates = pair_texts(pair, "uv", TIE_ALLOWED)
-        assert read_pair([task, candidates])[:2] == (pair.brief.question, pair.brief.requirements)
-
-
 @pytest.mark.parametrize(("parts", "what"), [
     ([], "got 0 parts"),
     (["", ""], "two candidates are needed"),
@@ -225,19 +198,15 @@ def test_another_prompt_is_not_read(parts, what):
 
 def test_a_plan_asks_every_pair_in_both_orders_under_both_prompts(pairs, spec):
     planned = plan_pair_calls(pairs, spec(trials=2), PAIR_PROMPTS)
-    assert len(planned) == 450 * 2 * 2 * 2
-    assert len({one.call.key for one in planned}) == len(planned)
     asked = {(one.pair.id, one.prompt, one.order, one.trial) for one in planned}
-    assert len(asked) == len(planned)
-    assert {one.call.order for one in planned if one.order == "uv"} == {0}
-    assert {one.call.order for one in planned if one.order == "vu"} == {1}
-
-
-def test_the_second_order_of_one_text_is_another_call(pairs, spec):
-    pair = next(pair for pair in pairs if pair.variant == "identical")
-    first, second = plan_pair_calls([pair], spec())
-    assert first.call.messages == second.call.messages
+    assert len(planned) == len({one.call.key for one in planned}) == len(asked) == 450 * 2 * 2 * 2
+    assert {(one.call.order, one.order) for one in planned} == {(0, "uv"), (1, "vu")}
+    first, second = plan_pair_calls([pair for pair in pairs if pair.variant == "identical"][:1], spec())
+    assert first.call.messages == second.call.messages  # the second order of one text is another call
     assert first.call.key != second.call.key
+    for pair in pairs[::45]:
+        _, task, candidates = pair_texts(pair, "uv", TIE_ALLOWED)
+        assert read_pair([task, candidates])[:2] == (pair.brief.question, pair.brief.requirements)
 
 
 def test_a_call_carries_what_the_judge_was_given(pairs):
@@ -253,14 +222,15 @@ def test_a_call_carries_what_the_judge_was_given(pairs):
 
 
 def test_plans_that_make_no_sense_are_refused(pairs, spec):
-    with pytest.raises(UnknownNameError, match="Did you mean 'strict'"):
-        plan_pair_calls(pairs, spec(), ["stric"])
-    with pytest.raises(InputError, match="named once"):
-        plan_pair_calls(pairs, spec(), [STRICT, STRICT])
-    with pytest.raises(InputError, match="at least 1"):
-        plan_pair_calls(pairs, spec(), trials=0)
-    with pytest.raises(InputError, match="a person answers no calls"):
-        plan_pair_calls(pairs, JudgeSpec(name="p", model="human/table", family="human"))
+    person = JudgeSpec(name="p", model="human/table", family="human")
+    for error, what, judge, more in (
+        (UnknownNameError, "Did you mean 'strict'", spec(), {"variants": ["stric"]}),
+        (InputError, "named once", spec(), {"variants": [STRICT, STRICT]}),
+        (InputError, "at least 1", spec(), {"trials": 0}),
+        (InputError, "a person answers no calls", person, {}),
+    ):
+        with pytest.raises(error, match=what):
+            plan_pair_calls(pairs, judge, **more)
 
 
 def said(verdict, reason="Both name the stop."):
@@ -354,36 +324,27 @@ CONSISTENT = [
 ]
 
 
-@pytest.mark.parametrize(("verdict", "reason"), CONTRADICTIONS)
-def test_a_reason_that_names_the_other_slot_is_not_guessed_at(verdict, reason):
-    found = parse_pair_reply(said(verdict, reason))
-    other = "2" if verdict == "1" else "1"
-    assert found == Invalid(f"the verdict is {verdict}, but the reason names candidate {other} as the better one")
-
-
-@pytest.mark.parametrize(("verdict", "reason"), CONSISTENT)
-def test_the_rule_is_narrow(verdict, reason):
-    assert parse_pair_reply(said(verdict, reason)) == ParsedPair(verdict, reason)
+def test_a_reason_that_names_the_other_slot_is_not_guessed_at_and_the_rule_is_narrow():
+    for verdict, reason in CONTRADICTIONS:
+        why = f"the verdict is {verdict}, but the reason names candidate {3 - int(verdict)} as the better one"
+        assert parse_pair_reply(said(verdict, reason)) == Invalid(why)
+    for verdict, reason in CONSISTENT:
+        assert parse_pair_reply(said(verdict, reason)) == ParsedPair(verdict, reason)
 
 
 def test_a_record_says_what_was_asked_and_answered(pairs, spec):
     ladder = next(pair for pair in pairs if pair.delta == 3)
     _, planned = plan_pair_calls([ladder], spec(), ["strict"])
     found = pair_call(planned, Reply(text=said("2"), model="m"))
-    assert (found.pair, found.condition, found.task, found.variant) == (
-        ladder.id, "ladder", ladder.task, ladder.variant,
+    assert found == PairCall(
+        pair=ladder.id, condition="ladder", task=ladder.task, variant=ladder.variant, order="vu", verdict="2",
+        delta=3.0, better=ladder.better, judge="checklist", prompt="strict", trial=1, reason=None,
+        call_key=planned.call.key,
     )  # fmt: skip
-    assert (found.order, found.verdict, found.delta, found.better) == ("vu", "2", 3.0, ladder.better)
-    assert (found.judge, found.prompt, found.trial, found.reason) == ("checklist", "strict", 1, None)
-    assert found.call_key == planned.call.key
-
-
-@pytest.mark.parametrize(("reply", "why"), [
-    (Reply(text=said("1"), model="m", finish="refusal"), "the model refused to answer"),
-    (Reply(text=said("1"), model="m", finish="length"), "cut off at the length limit"),
-    (Reply(text="no", model="m"), "not one JSON object: expecting value at character 0"),
-])  # fmt: skip
-def test_what_is_no_answer_is_invalid(pairs, spec, reply, why):
-    (planned, _) = plan_pair_calls(pairs[:1], spec())
-    found = pair_call(planned, reply)
-    assert (found.verdict, found.reason) == ("invalid", why)
+    for text, finish, why in (
+        (said("1"), "refusal", "the model refused to answer"),
+        (said("1"), "length", "cut off at the length limit"),
+        ("no", "stop", "not one JSON object: expecting value at character 0"),
+    ):
+        found = pair_call(planned, Reply(text=text, model="m", finish=finish))
+        assert (found.verdict, found.reason) == ("invalid", why)

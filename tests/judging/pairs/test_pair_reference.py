@@ -186,13 +186,9 @@ def test_arguments_override_what_is_planted(pairs, spec, ask, args, expected):
     assert {kind for kind, count in found.items() if count} == expected
 
 
-def test_a_planted_dark_current_can_be_chosen(many, spec, ask):
-    vacuum = [pair for pair in many if pair.condition == "vacuum"]
-    found = ask(vacuum, spec(dark_current=0.06), [TIE_ALLOWED])
+def test_a_dark_current_and_invalid_replies_can_be_planted(many, pairs, spec, ask):
+    found = ask([pair for pair in many if pair.condition == "vacuum"], spec(dark_current=0.06), [TIE_ALLOWED])
     assert inside(sum(one.verdict != "tie" for one in found), len(found), 0.06)
-
-
-def test_invalid_replies_can_be_planted(pairs, spec, ask):
     found = ask(pairs, spec(invalid=0.076), [TIE_ALLOWED])
     broken = [one for one in found if one.verdict == "invalid"]
     assert inside(len(broken), len(found), 0.076)
@@ -202,25 +198,18 @@ def test_invalid_replies_can_be_planted(pairs, spec, ask):
 # --- the planted curve ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("guess", [0.0, 0.3, 1.0])
-def test_three_of_four_are_right_at_the_threshold(model, guess):
-    planted = replace(PLANTED_PAIRS[model], guess=guess)
-    assert planted.correct(planted.threshold) == pytest.approx(0.75)
-    shares = [planted.correct(delta) for delta in DELTAS]
-    assert shares == sorted(shares)
-    for delta in DELTAS:
-        assert planted.notices(delta) + 2 * planted.wrong(delta) <= 1 + 1e-12
-
-
-def test_the_threshold_on_the_grid_is_near_the_planted_one():
-    for planted in PLANTED_PAIRS.values():
-        found = interpolated_threshold(planted, TIE_ALLOWED)
-        assert found is not None
-        assert found == pytest.approx(planted.threshold, abs=0.1)
-    easy, hard = (replace(PLANTED_PAIRS[MODELS[0]], threshold=at, slope=5.0) for at in (0.1, 9.0))
-    assert interpolated_threshold(easy, TIE_ALLOWED) is None
-    assert interpolated_threshold(hard, TIE_ALLOWED) is None
+def test_the_planted_curve():
+    for model in MODELS:
+        for guess in (0.0, 0.3, 1.0):
+            planted = replace(PLANTED_PAIRS[model], guess=guess)
+            assert planted.correct(planted.threshold) == pytest.approx(0.75)  # three of four are right there
+            shares = [planted.correct(delta) for delta in DELTAS]
+            assert shares == sorted(shares)
+            assert all(planted.notices(delta) + 2 * planted.wrong(delta) <= 1 + 1e-12 for delta in DELTAS)
+        planted = PLANTED_PAIRS[model]
+        assert interpolated_threshold(planted, TIE_ALLOWED) == pytest.approx(planted.threshold, abs=0.1)
+    for at in (0.1, 9.0):
+        assert interpolated_threshold(replace(planted, threshold=at, slope=5.0), TIE_ALLOWED) is None
 
 
 def test_planted_values_are_shares_that_fit_together(spec):
@@ -237,9 +226,6 @@ def test_planted_values_are_shares_that_fit_together(spec):
     assert planted_values(spec("openai/some-model")) == {}
     assert set(planted_values(spec(invalid=0.1)).values()) == {0.1}
     assert not any("strict" in name or "shift" in name for name in planted_values(spec(), [TIE_ALLOWED]))
-
-
-def test_three_stories():
     conflicted, mixed, clean = (
         PLANTED_PAIRS[f"reference/{name}"] for name in ("slot-biased", "surface-swayed", "checklist")
     )
@@ -324,21 +310,14 @@ def test_wrong_arguments_are_refused(pairs, spec, args, what):
     assert not caught.value.retryable
 
 
-def test_of_other_models_nothing_is_known():
+def test_a_judge_reads_nothing_but_the_prompt_and_refuses_another_one(pairs, spec):
     assert pair_argument_problems("openai/some-model", {"slot_bias": 7}) == []
-
-
-def test_another_prompt_is_refused():
-    messages = (Message("user", (Text.of("Which is better, A or B?"),)),)
-    call = CallSpec(model="reference/checklist", messages=messages, template="")
-    with pytest.raises(ModelError, match="cannot read the prompt"):
-        asyncio.run(reference_pair_judges()["reference/checklist"].complete(call))
-
-
-def test_a_judge_reads_nothing_but_the_prompt(pairs, spec):
     (planned, _) = plan_pair_calls(pairs[:1], spec())
     system, task, candidates = pair_texts(planned.pair, "uv", TIE_ALLOWED)
     messages = (Message("system", (Text.of(system),)), Message("user", (Text.of(task), Text.of(candidates))))
     bare = CallSpec(model=planned.call.model, messages=messages, template="another", seed=planned.call.seed)
     judge = reference_pair_judges()[bare.model]
     assert asyncio.run(judge.complete(bare)) == asyncio.run(judge.complete(planned.call))
+    messages = (Message("user", (Text.of("Which is better, A or B?"),)),)
+    with pytest.raises(ModelError, match="cannot read the prompt"):
+        asyncio.run(judge.complete(replace(bare, messages=messages)))

@@ -13,32 +13,22 @@ import numpy as np
 import pytest
 from order_records import BUY_B, CONSTRAINTS, PRICES, bars, context, decision, fact, reconciled, settled, with_book
 
+from assaymark import judging
 from assaymark.errors import ModelError
-from assaymark.judging import (
-    PLANTED,
-    Parsed,
-    argument_problems,
-    judged_text,
-    judgment,
-    load_rubric,
-    parse_reply,
-    plan_calls,
-    reference_judges,
-    token_count,
-)
-from assaymark.judging.reference import Features
-from assaymark.judging.reference.features import notice
+from assaymark.judging.reference import Features, notice
 from assaymark.metrology import Cell, ScoreTable, cell_measurements, score_table, style_measurements
 from assaymark.portfolio import audit
 from assaymark.prompting import signature
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Agent, Context, Decision, Derivation, Instrument, Measurement, Portfolio
 
-JUDGES = reference_judges()
+JUDGES = judging.reference_judges()
 
 
 def noticed(one: Decision, source: Context | None = None) -> Features:
-    calls = plan_calls([one], {one.context_id: source or context()}, judged_records.study(), load_rubric("v1.1"))
+    calls = judging.plan_calls(
+        [one], {one.context_id: source or context()}, judged_records.study(), judging.load_rubric("v1.1")
+    )
     return notice([part.text for part in calls[0].call.messages[1].parts])
 
 
@@ -47,12 +37,12 @@ def on(source: Context, **parts: object) -> Features:
 
 
 def graded(one: Decision, source: Context | None = None) -> dict[str, Mapping[str, int]]:
-    rubric = load_rubric("v1.1")
+    rubric = judging.load_rubric("v1.1")
     study = judged_records.study(args="args = {noise = 0.0}")
     found = {}
-    for call in plan_calls([one], {one.context_id: source or context()}, study, rubric):
-        parsed = parse_reply(asyncio.run(JUDGES[call.call.model].complete(call.call)).text, rubric)
-        assert isinstance(parsed, Parsed)
+    for call in judging.plan_calls([one], {one.context_id: source or context()}, study, rubric):
+        parsed = judging.parse_reply(asyncio.run(JUDGES[call.call.model].complete(call.call)).text, rubric)
+        assert isinstance(parsed, judging.Parsed)
         found[call.judge] = parsed.scores
     return found
 
@@ -69,32 +59,18 @@ def test_holdings_are_the_positions_after_the_orders():
     assert seen["largest"] == pytest.approx(max(shares))
     assert seen["effective"] == seen["groups"] == pytest.approx(1 / sum(share**2 for share in shares))
     assert (seen["named"], seen["alternatives"]) == (pytest.approx(shares[list(after.weights).index("Asset B")]), 0)
-
-
-def test_what_is_sold_out_is_an_alternative():
+    # what is sold out is an alternative, doing nothing keeps the book, and short positions count by their size
     sold = (order("Asset A", "sell", 300.0), order("Asset C", "close"), *BUY_B)
     seen = noticed(decision("Asset B it is, and neither Asset A nor Asset C.", sold))
     assert (seen["effective"], seen["largest"], seen["named"], seen["alternatives"]) == (1.0, 1.0, 1.0, 2)
-
-
-def test_doing_nothing_keeps_the_book():
-    held = noticed(decision(actions=(order("Asset D", "no_trade"), order("Asset A", "hold"))))
-    after = settled(())
-    assert held["largest"] == pytest.approx(max(after.weights.values()) / sum(after.weights.values()))
-    assert held["legality"] == 1.0
-
-
-def test_short_positions_count_by_their_size():
-    shorted = settled((order("Asset D", "short", 100.0),))
-    seen = noticed(decision(actions=(order("Asset D", "short", 100.0),)))
-    sizes = [abs(weight) for weight in shorted.weights.values()]
-    assert seen["largest"] == pytest.approx(max(sizes) / sum(sizes))
-    assert seen["legality"] == 0.8
-
-
-def test_volatility_is_ranked_by_its_field_of_the_last_hour():
+    still, short = (order("Asset D", "no_trade"), order("Asset A", "hold")), (order("Asset D", "short", 100.0),)
+    for actions, orders, legality in ((still, (), 1.0), (short, short, 0.8)):
+        seen, sizes = noticed(decision(actions=actions)), [abs(one) for one in settled(orders).weights.values()]
+        assert (seen["largest"], seen["legality"]) == (pytest.approx(max(sizes) / sum(sizes)), legality)
     calm, wild = (on(with_book(90_000.0, **{letter: 50.0}), actions=(order("", "hold"),)) for letter in "AD")
     assert (calm["volatility"], wild["volatility"]) == (0.125, 0.875)
+    mixed = (order("Asset B", "buy", 120.0), Action(instrument="Asset A", kind="target_weight", weight=0.2))
+    assert noticed(decision(actions=mixed))["largest"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -113,15 +89,11 @@ def test_legality_is_the_share_of_the_audited_rules_that_are_kept(actions, broke
     assert noticed(decision(actions=actions))["legality"] == pytest.approx(1 - broken / 5)
 
 
-def test_without_rules_nothing_is_kept_or_broken():
+def test_without_rules_nothing_is_kept_and_the_last_close_is_the_price_where_no_fact_gives_one():
     assert on(context(constraints=()))["legality"] is None
-
-
-def test_the_last_close_is_the_price_where_no_fact_gives_one():
-    closes = context(facts=())
-    assert on(closes)["largest"] == noticed(decision())["largest"]
     moved = context(series=tuple(bars(name, 2 * price) for name, price in PRICES.items()))
-    assert on(moved)["largest"] == noticed(decision())["largest"]
+    for source in (context(facts=()), moved):
+        assert on(source)["largest"] == noticed(decision())["largest"]
 
 
 @pytest.mark.parametrize(
@@ -180,29 +152,16 @@ def test_material_that_lacks_something_is_not_held_against_the_decision(source):
     assert (seen["legality"], seen["largest"], seen["effective"]) == (None, 1.0, 1.0)
 
 
-def test_weights_beside_quantities_are_read_as_weights():
-    mixed = (order("Asset B", "buy", 120.0), Action(instrument="Asset A", kind="target_weight", weight=0.2))
-    assert noticed(decision(actions=mixed))["largest"] == 1.0
-
-
-def test_stated_arithmetic_that_holds_is_noticed():
+def test_stated_arithmetic_that_holds_is_noticed_is_the_decisions_own_and_pays():
     text = reconciled(settled())
-    assert noticed(decision(text))["arithmetic"] == 1.0
-    assert noticed(decision("We buy Asset B."))["arithmetic"] is None
+    seen, plain = noticed(decision(text)), noticed(decision("We buy Asset B."))
+    assert (seen["arithmetic"], seen["doubtful"], seen["rules_cited"]) == (1.0, (), 3)
+    assert plain["arithmetic"] is None
     wrong = text.replace("leaves 30,168.18", "leaves 31,168.18")
     assert wrong != text
     assert noticed(decision(wrong))["arithmetic"] == pytest.approx(10 / 11)
-
-
-def test_stated_arithmetic_is_the_decisions_own_and_not_made_up():
-    seen = noticed(decision(reconciled(settled())))
-    assert seen["doubtful"] == ()
-    assert seen["rules_cited"] == 3
-
-
-def test_reconciling_pays_where_the_anchors_ask_for_it():
-    plain, shown = (graded(decision(text)) for text in ("We buy Asset B, within limits.", reconciled(settled())))
-    assert all(shown[judge]["constraint_awareness"] > plain[judge]["constraint_awareness"] for judge in plain)
+    dull, shown = (graded(decision(one)) for one in ("We buy Asset B, within limits.", text))
+    assert all(shown[judge]["constraint_awareness"] > dull[judge]["constraint_awareness"] for judge in dull)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +179,7 @@ def test_names_that_begin_alike_are_told_apart(text, share):
     assert on(source, text=text, actions=both)["named"] == pytest.approx(share)
 
 
-RUBRIC = load_rubric("v1.0")
+RUBRIC = judging.load_rubric("v1.0")
 
 
 FAMILIES = {"first": "alder", "second": "birch", "third": "cedar"}
@@ -262,10 +221,10 @@ def records(count: int, *, style: str = "", kind: str = "honest", longest: int =
 def scored(decisions: Sequence[Decision], study: Study) -> ScoreTable:
     contexts = {decisions[0].context_id: context()}
     found = [
-        judgment(one, asyncio.run(JUDGES[one.call.model].complete(one.call)), RUBRIC)
-        for one in plan_calls(decisions, contexts, study, RUBRIC)
+        judging.judgment(one, asyncio.run(JUDGES[one.call.model].complete(one.call)), RUBRIC)
+        for one in judging.plan_calls(decisions, contexts, study, RUBRIC)
     ]
-    lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
+    lengths = {one.record_id: judging.token_count(judging.judged_text(one)) for one in decisions}
     return score_table(found, decisions, lengths=lengths)
 
 
@@ -343,18 +302,15 @@ STYLES = "alder, birch, cedar, dogwood, elder"
     ({"terse_tokens": -1}, "argument terse_tokens must be at least 0 (got -1)"),
 ])  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, says):
-    assert argument_problems("reference/auditor", arguments) == [says]
+    assert judging.argument_problems("reference/auditor", arguments) == [says]
     one = decision()
-    call = plan_calls([one], {one.context_id: context()}, plan({}), RUBRIC)[0].call
+    call = judging.plan_calls([one], {one.context_id: context()}, plan({}), RUBRIC)[0].call
     with pytest.raises(ModelError, match=re.escape(says)):
         asyncio.run(JUDGES[call.model].complete(replace(call, args=arguments)))
 
 
-def test_a_halo_may_be_a_dislike():
-    assert argument_problems("reference/auditor", {"halo": -0.5, "kin": "elder"}) == []
-
-
-def test_no_judge_has_a_style_of_its_own_by_default():
-    for planted in PLANTED.values():
+def test_a_halo_may_be_a_dislike_and_no_judge_has_a_style_of_its_own_by_default():
+    assert judging.argument_problems("reference/auditor", {"halo": -0.5, "kin": "elder"}) == []
+    for planted in judging.PLANTED.values():
         assert (planted.halo, planted.kin, planted.terse, planted.terse_tokens) == (0.0, "", 0.0, 60.0)
         assert "style" in planted.words

@@ -15,29 +15,23 @@ from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.engine import Reply
 from assaymark.errors import InputError
-from assaymark.judging import StepRecord, horizon_of, probe_calls, reference_season_judges
+from assaymark.judging import horizon_of, probe_calls, reference_season_judges
 from assaymark.judging.season import market_lines, read_guess
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Action, Agent, Fact, Rationale, content_id
 
 
-def test_a_horizon_holds_its_steps_in_order():
+def test_a_horizon_holds_its_steps_in_order_with_the_market_of_what_is_held_or_traded():
     found = horizon(3)
     assert [one.number for one in found.steps] == [1, 2, 3]
-    assert (found.first, found.last) == (1, 3)
-    assert found.before[0] == 100_000.0
+    assert (found.first, found.last, found.before[0]) == (1, 3, 100_000.0)
     one = found.steps[1]
-    assert (one.day, one.record_id) == ("2026-01-06", "season-1/run7/0001")
+    assert (one.day, one.record_id, one.fills[0][2]) == ("2026-01-06", "season-1/run7/0001", 100.0)
     assert one.book[1] == (("GOOGL", 2.0), ("S001", 3.0))
-    assert one.fills[0][2] == 100.0
     assert [action.kind for action in one.actions] == ["buy", "hold"]
-
-
-def test_market_lines_are_of_the_step_and_of_what_is_held_or_traded():
-    found = horizon(2)
-    first, second = (dict(zip(("symbol", *one.market.columns), one.market.rows[0], strict=True)) for one in found.steps)
+    lines = [dict(zip(("symbol", *one.market.columns), one.market.rows[0], strict=True)) for one in found.steps[:2]]
     assert [line[0] for line in found.steps[0].market.rows] == ["GOOGL", "S001"]
-    assert (first["pe [ratio]"], second["pe [ratio]"]) == ("21.5", "21.715")
+    assert [line["pe [ratio]"] for line in lines] == ["21.5", "21.715"]
     assert found.steps[0].market.rows[1][-1] == "12.5"  # the last close of the series
 
 
@@ -64,22 +58,18 @@ def test_of_a_field_that_comes_twice_the_latest_is_shown():
     assert market_lines(of, []).text == ""
 
 
-def test_a_record_without_books_is_a_horizon_too():
+def test_a_record_without_books_is_a_horizon_too_and_a_stated_book_is_shown_once():
     of = context(portfolio=None)
     found = horizon_of([step(0, of, book=None, fills=())], {content_id(of): of}, agents=AGENTS)
     assert (found.before, found.steps[0].book) == (None, None)
     assert [line[0] for line in found.steps[0].market.rows] == ["GOOGL", "S001"]
-
-
-def test_a_book_that_the_decision_states_is_shown_once():
     stages = {"holdings": {"GOOGL": 2.0}, "cash_after": 10.0, "rank": 3}
     of = context()
     shown = [step(0, of, stages=stages), step(0, of, stages=stages, book=None)]
     once, alone = (horizon_of([one], {content_id(of): of}, agents=AGENTS).steps[0] for one in shown)
     assert once.book is not None
-    assert ("rank" in once.stated, "holdings" in once.stated, "cash_after" in once.stated) == (True, False, False)
-    assert "holdings" in alone.stated
-    assert "cash_after" in alone.stated
+    assert [name for name in stages if name in once.stated] == ["rank"]
+    assert [name for name in stages if name in alone.stated] == [*stages]
 
 
 def test_names_become_tokens_and_what_is_traded_stays():
@@ -106,7 +96,7 @@ def test_a_maker_that_is_held_keeps_its_name_though_the_records_know_its_ticker_
     assert "Google" not in found.steps[0].texts[0].text
 
 
-def test_an_order_for_a_name_is_blinded_like_a_text():
+def test_an_order_for_a_name_and_words_in_facts_are_blinded_like_a_text():
     extra = {
         "actions": (Action(instrument="Claude", kind="buy", quantity=1.0),), "fills": (Fill("GPT-5", 1.0),),
         "rejections": (Rejection("Claude Opus", "unknown-symbol"),), "book": Book(1.0, {"Gemini": 2.0}),
@@ -114,14 +104,14 @@ def test_an_order_for_a_name_is_blinded_like_a_text():
     one = horizon(1, **extra).steps[0]
     shown = [one.actions[0].instrument, one.fills[0][0], one.rejections[0][0], one.book[1][0][0]]
     assert all(name.startswith("[agent ") for name in shown)
-
-
-def test_words_in_facts_are_blinded():
     of = context()
     note = Fact(id="n", instrument="GOOGL", field="note", value="Claude likes it", unit="text", available_at=of.cutoff)
     of = replace(of, facts=(*of.facts, note))
     found = horizon_of([step(0, of)], {content_id(of): of}, agents=AGENTS)
     assert "[agent A] likes it" in found.steps[0].market.rows[0]
+    texts = tuple(Rationale(text=kind, kind=kind) for kind in ("arena", "holding", "risk", "summary"))
+    found = horizon_of([step(0, of, rationales=texts)], {content_id(of): of}, agents=AGENTS)
+    assert [text.text for text in found.steps[0].texts] == ["summary", "risk"]  # those that judges see
 
 
 @given(st.permutations(AGENTS))
@@ -140,15 +130,6 @@ def test_a_part_knows_the_book_it_begins_with():
         found.between(9, 12)
 
 
-def test_what_was_known_later_is_an_error():
-    of = context()
-    late = Fact(id="late", instrument="GOOGL", field="pe", value=1.0, unit="ratio",
-                available_at=of.cutoff + timedelta(days=1))  # fmt: skip
-    of = replace(of, facts=(*of.facts, late))
-    with pytest.raises(InputError, match=r"fact late: available at .*, after the decision"):
-        horizon_of([step(0, of)], {content_id(of): of}, agents=AGENTS)
-
-
 def test_every_problem_is_told_at_once():
     records, contexts = season(3)
     bad = [
@@ -159,20 +140,16 @@ def test_every_problem_is_told_at_once():
     ]
     with pytest.raises(InputError) as caught:
         horizon_of(bad, contexts, agents=AGENTS, recent=-1)
-    said = str(caught.value)
     for words in ("of one agent", "not after record", "comes more than once", "cash", "fill of A",
                   "not among them", "recent"):  # fmt: skip
-        assert words in said
+        assert words in str(caught.value)
     with pytest.raises(InputError, match="at least one is needed"):
         horizon_of([], {}, agents=AGENTS)
-
-
-def test_reasons_that_judges_do_not_see_are_left_out():
     of = context()
-    texts = tuple(Rationale(text=kind, kind=kind) for kind in ("arena", "holding", "risk", "summary"))
-    records: list[StepRecord] = [step(0, of, rationales=texts)]
-    found = horizon_of(records, {content_id(of): of}, agents=AGENTS)
-    assert [text.text for text in found.steps[0].texts] == ["summary", "risk"]
+    late = replace(of.facts[0], id="late", available_at=of.cutoff + timedelta(days=1))
+    of = replace(of, facts=(*of.facts, late))
+    with pytest.raises(InputError, match=r"fact late: available at .*, after the decision"):
+        horizon_of([step(0, of)], {content_id(of): of}, agents=AGENTS)
 
 
 # The author probe: what is asked, what is a guess, and how accuracy stands against chance
@@ -205,14 +182,12 @@ def test_a_probe_lists_the_agents_and_shows_the_record_without_them():
     system, user = (message.text for message in first.call.messages)
     assert all(f'- "{name}"' in system for name in OPTIONS)
     assert not any(name in user for name in OPTIONS)
-    assert (first.part.first, first.part.last) == (1, 2)
     assert len({probe.call.messages[0].text for probe in probes}) == 1
-
-
-def test_of_a_split_horizon_the_first_part_is_shown():
     long = {name: horizon(6, text="word " * 1500) for name in OPTIONS}
-    (probe, *_) = probe_calls(long, [judge()], budget=5000)
-    assert (probe.part.first, probe.part.last) == (1, 3)
+    (probe, *_) = probe_calls(long, [judge()], budget=5000)  # of a split horizon the first part
+    assert [(one.part.first, one.part.last) for one in (first, probe)] == [(1, 2), (1, 3)]
+    with pytest.raises(InputError, match=r"at least two are needed \(got 1\)"):
+        probe_calls({"desk": horizon(1)}, [judge()])
 
 
 def right(spec):
@@ -236,8 +211,3 @@ def test_a_judge_names_the_agents_whose_style_it_knows_and_draws_among_the_other
 def test_what_names_none_of_the_agents_is_no_guess(text):
     (probe, *_) = probe_calls(horizons(), [judge()])
     assert read_guess(Reply(text=text, model="m"), probe).state == "invalid"
-
-
-def test_a_probe_needs_two_agents():
-    with pytest.raises(InputError, match=r"at least two are needed \(got 1\)"):
-        probe_calls({"desk": horizon(1)}, [judge()])

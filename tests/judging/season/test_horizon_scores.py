@@ -13,25 +13,9 @@ from horizon_records import AGENTS, PLAN, START, answer, answer_text, horizon, s
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark import judging
 from assaymark.engine import Reply
 from assaymark.errors import InputError
-from assaymark.judging import (
-    HorizonGrades,
-    HorizonLedger,
-    HorizonScore,
-    OutcomeGrade,
-    horizon_grades,
-    horizon_of,
-    horizon_round,
-    horizon_score,
-    horizon_tasks,
-    judge_score,
-    load_scoring,
-    next_call,
-    outcome_calls,
-    outcome_grade,
-    reference_season_judges,
-)
 from assaymark.judging.season import (
     HorizonClaim,
     capped,
@@ -55,17 +39,17 @@ LONG = "word " * 1500
 
 def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
     """The grades that these replies make, one for each part."""
-    (task,) = horizon_tasks({"desk": found}, [JUDGE], plan, budget=budget)
+    (task,) = judging.horizon_tasks({"desk": found}, [JUDGE], plan, budget=budget)
     asked = []
     for text in texts:
-        call = next_call(task, [read for _, read in asked])
+        call = judging.next_call(task, [read for _, read in asked])
         asked.append((call, read_horizon_reply(Reply(text=text, model="m", finish=finish), call.asked)))
-    return horizon_grades(task, asked)
+    return judging.horizon_grades(task, asked)
 
 
 def test_grades_of_one_part_are_the_judge_s():
     found = graded(horizon(3), answer_text(points=61))
-    assert (found.state, found.split, found.agent, found.judge) == ("ok", False, "desk", "auditor")
+    assert (found.state, len(found.parts), found.agent, found.judge) == ("ok", 1, "desk", "auditor")
     assert set(found.reasoning.values()) == {61.0}
     assert (found.data_reliability, found.lookahead_check, found.verdict) == (90.0, "pass", "Mixed, but steady")
     assert found.grader == grader_version(PLAN)
@@ -92,25 +76,20 @@ def test_a_reply_that_is_no_answer_leaves_a_state_and_no_score(finish, text, sta
     found = graded(horizon(2), text, finish=finish)
     assert (found.state, found.reasoning, found.data_reliability) == (state, {}, None)
     assert found.reason
-    score = horizon_score(found, PLAN)
-    assert score.score is None
-    assert score.capped == ()
+    score = judging.horizon_score(found, PLAN)
+    assert (score.score, score.capped) == (None, ())
 
 
-def test_the_part_that_failed_is_named():
+def test_the_part_that_failed_is_named_and_half_a_task_makes_no_grades():
     found = graded(horizon(6, text=LONG), answer_text(notes="n", claims=[]), "no", budget=5000)
     assert found.state == "invalid"
     assert found.reason.startswith("part 2 of 3: not one JSON object")
-
-
-def test_half_a_task_makes_no_grades():
-    (task,) = horizon_tasks({"desk": horizon(6, text=LONG)}, [JUDGE], PLAN, budget=5000)
-    call = next_call(task)
+    (task,) = judging.horizon_tasks({"desk": horizon(6, text=LONG)}, [JUDGE], PLAN, budget=5000)
+    call = judging.next_call(task)
     read = read_horizon_reply(Reply(text=answer_text(notes="n", claims=[]), model="m"), call.asked)
-    with pytest.raises(InputError, match=r"has 3 parts to answer \(got 1\)"):
-        horizon_grades(task, [(call, read)])
-    with pytest.raises(InputError, match="call 2 is not that for part 2"):
-        horizon_grades(task, [(call, read), (call, read)])
+    for many, what in ((1, r"has 3 parts to answer \(got 1\)"), (2, "call 2 is not that for part 2")):
+        with pytest.raises(InputError, match=what):
+            judging.horizon_grades(task, [(call, read)] * many)
 
 
 TRUE = "GOOGL trades at a pe of 21.5 now."
@@ -125,30 +104,30 @@ def ledgered(*texts):
         replace(one, decision=replace(one.decision, rationales=(replace(one.decision.rationales[0], text=text),)))
         for one, text in zip(records, texts, strict=True)
     ]
-    found = horizon_of(records, contexts, agents=AGENTS)
+    found = judging.horizon_of(records, contexts, agents=AGENTS)
     return found, horizon_ledgers([found], [one.decision for one in records], contexts)[0]
-
-
-def test_the_numeric_ledger_counts_what_the_material_says():
-    _, ledger = ledgered(TRUE, FALSE)
-    assert (ledger.counts["supported"], ledger.counts["contradicted"]) == (1, 2)
-    assert ledger.cap == pytest.approx(100 / 3)
-    assert ledgered("Hm.")[1].cap is None
 
 
 def test_no_judge_can_score_a_contradicted_claim_as_supported():
     found, ledger = ledgered(TRUE, FALSE)
+    assert (ledger.counts["supported"], ledger.counts["contradicted"]) == (1, 2)
+    assert ledger.cap == pytest.approx(100 / 3)
     claims = [{"quote": FALSE, "step": 2, "state": "supported", "fields": ["margin"]}]
     grades = graded(found, answer_text(points=90, claims=claims))
-    score = horizon_score(grades, PLAN, horizon=found, ledger=ledger)
+    score = judging.horizon_score(grades, PLAN, horizon=found, ledger=ledger)
     assert [(one.part, one.given, one.counted) for one in score.capped] == [
-        ("claim_support", 90.0, pytest.approx(100 / 3)),
-        ("no_contradiction", 90.0, pytest.approx(100 / 3)),
+        (part, 90.0, pytest.approx(100 / 3)) for part in ("claim_support", "no_contradiction")
     ]
-    free = judge_score("auditor", grades.reasoning, grades.evidence, plan=PLAN)
+    free = judging.judge_score("auditor", grades.reasoning, grades.evidence, plan=PLAN)
     assert free.evidence - score.score.evidence == pytest.approx((90 - 100 / 3) * 0.35)
-    assert score.disagreement.overruled == 1
-    assert score.disagreement.table == {"supported": {"contradicted": 1}}
+    assert (score.disagreement.overruled, score.disagreement.table) == (1, {"supported": {"contradicted": 1}})
+    # what is recorded before the outcome call, and after it, comes back from disk as it was
+    whole = judging.horizon_score(
+        grades, PLAN, horizon=found, ledger=ledger, outcome=judging.OutcomeGrade(state="ok", outcome=55.0)
+    )
+    assert parse(judging.HorizonGrades, canonical_json(grades)) == grades
+    assert parse(judging.HorizonScore, canonical_json(whole)) == whole
+    assert parse(judging.HorizonGrades, canonical_json(graded(found, "no"))).state == "invalid"
 
 
 def test_the_disagreement_of_the_ledgers_is_counted():
@@ -182,19 +161,12 @@ def test_a_cap_never_raises_a_grade(supported, contradicted, silent, given_):
     def found(contradicted):
         counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
         numbers = [SimpleNamespace(state=state) for state, count in counts.items() for _ in range(count)]
-        return capped({"claim_support": given_, "no_contradiction": given_}, HorizonLedger({1: tuple(numbers)}))
+        return capped({"claim_support": given_, "no_contradiction": given_}, judging.HorizonLedger({1: tuple(numbers)}))
 
     for one, more in zip(found(contradicted), found(contradicted + 1), strict=True):
         assert one.counted <= one.given
         assert one.counted == one.given or one.counted == one.cap
         assert more.counted <= one.counted
-
-
-def test_a_ledger_needs_every_decision_and_context():
-    found, _ = ledgered(TRUE)
-    with pytest.raises(InputError) as caught:
-        horizon_ledgers([found], [], {})[0]
-    assert len(caught.value.problems) == 2
 
 
 def outcomes(found, *values, resolved=True):
@@ -210,7 +182,7 @@ def outcomes(found, *values, resolved=True):
 def test_outcomes_are_shown_in_a_call_of_their_own_and_nowhere_else():
     found = horizon(3)
     grades = graded(found, answer_text())
-    (planned,) = outcome_calls(grades, found, outcomes(found, 0.0271828, -0.0314159), JUDGE, PLAN)
+    (planned,) = judging.outcome_calls(grades, found, outcomes(found, 0.0271828, -0.0314159), JUDGE, PLAN)
     shown = planned.call.messages[1].text
     labels = [one.label for one in sections(shown)]
     assert labels == ["book", "step", "outcomes", "step", "outcomes", "step"]
@@ -220,7 +192,7 @@ def test_outcomes_are_shown_in_a_call_of_their_own_and_nowhere_else():
     assert (planned.agent, planned.judge.name, planned.call.trial) == ("desk", "auditor", 1)
     assert "Decision" not in shown
     assert sorted(outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
-    first = next_call(horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
+    first = judging.next_call(judging.horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
     assert first.template != planned.call.template
     assert "outcome" not in {one.label for one in sections(first.messages[1].text)}
 
@@ -229,78 +201,58 @@ def test_the_outcome_call_comes_after_the_grades():
     found = horizon(2)
     refused = graded(found, "no")
     with pytest.raises(InputError, match=r"has no grades to complete \(state invalid"):
-        outcome_calls(refused, found, outcomes(found, 0.1), JUDGE, PLAN)
+        judging.outcome_calls(refused, found, outcomes(found, 0.1), JUDGE, PLAN)
     other = JUDGE.model_copy(update={"name": "reader"})
     with pytest.raises(InputError) as caught:
-        outcome_calls(graded(found, answer_text()), horizon(3), [], other, PLAN)
+        judging.outcome_calls(graded(found, answer_text()), horizon(3), [], other, PLAN)
     assert len(caught.value.problems) == 2
-
-
-def test_without_a_resolved_outcome_there_is_no_call():
-    found = horizon(2)
-    grades = graded(found, answer_text())
-    assert outcome_calls(grades, found, outcomes(found, 0.1, resolved=False), JUDGE, PLAN) == []
-    assert outcome_calls(grades, found, outcomes(horizon(1, record_id="another"), 0.1), JUDGE, PLAN) == []
+    grades = graded(found, answer_text())  # without a resolved outcome there is no call
+    assert judging.outcome_calls(grades, found, outcomes(found, 0.1, resolved=False), JUDGE, PLAN) == []
+    assert judging.outcome_calls(grades, found, outcomes(horizon(1, record_id="another"), 0.1), JUDGE, PLAN) == []
 
 
 def test_an_outcome_enters_the_composite_and_a_missing_one_goes_to_the_others():
     found = horizon(2)
     grades = graded(found, answer_text(points=50))
-    (planned,) = outcome_calls(grades, found, outcomes(found, 0.1), JUDGE, PLAN)
+    (planned,) = judging.outcome_calls(grades, found, outcomes(found, 0.1), JUDGE, PLAN)
     read = read_outcome_reply(Reply(text='{"outcome": 90, "reason": "paid"}', model="m"))
-    grade = outcome_grade([planned.part], [read])
-    assert grade == OutcomeGrade(state="ok", outcome=90.0, reason="paid")
-    assert horizon_score(grades, PLAN, outcome=grade).score.composite == pytest.approx(54.0)
-    bad = outcome_grade([planned.part], [read_outcome_reply(Reply(text="90", model="m"))])
+    grade = judging.outcome_grade([planned.part], [read])
+    assert grade == judging.OutcomeGrade(state="ok", outcome=90.0, reason="paid")
+    assert judging.horizon_score(grades, PLAN, outcome=grade).score.composite == pytest.approx(54.0)
+    bad = judging.outcome_grade([planned.part], [read_outcome_reply(Reply(text="90", model="m"))])
     assert (bad.state, bad.outcome) == ("invalid", None)
-    without = horizon_score(grades, PLAN, outcome=bad)
+    without = judging.horizon_score(grades, PLAN, outcome=bad)
     assert without.score.composite == pytest.approx(50.0)
     assert without.outcome.state == "invalid"
     with pytest.raises(InputError, match="one for each of 1 parts"):
-        outcome_grade([planned.part], [])
+        judging.outcome_grade([planned.part], [])
 
 
 def test_scores_are_of_the_plan_they_were_graded_with():
     grades = graded(horizon(1), answer_text())
     with pytest.raises(InputError, match="use the plan it was graded with"):
-        horizon_score(grades, load_scoring("v0.3"))
-    score = horizon_score(grades, PLAN)
+        judging.horizon_score(grades, judging.load_scoring("v0.3"))
+    score = judging.horizon_score(grades, PLAN)
     assert (score.grader, score.score.grader, score.score.plan) == (grader_version(PLAN), PLAN.grader, PLAN.digest)
     assert answer()["data_reliability"] == score.grades.data_reliability
 
 
-def test_grades_and_scores_are_records():
-    """What is recorded before the outcome call, and after it, comes back from disk as it was."""
-    found, ledger = ledgered(TRUE, FALSE)
-    claims = [{"quote": FALSE, "step": 2, "state": "supported", "fields": ["margin"]}]
-    grades = graded(found, answer_text(claims=claims))
-    score = horizon_score(grades, PLAN, horizon=found, ledger=ledger, outcome=OutcomeGrade(state="ok", outcome=55.0))
-    assert parse(HorizonGrades, canonical_json(grades)) == grades
-    assert parse(HorizonScore, canonical_json(score)) == score
-    assert parse(HorizonGrades, canonical_json(graded(found, "no"))).state == "invalid"
-
-
-def test_a_ledger_is_cut_as_its_horizon_is():
+def test_ledgers_are_cut_as_their_horizons_are_and_several_are_those_of_each():
     records, contexts = season(5)
-    whole = horizon_of(records, contexts, agents=AGENTS)
-    decisions = [one.decision for one in records]
-    ledger = horizon_ledgers([whole], decisions, contexts)[0]
-    assert sum(map(len, ledger.steps.values())) == 5
-    for first, last in ((1, 5), (2, 4), (5, 5)):
-        assert ledger.between(first, last) == horizon_ledgers([whole.between(first, last)], decisions, contexts)[0]
-
-
-def test_ledgers_of_several_horizons_are_those_of_each():
-    records, contexts = season(3)
     others = [
         replace(one, decision=replace(one.decision, record_id=f"other/{at}", agent=AGENTS[1]))
-        for at, one in enumerate(season(3, text="GOOGL has a pe of 99.9 and a margin of 25%.")[0])
+        for at, one in enumerate(season(5, text="GOOGL has a pe of 99.9 and a margin of 25%.")[0])
     ]
-    horizons = [horizon_of(steps, contexts, agents=AGENTS) for steps in (records, others)]
+    whole, other = (judging.horizon_of(steps, contexts, agents=AGENTS) for steps in (records, others))
     decisions = [one.decision for one in (*records, *others)]
-    assert horizon_ledgers(horizons, decisions, contexts) == [
-        horizon_ledgers([one], decisions, contexts)[0] for one in horizons
-    ]
+    cuts = [whole, other, *(whole.between(*ends) for ends in ((1, 5), (2, 4), (5, 5)))]
+    ledger, *rest = found = horizon_ledgers(cuts, decisions, contexts)
+    assert found == [horizon_ledgers([one], decisions, contexts)[0] for one in cuts]
+    assert sum(map(len, ledger.steps.values())) == 5
+    assert rest[1:] == [ledger.between(*ends) for ends in ((1, 5), (2, 4), (5, 5))]
+    with pytest.raises(InputError) as caught:  # every decision and context is needed
+        horizon_ledgers([horizon(1)], [], {})
+    assert len(caught.value.problems) == 2
 
 
 def slowly(quote, step):
@@ -318,15 +270,12 @@ TEXTS = st.text(st.sampled_from("ab \n\t\x1f\u2003."), max_size=30)
 def test_quotations_are_found_however_they_are_spaced(texts, quote):
     step = SimpleNamespace(texts=[SimpleNamespace(text=text) for text in texts])
     assert quoted_spans(quote, step) == slowly(quote, step)
-
-
-def test_a_quotation_is_found_in_a_record():
     step = horizon(1).steps[0]
     ((part, start, end),) = quoted_spans("and   may still\nbe", step)
     assert step.texts[part].text[start:end] == "and may still be"
 
 
-JUDGES = reference_season_judges()
+JUDGES = judging.reference_season_judges()
 
 
 def panel(trials=1):
@@ -338,7 +287,7 @@ def panel(trials=1):
 
 def tasks(trials=1):
     horizons = {"long": horizon(6, text=LONG), "short": horizon(2)}
-    return horizon_tasks(horizons, panel(trials), PLAN, budget=5000)
+    return judging.horizon_tasks(horizons, panel(trials), PLAN, budget=5000)
 
 
 def ask(planned):
@@ -349,7 +298,7 @@ def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
     replies = {}
     due = []
     for _ in range(9):
-        asked, found = horizon_round(tasks(), replies.get)
+        asked, found = judging.horizon_round(tasks(), replies.get)
         due.append(len(asked))
         if not asked:
             break
@@ -358,11 +307,8 @@ def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
     assert [(one.agent, one.judge, len(one.parts), one.state) for one in found] == [
         (agent, judge.name, parts, "ok") for agent, parts in (("long", 3), ("short", 1)) for judge in panel()
     ]
-    assert horizon_round(tasks(), replies.get) == ([], found)
-
-
-def test_a_round_of_nothing_is_finished():
-    assert horizon_round([], {}.get) == ([], [])
+    assert judging.horizon_round(tasks(), replies.get) == ([], found)
+    assert judging.horizon_round([], {}.get) == ([], [])
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -370,10 +316,10 @@ def test_a_refusal_ends_its_task_and_no_other(at):
     replies = {}
     refused = Reply(text="", model="m", finish="refusal")
     for number in range(3):
-        for planned in horizon_round(tasks(), replies.get)[0]:
+        for planned in judging.horizon_round(tasks(), replies.get)[0]:
             bad = number == at and planned.task.judge.name == "reader" and planned.task.agent == "long"
             replies[planned.call.key] = refused if bad else ask(planned)
-    due, found = horizon_round(tasks(), replies.get)
+    due, found = judging.horizon_round(tasks(), replies.get)
     assert not due
     states = {(one.agent, one.judge): one.state for one in found}
     assert states.pop(("long", "reader")) == "refused"

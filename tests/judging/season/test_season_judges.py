@@ -11,18 +11,9 @@ import numpy as np
 import pytest
 from horizon_records import PLAN, START, Book, Fill, Rejection, horizon, season, text_of
 
+from assaymark import judging
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, ModelError
-from assaymark.judging import (
-    horizon_grades,
-    horizon_of,
-    horizon_score,
-    horizon_tasks,
-    load_scoring,
-    next_call,
-    outcome_calls,
-    reference_season_judges,
-)
 from assaymark.judging.season import (
     LEANING,
     SEASON_PLANTED,
@@ -38,7 +29,7 @@ from assaymark.metrology import self_preference
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Outcome
 
-JUDGES = reference_season_judges()
+JUDGES = judging.reference_season_judges()
 NAMES = sorted(JUDGES)
 QUIET = {"noise": 0.0, "offset": 0.0, "slope": 0.0}
 
@@ -54,20 +45,20 @@ def ask(call):
 def grades(found, judge, budget=120_000):
     """What a judge records on a horizon, through prompts, replies and the parser, for each trial."""
     made = []
-    for task in horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
+    for task in judging.horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
         asked = []
-        while (planned := next_call(task, [read for _, read in asked])) is not None:
+        while (planned := judging.next_call(task, [read for _, read in asked])) is not None:
             asked.append((planned, read_horizon_reply(ask(planned.call), planned.asked)))
-        made.append(horizon_grades(task, asked))
+        made.append(judging.horizon_grades(task, asked))
     return made
 
 
 def composite(found, judge):
-    return horizon_score(grades(found, judge)[0], PLAN).score.composite
+    return judging.horizon_score(grades(found, judge)[0], PLAN).score.composite
 
 
 def user(found):
-    return next_call(horizon_tasks({"desk": found}, [spec()], PLAN)[0]).call.messages[1].text
+    return judging.next_call(judging.horizon_tasks({"desk": found}, [spec()], PLAN)[0]).call.messages[1].text
 
 
 def test_a_prompt_is_read_back_as_it_was_rendered():
@@ -90,7 +81,12 @@ def test_a_damaged_prompt_is_refused():
     with pytest.raises(ModelError, match="needs a reply schema"):
         ask(call)
     with pytest.raises(ModelError, match="cannot read the prompt"):
-        ask(replace(next_call(horizon_tasks({"a": horizon(1)}, [spec()], PLAN)[0]).call, messages=call.messages))
+        ask(
+            replace(
+                judging.next_call(judging.horizon_tasks({"a": horizon(1)}, [spec()], PLAN)[0]).call,
+                messages=call.messages,
+            )
+        )
     with pytest.raises(ModelError, match="asked for nothing that it knows"):
         ask(replace(call, schema=Text.of('{"properties": {}}')))
     with pytest.raises(ModelError, match="the reply schema asks for nothing"):
@@ -105,7 +101,7 @@ def test_features_are_those_of_the_record():
         replace(one, book=book, fills=fill, rejections=(Rejection("S001", "no-price"),))
         for one, book, fill in zip(records, books, fills, strict=True)
     ]
-    seen = notice_horizon(user(horizon_of(records, contexts, agents=[])))
+    seen = notice_horizon(user(judging.horizon_of(records, contexts, agents=[])))
     assert seen["reversed_trades"] == pytest.approx(2 / 3)
     assert seen["carried_out"] == 0.5
     assert seen["reconciled"] == 0.5  # the last position is not what the fill makes of the one before
@@ -119,22 +115,17 @@ def test_features_are_those_of_the_record():
 @pytest.mark.parametrize("model", NAMES)
 def test_a_judge_answers_what_the_parser_takes(model):
     (found,) = grades(horizon(4), spec(model))
-    assert found.state == "ok"
-    assert found.data_reliability == 100.0
+    assert (found.state, found.data_reliability) == ("ok", 100.0)
     assert {claim.state for claim in found.claims} == {"supported"}
     (split,) = grades(horizon(6, text="word " * 1500), spec(model), budget=5000)
     assert (split.state, len(split.parts)) == ("ok", 3)
-
-
-@pytest.mark.parametrize("text", ["", "21.5 \ud800", f"GOOGL {'x' * 3000}21.5", "\x00 GOOGL 9.87%\u2028step\t9"])
-def test_any_reason_is_graded(text):
-    (found,) = grades(horizon(2, text=text), spec())
-    assert found.state == "ok"
+    for text in ("", "21.5 \ud800", f"GOOGL {'x' * 3000}21.5", "\x00 GOOGL 9.87%\u2028step\t9"):
+        assert grades(horizon(2, text=text), spec(model))[0].state == "ok"
 
 
 def test_viewpoints_speak_of_the_parts_and_features_that_there_are():
     for name in ("v0.3", "v0.4"):
-        plan = load_scoring(name)
+        plan = judging.load_scoring(name)
         assert set(TOPICS) == {part.name for part in (*plan.reasoning, *plan.evidence)}
     assert {feature for topics in TOPICS.values() for feature in topics} == set(WORTH)
     assert all(set(leaning) <= set(WORTH) for leaning in LEANING.values())
@@ -150,7 +141,7 @@ def test_better_records_earn_more():
     records, contexts = season(6)
     turning = [replace(one, fills=(Fill("GOOGL", 1.0 if at % 2 else -1.0, 100.0),)) for at, one in enumerate(records)]
     assert composite(horizon(6), spec(NAMES[0], **QUIET)) > composite(
-        horizon_of(turning, contexts, agents=[]), spec(NAMES[0], **QUIET)
+        judging.horizon_of(turning, contexts, agents=[]), spec(NAMES[0], **QUIET)
     )
 
 
@@ -162,22 +153,19 @@ def test_a_planted_offset_and_slope_are_what_comes_out():
     tokens = notice_horizon(user(found))["tokens"]
     wordy = grades(found, spec(**{**QUIET, "slope": 20.0, "pivot": tokens + 50}))[0]
     assert {plain.evidence[name] - wordy.evidence[name] for name in plain.evidence} == {10.0}
-
-
-def test_longer_reasons_earn_the_planted_slope():
-    """The same sentence twice says nothing more: what a blind judge ignores, a judge with a slope pays for."""
+    # The same sentence twice says nothing more: what a blind judge ignores, a judge with a slope pays for.
     short, long = (horizon(3, text=" ".join([text_of(0)] * n)) for n in (1, 3))
     extra = notice_horizon(user(long))["tokens"] - notice_horizon(user(short))["tokens"]
-    gains = {
-        slope: composite(long, spec(**{**QUIET, "slope": slope})) - composite(short, spec(**{**QUIET, "slope": slope}))
+    gains = [
+        composite(long, spec(**{**QUIET, "slope": slope})) - composite(short, spec(**{**QUIET, "slope": slope}))
         for slope in (0.0, 20.0)
-    }
-    assert gains[20.0] - gains[0.0] == pytest.approx(20.0 * extra / 100, abs=0.6)
+    ]
+    assert gains[1] - gains[0] == pytest.approx(20.0 * extra / 100, abs=0.6)
 
 
 def test_planted_noise_is_the_spread_of_repeated_judging():
     found = grades(horizon(2), spec(**{**QUIET, "noise": 4.0}, trials=50))
-    composites = [horizon_score(one, PLAN).score.composite for one in found]
+    composites = [judging.horizon_score(one, PLAN).score.composite for one in found]
     assert stdev(composites) == pytest.approx(4.0, rel=0.3)
     assert mean(composites) == pytest.approx(composite(horizon(2), spec(**QUIET)), abs=2.0)
 
@@ -190,7 +178,7 @@ def season_of_styles():
     for at, (agent, style) in enumerate(zip(agents, styles, strict=True)):
         said = f"{text_of(0)} " + "It could fall if margins slip. " * (at % 3)
         records, contexts = season(3, agent=agent, style=style, text=said)
-        found.append((agent, horizon_of(records, contexts, agents=agents)))
+        found.append((agent, judging.horizon_of(records, contexts, agents=agents)))
     return found
 
 
@@ -235,12 +223,12 @@ def test_an_outcome_is_the_share_above_the_benchmark():
         Outcome(record_id=one.record_id, horizon="5d", value=value, benchmark=bench, resolved_at=START, source="close")
         for one, value, bench in zip(found.steps, (0.02, 0.01, -0.01, -0.02), (0.01, None, None, -0.03), strict=True)
     ]
-    (planned,) = outcome_calls(made, found, outcomes, judge, PLAN)
+    (planned,) = judging.outcome_calls(made, found, outcomes, judge, PLAN)
     assert read_outcome_reply(ask(planned.call)).answer.value == 75
 
 
 def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
-    call = next_call(horizon_tasks({"desk": horizon(2)}, [spec(NAMES[1])], PLAN)[0]).call
+    call = judging.next_call(judging.horizon_tasks({"desk": horizon(2)}, [spec(NAMES[1])], PLAN)[0]).call
     assert ask(call) == ask(call)
     assert ask(call).text != ask(replace(call, trial=2)).text
     assert isinstance(ask(call), Reply)
@@ -260,7 +248,7 @@ def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
 def test_wrong_arguments_are_told(args, says):
     (problem,) = season_argument_problems(NAMES[0], args)
     assert says in problem
-    call = next_call(horizon_tasks({"desk": horizon(1)}, [spec()], PLAN)[0]).call
+    call = judging.next_call(judging.horizon_tasks({"desk": horizon(1)}, [spec()], PLAN)[0]).call
     with pytest.raises(ModelError, match="argument"):
         ask(replace(call, args=args))
     assert season_argument_problems("openai/gpt-x", args) == []

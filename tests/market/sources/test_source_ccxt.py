@@ -10,7 +10,7 @@ from loopback import Reply, serving
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.sources import Request, pull
-from assaymark.market.sources import ccxt as exchange
+from assaymark.market.sources import bars as exchange
 
 
 def refused(there, request, now, manners) -> str:
@@ -114,41 +114,34 @@ def test_wrong_answers_are_named(bars, pairs, said, now, manners):
         assert said in refused(there, asked(there.url, *pairs), now, manners)
 
 
-def test_an_exchange_that_repeats_itself_ends(now, manners):
-    def answer(path: str, query: dict[str, str]) -> Reply:
-        if path.endswith("/0/public/OHLC"):
-            return Reply.json({"error": [], "result": {"XXBTZUSD": candles(days=2), "last": 0}})
-        return Reply.json({"error": [], "result": ASSETS if path.endswith("Assets") else PAIRS})
-
-    with serving(answer) as there:
-        assert pull("ccxt", asked(there.url), now=now, manners=manners).tables["bars"].num_rows == 2
-    assert len(there.paths(OHLC)) == 2
-
-
-def test_an_exchange_that_never_ends_is_stopped(now, manners, monkeypatch):
+def test_an_exchange_that_repeats_itself_ends_and_one_that_never_ends_is_stopped(now, manners, monkeypatch):
     monkeypatch.setattr(exchange, "_MOST_PAGES", 3)
 
-    def answer(path: str, query: dict[str, str]) -> Reply:
-        if path.endswith(OHLC):
-            first = datetime.fromtimestamp(int(query["since"]) + 86_400, UTC).date()
-            return Reply.json({"error": [], "result": {"XXBTZUSD": candles(first, 1), "last": 0}})
-        return Reply.json({"error": [], "result": ASSETS if path.endswith("Assets") else PAIRS})
+    def endless(since: str) -> list:
+        return candles(datetime.fromtimestamp(int(since) + 86_400, UTC).date(), 1)
 
-    with serving(answer) as there:
+    def answering(rows):
+        def answer(path: str, query: dict[str, str]) -> Reply:
+            if path.endswith(OHLC):
+                return Reply.json({"error": [], "result": {"XXBTZUSD": rows(query["since"]), "last": 0}})
+            return Reply.json({"error": [], "result": ASSETS if path.endswith("Assets") else PAIRS})
+
+        return serving(answer)
+
+    with answering(lambda _: candles(days=2)) as there:
+        assert pull("ccxt", asked(there.url), now=now, manners=manners).tables["bars"].num_rows == 2
+    assert len(there.paths(OHLC)) == 2
+    with answering(endless) as there:
         said = refused(there, asked(there.url), now, manners)
     assert "BTC/USD: is not at its end after 3 pages; ask for fewer days" in said
 
 
 @pytest.mark.parametrize("rows", [[[seconds(START) * 1000, "x"]], [[seconds(START) * 1000, 1.0]], [["x"]], [[]]])
-def test_rows_of_another_shape_cannot_be_read(rows, now, manners, monkeypatch):
+def test_rows_of_another_shape_cannot_be_read_and_only_spot_pairs_are_taken(rows, now, manners, monkeypatch):
     monkeypatch.setattr("ccxt.kraken.fetch_ohlcv", lambda *_: rows)
     with kraken() as there:
         assert "BTC/USD: the reply cannot be read" in refused(there, asked(there.url), now, manners)
-
-
-def test_only_spot_pairs_are_taken(now, manners, monkeypatch):
-    monkeypatch.setattr("ccxt.kraken.load_markets", lambda *_: {"BTC/USD:USD": {"spot": False, "type": "swap"}})
-    with kraken() as there:
+        monkeypatch.setattr("ccxt.kraken.load_markets", lambda *_: {"BTC/USD:USD": {"spot": False, "type": "swap"}})
         said = refused(there, asked(there.url, "BTC/USD:USD"), now, manners)
     assert "BTC/USD:USD: is a swap of kraken; only spot pairs are taken" in said
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 
@@ -63,11 +62,6 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-@cache
-def shown(name: str) -> str:
-    return html(RUNS[name]())
-
-
 def every(parts):
     for part in parts:
         yield part
@@ -76,54 +70,33 @@ def every(parts):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_it_is_text_tables_and_figures_alone(name):
-    found = Elements(shown(name)).found
+def test_it_is_text_tables_and_figures_with_names_and_styles_of_their_own(name):
+    parts = list(RUNS[name]())
+    page = html(parts)
+    found = Elements(page).found
     assert {tag for tag, _ in found} <= ELEMENTS
-    for _, attributes in found:
-        for key, value in attributes.items():
-            assert not key.startswith("on"), key
-            assert key not in ("src", "href", "style", "srcdoc"), key
-            assert "://" not in (value or "")
-    assert len(shown(name)) < 150_000
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_names_in_figures_are_their_own(name):
-    found = Elements(shown(name)).found
+    for key, value in ((key, value) for _, attributes in found for key, value in attributes.items()):
+        assert not key.startswith("on"), key
+        assert key not in ("src", "href", "style", "srcdoc"), key
+        assert "://" not in (value or "")
+    assert len(page) < 150_000
     ids = Counter(attributes["id"] for _, attributes in found if "id" in attributes)
     assert [one for one, n in ids.items() if n > 1] == []
     assert all(re.match(r"a[0-9a-f]{8}-", one) for one in ids)
-    asked = re.findall(r"url\(#([^)]+)\)", shown(name))
+    asked = re.findall(r"url\(#([^)]+)\)", page)
     asked += [one for _, attributes in found for one in (attributes.get("aria-labelledby") or "").split()]
     assert set(asked) <= set(ids)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_styles_stay_inside_and_are_complete(name):
-    page = shown(name)
     (style,) = re.findall(r"<style>(.*?)</style>", page)
     rules = re.sub(r"@container[^{]*\{", "", style)
     heads = [one.strip(" }") for head in re.findall(r"([^{}]+)\{", rules) for one in re.split(r",(?![^(]*\))", head)]
     assert [head for head in heads if not head.startswith((".assay-shown", ".assay-fig"))] == []
-    named = set(re.findall(r"var\(--([a-z]\w*)\)", page))
-    assert named <= set(re.findall(r"--(\w+):", style))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_terminal_has_it_too(name):
-    lines = text(RUNS[name]()).splitlines()
-    assert lines
-    assert max(map(len, lines)) <= 100
+    assert set(re.findall(r"var\(--([a-z]\w*)\)", page)) <= set(re.findall(r"--(\w+):", style))
+    for picture in (svg for part in every(parts) if isinstance(part, Drawing) for svg in (part.wide, part.narrow)):
+        assert re.search(r"<title [^>]*>[^<]+</title><desc [^>]*>[^<]+</desc>", picture)
+        assert 'role="img"' in picture
+    lines = text(parts).splitlines()  # a terminal has it too
+    assert 0 < max(map(len, lines)) <= 100
     assert "\x1b" not in "".join(lines)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_every_figure_has_words_for_those_who_cannot_see_it(name):
-    for part in every(RUNS[name]()):
-        if isinstance(part, Drawing):
-            for picture in (part.wide, part.narrow):
-                assert re.search(r"<title [^>]*>[^<]+</title><desc [^>]*>[^<]+</desc>", picture)
-                assert 'role="img"' in picture
 
 
 def test_what_is_quoted_is_what_the_page_quotes():

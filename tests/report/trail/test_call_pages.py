@@ -47,10 +47,8 @@ def test_a_reply_and_what_it_was_asked_can_be_read_back():
     shown = raw_texts(pages[page])
     assert shown[f"{anchor} asked"] == ["shared", HOSTILE]
     assert shown[anchor] == [f"\n{HOSTILE}", '{"body": "<b>"}']
-    assert [text for found in raw_texts(pages["calls/texts-001.html"]).values() for text in found] == [
-        "shared",
-        HOSTILE,
-    ]
+    whole = raw_texts(pages["calls/texts-001.html"]).values()
+    assert [text for found in whole for text in found] == ["shared", HOSTILE]
 
 
 def test_nothing_from_a_call_is_markup():
@@ -66,6 +64,7 @@ def test_nothing_from_a_call_is_markup():
 def test_every_call_and_every_text_stands_once_and_links_lead_there():
     calls = many(400, 3000)
     pages, places = made(calls)
+    assert made(calls) == (pages, places), "equal calls make equal bytes"
     ids = {path: read(page).ids for path, page in pages.items()}
     anchors = [name for path, found in ids.items() for name in found if name[0] in "ct" and len(name) == 17]
     assert len(anchors) == len(set(anchors)) == 400 + 401
@@ -81,19 +80,12 @@ def test_pages_are_small_whatever_the_length_of_replies():
     pages, _ = made([*many(30, 50_000), asked(["x" * 3_000_000], reply="\x00" * 900_000, trial=99)])
     assert len(pages) > 5
     assert max(len(page.encode()) for page in pages.values()) < PAGE + 30_000
-
-
-def test_a_reply_that_is_cut_says_where_it_is_whole():
-    pages, places = made([asked(["a"], reply="x" * 900_000)])
-    [place] = places.values()
-    assert "characters are left out here" in pages[place.partition("#")[0]]
-    assert "assaymark serve" in pages[place.partition("#")[0]]
-
-
-def test_a_call_without_a_reply_says_so():
-    call = replace(asked(["a"]), reply=None)
-    pages, _ = made([call])
-    assert "There is no reply." in pages["calls/page-001.html"]
+    cut, none = (made([one])[0]["calls/page-001.html"] for one in (
+        asked(["a"], reply="x" * 900_000), replace(asked(["a"]), reply=None),
+    ))  # fmt: skip
+    assert "characters are left out here" in cut
+    assert "assaymark serve" in cut
+    assert "There is no reply." in none
 
 
 def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
@@ -143,10 +135,6 @@ def test_a_reply_stands_beside_the_other_replies_on_the_same_answer():
     assert read(page).tags.count("script") == 1
     half = SameAnswers({}, [], (0.0, 100.0)).strip("care", found[1:2], 40.0)
     assert "<small>reader 5</small>" in half
-
-
-def test_equal_calls_make_equal_bytes():
-    assert made(many(40, 20_000)) == made(many(40, 20_000))
 
 
 @pytest.mark.parametrize(("usd", "batch", "words"), [(0.25, True, "0.25 USD, in a batch"), (0.25, False, "0.25 USD")])

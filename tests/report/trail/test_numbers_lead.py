@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import assay_runs as runs
 import full_runs
+import page_words
 import pytest
 from numbers_of_pages import first_number
 from page_words import pages
@@ -16,15 +17,11 @@ from assaymark.records import AGGREGATE
 from assaymark.report import Linked, RunIndex, render_pages
 
 LINK = re.compile(r'<a href="((?:\.\./)?(measurements[^"#]*)#(m[0-9a-f-]+))">([^<]+)</a>')
-FIRST = (
-    "index.html",
-    "agents.html",
-    "agreement.html",
-    "stability.html",
-    "controls.html",
-    "plan.html",
-    "claim-map.html",
-)
+FIRST = ("index", "agents", "agreement", "stability", "controls", "plan", "claim-map")
+
+
+def section(name: str, page: str, anchor: str) -> str:
+    return page_words.section(pages(name)[f"{page}.html"], anchor)
 
 
 def row(name: str, page: str, anchor: str) -> tuple[str, str]:
@@ -37,11 +34,11 @@ def row(name: str, page: str, anchor: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("page", FIRST)
 def test_a_number_leads_to_the_row_that_has_it(page):
-    found = [one for one in LINK.findall(pages("full")[page]) if re.search(r"\d", one[-1])]
-    assert len(found) > (2 if page in ("index.html", "plan.html") else 5)
+    found = [one for one in LINK.findall(pages("full")[f"{page}.html"]) if re.search(r"\d", one[-1])]
+    assert len(found) > (2 if page in ("index", "plan") else 5)
     for _, where, anchor, text in found:
         _, value = row("full", where, anchor)
-        if page == "claim-map.html" and " points" in text:
+        if page == "claim-map" and " points" in text:
             text = text[text.index("+") if "+" in text else 0 :]  # a name may have a digit in it
         shown, digits = first_number(text.partition(" of ")[0] if "(" in text and " of " in text else text)
         measured, _ = first_number(value)
@@ -53,57 +50,34 @@ def test_a_number_leads_to_the_row_that_has_it(page):
 
 
 @pytest.mark.parametrize(
-    ("page", "section", "kinds"),
+    ("page", "part", "kinds"),
     [
-        ("agents.html", "board", {"Level of an agent"}),
-        ("agreement.html", "agreement", {"Agreement, mean pairwise κ", "Agreement, Fleiss κ", "Redundancy of judges"}),
-        ("stability.html", "stability", {"Left-out family, rank correlation"}),
-        (
-            "controls.html",
-            "controls",
-            {"Control cell, the number of its rule", "Control cell, κ with the honest records"},
-        ),
-        (
-            "agreement.html",
-            "single",
-            {"Two judges alone, rank correlation", "One judge alone, significant differences"},
-        ),
-        ("plan.html", "panel", {"Invalid replies"}),
-        (
-            "stability.html",
-            "explanations",
-            {
-                "Extra points for agents of a judge’s own family",
-                "Autocorrelation of clusters in time, lag 1",
-                "Correlation of a dimension with the overall impression",
-            },
-        ),
-        ("agents.html", "ranks", {"Resampled ranks of an agent"}),
+        ("agents", "board", {"Level of an agent"}),
+        ("agreement", "agreement", {"Agreement, mean pairwise κ", "Agreement, Fleiss κ", "Redundancy of judges"}),
+        ("stability", "stability", {"Left-out family, rank correlation"}),
+        ("controls", "controls", {"Control cell, the number of its rule", "Control cell, κ with the honest records"}),
+        ("agreement", "single", {"Two judges alone, rank correlation", "One judge alone, significant differences"}),
+        ("plan", "panel", {"Invalid replies"}),
+        ("stability", "explanations", {
+            "Extra points for agents of a judge’s own family", "Autocorrelation of clusters in time, lag 1",
+            "Correlation of a dimension with the overall impression",
+        }),
+        ("agents", "ranks", {"Resampled ranks of an agent"}),
+        ("plan", "plan", {"Smallest detectable difference, for a leader"}),
     ],
-)
-def test_each_section_leads_to_its_measurements(page, section, kinds):
-    page = pages("full")[page]
-    part = re.search(rf'<section class="sec" id="{section}".*?</section>', page, flags=re.S)[0]
-    assert kinds <= {row("full", where, anchor)[0] for _, where, anchor, _ in LINK.findall(part)}
-
-
-def test_the_facts_of_the_plan_lead_to_what_was_measured():
-    aside = re.search(r'<section class="sec" id="plan".*?</section>', pages("full")["plan.html"], flags=re.S)[0]
-    assert {row("full", where, anchor)[0] for _, where, anchor, _ in LINK.findall(aside)} >= {
-        "Smallest detectable difference, for a leader"
-    }
+)  # fmt: skip
+def test_each_section_leads_to_its_measurements(page, part, kinds):
+    found = LINK.findall(section("full", page, part))
+    assert kinds <= {row("full", where, anchor)[0] for _, where, anchor, _ in found}
 
 
 def test_a_supported_sentence_leads_to_its_card():
     found = pages("full")
-    rules = re.findall(
-        r'<th scope="row">([^<]*) <a href="(claims[^"#]*)#(k[0-9a-f]+)">', found["stability.html"]
-    )  # fmt: skip
+    rules = re.findall(r'<th scope="row">([^<]*) <a href="(claims[^"#]*)#(k[0-9a-f]+)">', found["stability.html"])
     assert len(rules) > 2
     for quote, page, anchor in rules:
-        level, text = re.findall(
-            rf'<li class="lv card (\S+)"[^>]* id="{anchor}">(.*?)</dl></li>', found[page], re.DOTALL
-        )[0]
+        card = rf'<li class="lv card (\S+)"[^>]* id="{anchor}">(.*?)</dl></li>'
+        level, text = re.findall(card, found[page], re.DOTALL)[0]
         assert quote.rstrip(".") in text
         assert level in ("headline", "qualified")
 
@@ -122,17 +96,14 @@ def test_the_place_of_a_card_has_no_direction_in_it():
 
 @pytest.mark.parametrize("name", ["withheld", "halted"])
 def test_a_number_that_is_withheld_has_no_link(name):
-    board = re.search(r'<section class="sec" id="board".*?</section>', pages(name)["agents.html"], flags=re.S)[0]
-    gaps = re.search(r'<section class="sec" id="gaps".*?</section>', pages(name)["claim-map.html"], flags=re.S)[0]
-    assert not [text for *_, text in LINK.findall(board) if " to " not in text]
-    assert not LINK.findall(gaps)
+    assert not [text for *_, text in LINK.findall(section(name, "agents", "board")) if " to " not in text]
+    assert not LINK.findall(section(name, "claim-map", "gaps"))
 
 
 def test_on_the_board_an_agent_of_a_shared_tier_leads_to_its_range():
-    board = re.search(r'<section class="sec" id="board".*?</section>', pages("full")["agents.html"], flags=re.S)[0]
     found = [
         (text, page, anchor)
-        for line in re.findall(r"<tr>.*?</tr>", board, flags=re.S)
+        for line in re.findall(r"<tr>.*?</tr>", section("full", "agents", "board"), flags=re.S)
         if "cannot be ranked" in line
         for _, page, anchor, text in LINK.findall(line)
     ]
@@ -142,15 +113,12 @@ def test_on_the_board_an_agent_of_a_shared_tier_leads_to_its_range():
         assert f"{text}, range of the judges; the agent shares its tier" in row[0]
 
 
-def test_a_state_in_words_leads_nowhere():
+def test_a_state_in_words_leads_nowhere_and_a_linked_text_is_the_text():
     book = RunIndex.of(full_runs.full())
     undefined = runs.measured("noise.agent_floor", {"agent": "x"}, None, state="undefined: no replicates")
     assert type(book.to(undefined, "not defined")) is str
     assert type(book.to(None, "not measured")) is str
     assert type(book.shown("kappa.fleiss", dimension=AGGREGATE)) is str  # rows are not placed yet
-
-
-def test_a_linked_text_is_the_text():
     said = Linked("0.64", "x.html#m1")
     assert {said: 1} == {"0.64": 1}
     assert f"κ {said}" == "κ 0.64"

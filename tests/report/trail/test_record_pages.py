@@ -15,7 +15,7 @@ from judged_runs import judged, judgment
 from outline import read, words
 
 from assaymark.report import AssayRun, each_page, render_pages
-from assaymark.report.records import Judged, Shelf, Subject, Trail, anchor
+from assaymark.report.records import Judged, Subject, Trail, anchor, lineage
 
 
 @cache
@@ -37,7 +37,7 @@ def labelled(name: str, **labels: str):
 
 
 def rests(name: str, **labels: str) -> list[tuple[str, str]]:
-    return [(str(ref), ref.href) for ref in trail().rests(run().evidence)(labelled(name, **labels))]
+    return [(str(ref), ref.href) for ref in lineage(trail(), run().evidence)(labelled(name, **labels))]
 
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():
@@ -68,7 +68,7 @@ def test_the_pages_keep_their_budget():
 def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
     base = run()
     many = [judgment(one, "quay-1", "quay", trial) for trial in range(1, 41) for one in base.decisions]
-    shelf = Shelf.of(Judged({"panel": many}, base.decisions), 6)
+    shelf = Trail.of(Judged({"panel": many}, base.decisions), runs.DIMENSIONS)
     [group] = shelf.groups
     assert len(group.pages) > 2
     assert sorted(map(anchor, group.judgments)) == sorted(map(anchor, many))
@@ -76,14 +76,12 @@ def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
 
 
 def test_rows_stand_by_agent_and_date_and_never_by_score():
-    shelf = trail().shelf
+    shelf = trail()
     for group in shelf.groups:
-        order = [
-            (one.trajectory.startswith("cell"), shelf.decisions[one.trajectory].agent.id) for one in group.judgments
-        ]
+        order = [(one.trajectory.startswith("cell"), shelf.records[one.trajectory].agent.id) for one in group.judgments]
         assert order == sorted(order)
     turned = {part: list(reversed(rows)) for part, rows in run().judged.parts.items()}
-    assert Shelf.of(Judged(turned, run().judged.decisions), 6).groups == shelf.groups
+    assert Trail.of(Judged(turned, run().judged.decisions), runs.DIMENSIONS).groups == shelf.groups
 
 
 def test_judgments_without_scores_are_named_with_the_reason():

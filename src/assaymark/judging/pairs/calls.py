@@ -14,13 +14,14 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from assaymark import records
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.prompts import Invalid, judge_call, parsed_by, read_end, text_of, word_of
 from assaymark.plan import read_model
 from assaymark.prompting import PromptTemplate, Rejected, fence, members, object_schema, prompt_template, row
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, PairCall, PairCondition, record, sha256_text
+from assaymark.records import JSON, PairCall, PairCondition, sha256_text
 
 # Tasks for stimuli: a situation, and the requirements that a good text for it meets. A person writes them as TOML
 
@@ -225,7 +226,7 @@ Order = Literal["uv", "vu"]
 ORDERS: tuple[Order, ...] = ("uv", "vu")
 
 
-@record
+@records.row
 class Stimulus:
     """A candidate text, and the names of the requirements that it meets and that it meets in part."""
 
@@ -239,7 +240,7 @@ class Stimulus:
         return len(self.text.split())
 
 
-@record
+@records.row
 class Brief:
     """What judges are told of a task: the situation, and each requirement's name with what must be there."""
 
@@ -253,7 +254,7 @@ class Brief:
         return tuple(name for name, _ in self.requirements)
 
 
-@record
+@records.row
 class Pair:
     """Two candidate texts for one task, and what is known about them."""
 
@@ -539,7 +540,7 @@ def _gate_problems(pair: Pair) -> Iterator[str]:
         yield f"length: v must be longer by a fifth (got {pair.v.tokens} tokens against {pair.u.tokens})"
     bare = replace(
         pair, id="", condition="vacuum", variant="", brief=replace(pair.brief, task=""), delta=0.0, better=None,
-        u=Stimulus(text=pair.u.text), v=Stimulus(text=pair.v.text),
+        u=Stimulus(pair.u.text), v=Stimulus(pair.v.text),
     )  # fmt: skip
     for order in pair.orders:
         for prompt in PAIR_PROMPTS:

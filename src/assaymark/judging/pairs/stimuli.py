@@ -44,7 +44,7 @@ from assaymark.records import (
     canonical_json,
     content_id,
     parse,
-    record,
+    row,
     sha256_text,
 )
 
@@ -165,11 +165,9 @@ class _Drawn:
         if bullets:
             body = [f"- {sentence}" for sentence in body]
         body[more_at:more_at] = more
-        return Stimulus(
-            text=_BETWEEN[form].join([*body, closing(spare)]),
-            met=tuple(one.name for at, one in enumerate(self.requirements) if at in met and at != partly),
-            partly=() if partly is None else (self.requirements[partly].name,),
-        )
+        met_names = tuple(one.name for at, one in enumerate(self.requirements) if at in met and at != partly)
+        named = () if partly is None else (self.requirements[partly].name,)
+        return Stimulus(_BETWEEN[form].join([*body, closing(spare)]), met_names, named)
 
     def drawn(self, choices: int, count: int) -> list[int]:
         """``count`` different numbers below ``choices``."""
@@ -180,7 +178,7 @@ class _Drawn:
 def brief_of(task: Task) -> Brief:
     """What judges are told of a task."""
     listed = tuple((requirement.name, requirement.must) for requirement in task.requirements)
-    return Brief(task=task.name, question=task.question, requirements=listed)
+    return Brief(task.name, task.question, listed)
 
 
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
@@ -194,10 +192,9 @@ def drafts(task: Task, seed: int) -> Iterator[Pair]:
         numbers[condition] += 1
         flip = drawn_flip and condition != "filler"
         better: Literal["u", "v"] = "v" if flip else "u"
-        yield Pair(
-            id=f"{task.name}.{condition}.{numbers[condition]}", condition=condition, variant=variant, brief=brief,
-            u=second if flip else first, v=first if flip else second, delta=delta, better=better if delta else None,
-        )  # fmt: skip
+        texts = (second, first) if flip else (first, second)
+        name = f"{task.name}.{condition}.{numbers[condition]}"
+        yield Pair(name, condition, variant, brief, *texts, delta, better if delta else None)
 
 
 def _compared(drawn: _Drawn) -> Iterator[Draft]:
@@ -250,7 +247,7 @@ def _without_difference(drawn: _Drawn, task: Task) -> Iterator[Draft]:
         longer = drawn.write(drawn.order[:level], more=more, more_at=at)
         yield "filler", place, chain[level], longer, 0.0
     for first, second in _BLANKS:
-        yield "vacuum", "whitespace" if first else "empty", Stimulus(text=first), Stimulus(text=second), 0.0
+        yield "vacuum", "whitespace" if first else "empty", Stimulus(first), Stimulus(second), 0.0
     for level in drawn.drawn(STEPS + 1, 3):
         yield "vacuum", "identical", chain[level], chain[level], 0.0
     # The level of each small change is drawn; where its text has nothing to change, the next one that has is taken.
@@ -258,7 +255,7 @@ def _without_difference(drawn: _Drawn, task: Task) -> Iterator[Draft]:
         for level in (*range(start, STEPS + 1), *range(start)):
             text = chain[level]
             if (changed := change(text.text, task.names)) is not None:
-                yield "graded_vacuum", variant, text, Stimulus(text=changed, met=text.met, partly=text.partly), 0.0
+                yield "graded_vacuum", variant, text, Stimulus(changed, text.met, text.partly), 0.0
                 break
 
 
@@ -266,7 +263,7 @@ VERSION = "1"
 """Changes with anything that changes a stimulus made from the same tasks and seed."""
 
 
-@record
+@row
 class Manifest:
     """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds."""
 
@@ -306,14 +303,12 @@ def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
         lines.append("\t".join(fields))
     counts: Counter[str] = Counter(pair.condition for pair in pairs)
     variants = Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)
-    return Manifest(
-        version=VERSION, seed=seed, tasks=len({pair.task for pair in pairs}), pairs=len(pairs),
-        calls=sum(len(pair.orders) for pair in pairs), counts=dict(counts), variants=dict(variants),
-        sha256=sha256_text("\n".join(lines)),
-    )  # fmt: skip
+    calls, digest = sum(len(pair.orders) for pair in pairs), sha256_text("\n".join(lines))
+    tasks = len({pair.task for pair in pairs})
+    return Manifest(VERSION, seed, tasks, len(pairs), calls, dict(counts), dict(variants), digest)
 
 
-@record
+@row
 class _StoredPair:
     """A pair in a file: its situation by the name of the task."""
 
@@ -328,7 +323,7 @@ class _StoredPair:
     orders: tuple[Order, ...]
 
 
-@record
+@row
 class _Stored:
     manifest: Manifest
     tasks: tuple[Brief, ...]
@@ -355,8 +350,7 @@ def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tu
     if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
     pairs = tuple(
-        Pair(brief=briefs[one.task], delta=one.delta, **{name: getattr(one, name) for name in _SAME})
-        for one in stored.pairs
+        Pair(o.id, o.condition, o.variant, briefs[o.task], o.u, o.v, o.delta, o.better, o.orders) for o in stored.pairs
     )
     if manifest_of(pairs, stored.manifest.seed) != stored.manifest:
         raise InputError(source, [Problem("manifest", "the pairs are not those it was made of")])
@@ -375,7 +369,7 @@ _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SOURCE: Final = "assaymark stimuli"
 
 
-@record
+@row
 class PointStimulus:
     """One text for a rubric judge."""
 
@@ -413,7 +407,7 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
         for variant, number, level, text in texts:
             parent = f"{brief.task}.point.ladder.{level}" if variant == "filler" else None
             name = f"{brief.task}.point.{variant}.{number}"
-            found.append(PointStimulus(id=name, brief=brief, level=level, text=text, variant=variant, parent=parent))
+            found.append(PointStimulus(name, brief, level, text, variant, parent))
     return found
 
 

@@ -49,7 +49,7 @@ from assaymark.judging.season.record import (
 )
 from assaymark.prompting import PromptTemplate, fence, object_schema, prompt_template
 from assaymark.protocol import JudgeSpec
-from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, record
+from assaymark.records import JSON, Context, Decision, Evidence, EvidenceState, Outcome, row
 
 if TYPE_CHECKING:
     from assaymark.judging.season.scoring import HorizonGrades
@@ -344,7 +344,7 @@ class HorizonLedger:
         return HorizonLedger({number: ones for number, ones in self.steps.items() if first <= number <= last})
 
 
-@record
+@row
 class CappedPart:
     """A part of the evidence axis: what the judge gave, the cap of the numeric ledger, and what counts."""
 
@@ -354,7 +354,7 @@ class CappedPart:
     counted: float
 
 
-@record
+@row
 class LedgerDisagreement:
     """How far a judge's ledger and the numeric one are apart, in counts."""
 
@@ -403,10 +403,7 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
     """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts."""
     cap = None if ledger is None else ledger.cap
     given = {name: evidence[name] for name in CAPPED if name in evidence}
-    return tuple(
-        CappedPart(part=name, given=one, cap=cap, counted=one if cap is None else min(one, cap))
-        for name, one in given.items()
-    )
+    return tuple(CappedPart(name, one, cap, one if cap is None else min(one, cap)) for name, one in given.items())
 
 
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
@@ -440,7 +437,7 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
         for one in ones
     )
     counts = {state: dict(table[state]) for state in sorted(table)}
-    return LedgerDisagreement(table=counts, misquoted=misquoted, unnoticed=unnoticed, claims=len(claims))
+    return LedgerDisagreement(counts, misquoted, unnoticed, len(claims))
 
 
 def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:

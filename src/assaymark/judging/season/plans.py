@@ -37,7 +37,7 @@ from assaymark.judging.prompts import (
 from assaymark.judging.rubric import shipped_names, shipped_text
 from assaymark.plan import Frozen, read_model
 from assaymark.prompting import Rejected, members, object_schema, shown, token_count
-from assaymark.records import JSON, Context, record
+from assaymark.records import JSON, Context, row
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
@@ -268,7 +268,7 @@ _TEXT: Final[JSON] = {"type": "string"}
 A = TypeVar("A")
 
 
-@record
+@row
 class HorizonClaim:
     """One line of a judge's claims ledger: a quotation, the step it is from, what the data say, the fields used."""
 
@@ -394,7 +394,7 @@ def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
         quote = text_of(found["quote"], f"{where}: quote", MOST_QUOTED)
         state = word_of(found["state"], _STATES, f"{where}: state must be one of {', '.join(_STATES)}")
         used = tuple(text_of(field, f"{where}: field", MOST_QUOTED) for field in fields)
-        return HorizonClaim(quote=quote, step=step, state=state, fields=used)
+        return HorizonClaim(quote, step, state, used)
 
     return parsed_by(text, check, MOST_CHARACTERS)
 

@@ -41,7 +41,7 @@ from assaymark.judging.season.plans import (
     read_horizon_reply,
 )
 from assaymark.judging.season.record import Horizon, HorizonPart
-from assaymark.records import CallFacts, record
+from assaymark.records import CallFacts, row
 
 TimeState = Literal["ok", "no measured time"]
 
@@ -341,7 +341,7 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-@record
+@row
 class GradedPart:
     """One part of a split horizon as it was asked and answered."""
 
@@ -359,7 +359,7 @@ class GradedPart:
         return self.last - self.first + 1
 
 
-@record
+@row
 class HorizonGrades:
     """One judge's grades of one agent's horizon in one trial, before any outcome was shown."""
 
@@ -381,13 +381,8 @@ class HorizonGrades:
     verdict: str = ""
     summary: str = ""
 
-    @property
-    def split(self) -> bool:
-        """Whether the horizon was too long for one reading."""
-        return len(self.parts) > 1
 
-
-@record
+@row
 class OutcomeGrade:
     """What the outcome call gave: points where ``state`` is ok, else why there are none."""
 
@@ -396,7 +391,7 @@ class OutcomeGrade:
     reason: str | None = None
 
 
-@record
+@row
 class HorizonScore:
     """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite."""
 
@@ -429,20 +424,21 @@ def horizon_round(
 
 def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> HorizonGrades:
     """The replies to the calls of a task, in the order of the parts, put together."""
-    who = f"{task.judge.name} on {task.agent}, trial {task.trial}"
+    named = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [
-        Problem(who, f"call {at} is not that for part {at}")
+        Problem(named, f"call {at} is not that for part {at}")
         for at, (call, _) in enumerate(asked, start=1)
         if call.task != task or call.part.at != at
     ]
     if next_call(task, [read for _, read in asked]) is not None:
-        problems.append(Problem(who, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
+        problems.append(Problem(named, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
     if problems:
         raise InputError("horizon grades", problems)
-    shape, end = ("first", "last", "tokens", "over"), asked[-1][1]
+    end = asked[-1][1]
     parts = tuple(
-        GradedPart(**{name: getattr(call.part, name) for name in shape}, call_key=call.call.key, state=read.state)
+        GradedPart(part.first, part.last, part.tokens, part.over, call.call.key, read.state)
         for call, read in asked
+        for part in [call.part]
     )
     given: dict[str, Any]
     if end.answer is None:
@@ -466,10 +462,8 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
             "verdict": end.answer.verdict,
             "summary": end.answer.summary,
         }
-    return HorizonGrades(
-        agent=task.agent, judge=task.judge.name, family=task.judge.family, trial=task.trial, horizon=task.horizon,
-        grader=grader_version(task.plan), state=end.state, parts=parts, **given,
-    )  # fmt: skip
+    who = (task.agent, task.judge.name, task.judge.family, task.trial, task.horizon, grader_version(task.plan))
+    return HorizonGrades(*who, end.state, parts, **given)
 
 
 def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[Reasoned[int]]]) -> OutcomeGrade:
@@ -480,9 +474,9 @@ def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[Reasoned[in
     answers = [read.answer for read in reads if read.answer is not None]
     if len(answers) < len(reads):
         bad = next(read for read in reads if read.answer is None)
-        return OutcomeGrade(state=bad.state, reason=bad.reason)
+        return OutcomeGrade(bad.state, None, bad.reason)
     points = _mean([(one.value, part.size) for one, part in zip(answers, parts, strict=True)])
-    return OutcomeGrade(state="ok", outcome=points, reason=" ".join(answer.reason for answer in answers))
+    return OutcomeGrade("ok", points, " ".join(answer.reason for answer in answers))
 
 
 def horizon_score(
@@ -501,15 +495,10 @@ def horizon_score(
         what = f"made by {grades.grader!r}, not by {grader_version(plan)!r}; use the plan it was graded with"
         raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", what)])
     if grades.state != "ok":
-        nothing: dict[str, Any] = {"capped": (), "disagreement": None, "score": None}
-        return HorizonScore(grades=grades, outcome=outcome, grader=grades.grader, **nothing)
+        return HorizonScore(grades, (), None, outcome, None, grades.grader)
     caps = capped(grades.evidence, ledger)
     evidence = {**grades.evidence, **{cap.part: cap.counted for cap in caps}}
-    return HorizonScore(
-        grades=grades,
-        capped=caps,
-        disagreement=ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None,
-        outcome=outcome,
-        score=judge_score(grades.judge, grades.reasoning, evidence, outcome.outcome if outcome else None, plan),
-        grader=grades.grader,
-    )
+    points = outcome.outcome if outcome else None
+    score = judge_score(grades.judge, grades.reasoning, evidence, points, plan)
+    compared = ledger_disagreement(grades.claims, horizon, ledger) if horizon and ledger else None
+    return HorizonScore(grades, caps, compared, outcome, score, grades.grader)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -144,11 +144,6 @@ class AgreementRow:
     judges: int
     standing: BandStanding
 
-    @property
-    def spread(self) -> float:
-        """Highest less lowest, in points."""
-        return self.high - self.low
-
 
 @dataclass(frozen=True, slots=True)
 class SeasonRow:
@@ -163,11 +158,6 @@ class SeasonRow:
     absent: tuple[str, ...]
     first: int | None = None
     last: int | None = None
-
-    @property
-    def tied(self) -> bool:
-        """Whether it shares its place."""
-        return self.first != self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,41 +231,18 @@ _NOTHING = 1e-9  # units, relative to the trade: what is left of 0.3 after 0.1 a
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """A trade that takes back earlier ones of the same name."""
+    """A trade that takes back earlier ones of the same name; days are counted from 0, ``quantity`` is above 0."""
 
     symbol: str
     first: Literal["buy", "sell"]
     opened: int
+    """The day of the earliest trade that was taken back."""
     closed: int
     quantity: float
 
-    @property
-    def days(self) -> int:
-        """The days between the two trades."""
-        return self.closed - self.opened
 
-
-@dataclass(frozen=True, slots=True)
-class Thrashing:
-    """The round trips of one agent. ``trades`` are purchases and sales, those of one name, day and direction as one."""
-
-    trips: tuple[RoundTrip, ...]
-    within: int
-    days: int
-    trades: int
-
-    @property
-    def by_symbol(self) -> dict[str, int]:
-        """Round trips of each name that has any, most first."""
-        return dict(sorted(Counter(trip.symbol for trip in self.trips).items(), key=lambda item: (-item[1], item[0])))
-
-    def __str__(self) -> str:
-        trips = f"{len(self.trips)} round trips within {self.within} days"
-        return f"{trips}, of {self.trades} trades on {self.days} days"
-
-
-def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> Thrashing:
-    """Count the round trips of one agent that took at most ``within`` days of the season (0: within a day)."""
+def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> tuple[tuple[RoundTrip, ...], int]:
+    """The round trips of one agent within so many days, and its trades, those of one name, day and direction as one."""
     traded: list[list[tuple[str, float]]] = []
     for day in fills:
         # Neighbouring fills of one name in one direction are one trade.
@@ -317,4 +284,4 @@ def thrashing(fills: Sequence[Iterable[tuple[str, float]]], within: int = 5) -> 
                 if lots and lots[-1][1] * quantity < 0:
                     lots.clear()
                 lots.append((at, math.copysign(rest, quantity)))
-    return Thrashing(tuple(trips), within, len(traded), sum(map(len, traded)))
+    return tuple(trips), sum(map(len, traded))

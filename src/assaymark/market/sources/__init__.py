@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
 from assaymark.market.snapshot import Origin, Snapshot
-from assaymark.market.sources import ccxt, fred, huggingface, yahoo
+from assaymark.market.sources import bars, fred, huggingface
 from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
     Asking,
@@ -30,12 +30,12 @@ from assaymark.market.sources.request import (
 T = TypeVar("T")
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
-    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, ccxt.SOURCE, huggingface.SOURCE)}
+    {one.name: one for one in (bars.YAHOO, fred.FRED, fred.ALFRED, bars.CCXT, huggingface.SOURCE)}
 )
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
 _FETCH: Mapping[str, Fetch] = {
-    "yfinance": yahoo.fetch, "fred": fred.fetch, "alfred": fred.fetch_vintages, "ccxt": ccxt.fetch,
+    "yfinance": bars.fetch_yahoo, "fred": fred.fetch, "alfred": fred.fetch_vintages, "ccxt": bars.fetch_exchange,
     "huggingface": huggingface.fetch,
 }  # fmt: skip
 

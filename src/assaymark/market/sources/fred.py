@@ -16,20 +16,15 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.market.macro import released_after
 from assaymark.market.snapshot import SCHEMAS
+from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
     Asking,
     Draft,
     Request,
     RetryPolicy,
     ServiceUnavailable,
-    Source,
     TransientError,
-    checked_data,
-    checked_size,
-    checked_status,
-    library,
     one_line,
-    with_retries,
 )
 
 _OPTIONS = {
@@ -37,14 +32,14 @@ _OPTIONS = {
     "endpoint": "a gateway that is asked in place of the service, with the path below it the same",
 }
 
-FRED = Source(
+FRED = service.Source(
     name="fred", extra="fred", gives="macro series as they stand today, with an assumed release lag",
     needs="series ids such as UNRATE, and a key",
     licence="the terms of the service and of each series' owner apply; redistribution is not granted for all series",
     options={**_OPTIONS, "lag_days": "days from the end of a period to its release, in place of the assumed ones"},
     key_variable="FRED_API_KEY", key_option="api_key",
 )  # fmt: skip
-ALFRED = Source(
+ALFRED = service.Source(
     name="alfred", extra="fred",
     gives="macro series with every vintage: when each value was first published and when it was revised",
     needs="series ids such as UNRATE, and a key", licence=FRED.licence,
@@ -138,12 +133,12 @@ def _draft(
         raise InputError(source, [Problem("key", "is missing; the service gives one to everybody who asks. Set "
                                           "FRED_API_KEY, or the option api_key")])  # fmt: skip
     # The client, with its one way to ask replaced by a polite one
-    module = library("fredapi", FRED.extra)
+    module = service.library("fredapi", FRED.extra)
     client = module.Fred(api_key=key)
     client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
 
     def ask(url: str) -> ElementTree.Element:
-        return with_retries(lambda: _answer(f"{url}&api_key={key}", key, asking.manners), asking.manners)
+        return service.with_retries(lambda: _answer(f"{url}&api_key={key}", key, asking.manners), asking.manners)
 
     client._Fred__fetch_data = ask
     found: list[dict[str, Any]] = []
@@ -221,9 +216,9 @@ def _answer(url: str, key: str, manners: RetryPolicy) -> ElementTree.Element:
         failure = f"the service does not answer ({type(exc).__name__}: {one_line(exc, key)})"
     if failure:
         raise TransientError(failure)
-    checked_size(len(body), manners)
-    checked_status(status, headers)
-    checked_data(body)
+    service.checked_size(len(body), manners)
+    service.checked_status(status, headers)
+    service.checked_data(body)
     # The root of an answer; an error that the service names becomes ours.
     # A zero byte is a wider encoding, in which the words looked for here would be spelled otherwise.
     if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:

@@ -14,26 +14,20 @@ from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.market.files import snapshot_from_file
 from assaymark.market.snapshot import Origin
+from assaymark.market.sources import request as service
 from assaymark.market.sources.request import (
     Asking,
     Draft,
     Request,
     RetryPolicy,
     ServiceUnavailable,
-    Source,
     TransientError,
-    checked_data,
-    checked_size,
-    checked_status,
-    from_source,
-    library,
     one_line,
-    with_retries,
 )
 from assaymark.prompting import Rejected, strict_json
 from assaymark.records import canonical_json
 
-SOURCE = Source(
+SOURCE = service.Source(
     name="huggingface", extra="huggingface",
     gives="a market table or a file of questions from a dataset, such as those of PortBench",
     needs="option repo=OWNER/NAME",
@@ -53,7 +47,7 @@ def fetch_file(
     request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]
 ) -> tuple[Path, str, str, tuple[str, str]]:
     """One file of a dataset, below ``folder``: where it lies now, its name, its commit, and notes on it."""
-    hub = library("huggingface_hub", SOURCE.extra)
+    hub = service.library("huggingface_hub", SOURCE.extra)
     repo, token = request.options.get("repo", ""), request.secret("token")
     if not repo:
         raise InputError("source huggingface", [Problem("option repo", "is needed: repo=OWNER/NAME")])
@@ -76,9 +70,9 @@ def fetch_file(
             ),
         )  # fmt: skip
         asking.progress("files", 1, 1)
-    checked_size(Path(path).stat().st_size, asking.manners)
+    service.checked_size(Path(path).stat().st_size, asking.manners)
     with Path(path).open("rb") as handle:
-        checked_data(handle.read(512))
+        service.checked_data(handle.read(512))
     # What the dataset's own card says about its licence.
     stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
     licence = one_line(stated[0]) if stated else "not stated"
@@ -99,7 +93,7 @@ def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: R
         listed = ": " + ", ".join(one_line(name) for name in fitting[:10]) if fitting else ""
         raise InputError("source huggingface", [Problem("option file", f"is needed; the dataset {found}{listed}")])
     name = wanted or fitting[0]
-    checked_size(sizes[name], manners)
+    service.checked_size(sizes[name], manners)
     return name
 
 
@@ -137,7 +131,7 @@ def _call(hub: Any, repo: str, token: str | None, manners: RetryPolicy, ask: Cal
                 f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, token)})"
             ) from None
 
-    return with_retries(once, manners)
+    return service.with_retries(once, manners)
 
 
 def _cut(exc: BaseException) -> bool:
@@ -150,7 +144,7 @@ def _cut(exc: BaseException) -> bool:
 def _client(manners: RetryPolicy) -> Iterator[None]:
     """The client's transport asks with manners while this lasts, and shows no bars of its own."""
     http, progress, constants = (
-        library(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
+        service.library(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
     )
     before, quiet = http._GLOBAL_CLIENT_FACTORY, progress.are_progress_bars_disabled()
     plain_only = constants.HF_HUB_DISABLE_XET
@@ -190,14 +184,14 @@ def _polite(plain: Any, manners: RetryPolicy) -> Any:
                 if _cut(exc):
                     raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
                 raise
-            checked_status(answer.status_code, answer.headers)
+            service.checked_status(answer.status_code, answer.headers)
             if stream:
                 answer.iter_bytes = _limited(answer.iter_bytes, manners)
             elif answer.status_code < 400:
-                checked_data(answer.content)
+                service.checked_data(answer.content)
             return answer
 
-        return with_retries(once, manners)
+        return service.with_retries(once, manners)
 
     return send
 
@@ -210,7 +204,7 @@ def _limited(plain: Any, manners: RetryPolicy) -> Any:
         try:
             for part in plain(*args, **rest):
                 size += len(part)
-                checked_size(size, manners)
+                service.checked_size(size, manners)
                 yield part
         except Exception as exc:
             # Not an error of the transport any more: the client would ask again by a clock and count of its own.
@@ -229,7 +223,9 @@ def fetch(request: Request, asking: Asking) -> Draft:
             path, asking.now, symbols=request.symbols, start=request.start, end=request.end,
             currency=request.options.get("currency", ""),
         )  # fmt: skip
-    return Draft(from_source(read.tables, f"huggingface {request.options['repo']}"), (*read.origin.notes, *said))
+    return Draft(
+        service.from_source(read.tables, f"huggingface {request.options['repo']}"), (*read.origin.notes, *said)
+    )
 
 
 PORTBENCH_ITEMS = 6_269

@@ -15,10 +15,10 @@ from assaymark.records import Measurement
 from assaymark.report import blocks as b
 from assaymark.report.charts import models as charts
 from assaymark.report.charts.canvas import HALF, NARROW
+from assaymark.report.inputs import weakest
 from assaymark.report.levels import LEVELS, TAGS, TALLY, copied
 from assaymark.report.portbench import levels
 from assaymark.report.portbench.book import QUESTIONS, STAGES, BenchmarkIndex, ends_of, kind_of, pipeline_boards
-from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, plural, shown
 from assaymark.text import NBSP, clean, count, number, percent, span
 

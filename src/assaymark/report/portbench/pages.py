@@ -24,17 +24,12 @@ from assaymark.text import clean, count
 _HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"
 _PROFILES: Final = "profiles.html"
 _NAV: Final = (
-    p.Link("results", "index.html", "Board"),
-    p.Link("scores", _SCORES, "Scores"),
-    p.Link("profiles", _PROFILES, "Profiles"),
-    p.Link("histories", _HISTORIES, "Histories"),
-    p.Link("episodes", _EPISODES, "Decisions"),
-    p.Link("questions", _QUESTIONS, "Questions"),
-    p.Link("claims", "claims.html", "Sentences"),
-    p.Link("data", "data.html", "Data"),
-    p.Link("snapshots", "snapshots.html", "Snapshots"),
-    p.Link("measurements", "measurements.html", "Measurements"),
-)
+    p.Link("results", "index.html", "Board"), p.Link("scores", _SCORES, "Scores"),
+    p.Link("profiles", _PROFILES, "Profiles"), p.Link("histories", _HISTORIES, "Histories"),
+    p.Link("episodes", _EPISODES, "Decisions"), p.Link("questions", _QUESTIONS, "Questions"),
+    p.Link("claims", "claims.html", "Sentences"), p.Link("data", "data.html", "Data"),
+    p.Link("snapshots", "snapshots.html", "Snapshots"), p.Link("measurements", "measurements.html", "Measurements"),
+)  # fmt: skip
 _PAGE_OF_HISTORIES: Final = 850_000
 """Bytes of histories on one page: their drawings are counted as they are, so that little is left for surprises."""
 
@@ -67,7 +62,7 @@ def each_benchmark_page(
         for episode in run.episodes
     ]  # fmt: skip
     stems = r.episode_paths(run.episodes)
-    names = [p.part_names(stem, len(parts)) for stem, parts in zip(stems, cut, strict=True)]
+    names = [list(p.in_parts(stem, parts)) for stem, parts in zip(stems, cut, strict=True)]
     places = [
         [f"{name}#d{at}" for name, part in zip(mine, parts, strict=True) for at, _ in part]
         for mine, parts in zip(names, cut, strict=True)

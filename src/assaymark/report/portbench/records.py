@@ -25,7 +25,8 @@ from assaymark.report.portbench.book import (
     range_words,
 )
 from assaymark.report.records.answers import AnswerRow, each_answer_page
-from assaymark.report.records.judgments import PAGE, page_paths
+from assaymark.report.records.calls import PAGE
+from assaymark.report.records.judgments import page_paths
 from assaymark.report.text import counted, interval, moment, signed
 from assaymark.text import clean, count, number, span, visible
 
@@ -156,12 +157,8 @@ def _talk(asked: str, said: str) -> b.Beside:
 
 
 _STATES: Final[Mapping[str, str]] = {
-    "ok": "",
-    "partial": "read in part",
-    "invalid": "could not be read",
-    "refused": "refused",
-    "truncated": "cut off",
-}
+    "ok": "", "partial": "read in part", "invalid": "could not be read", "refused": "refused", "truncated": "cut off",
+}  # fmt: skip
 _TEXT, _ROWS, _CELL, _LINES, _COLUMNS, _QUESTION = 4_000, 400, 120, 40, 12, 6_000
 
 
@@ -239,14 +236,9 @@ def episodes_table(book: BenchmarkIndex, paths: Sequence[str]) -> b.Table:
 
 
 TEMPLATES: Final = {
-    "T1": "direction",
-    "T2": "value at risk",
-    "T3": "position size",
-    "T4": "two assets",
-    "T5": "best mix",
-    "T6": "rebalance",
-    "T7": "regime",
-}
+    "T1": "direction", "T2": "value at risk", "T3": "position size", "T4": "two assets", "T5": "best mix",
+    "T6": "rebalance", "T7": "regime",
+}  # fmt: skip
 DIFFERENCE: Final = "full less restricted"
 """The condition under which the cost of taking context out is measured."""
 

@@ -12,9 +12,7 @@ from assaymark.lazy import exported
 
 if TYPE_CHECKING:
     from assaymark.report.records.answers import Answers, Booklet, answer_pages
-    from assaymark.report.records.calls import PAGE, Asked, AskedCall, SameAnswers, call_pages
-    from assaymark.report.records.judgments import Judged, Shelf, Subject, anchor
-    from assaymark.report.records.study import Trail
-    from assaymark.report.records.texts import shown_text, visible
+    from assaymark.report.records.calls import PAGE, Asked, AskedCall, SameAnswers, call_pages, shown_text, visible
+    from assaymark.report.records.judgments import Judged, Subject, Trail, anchor, lineage
 
 __getattr__ = exported(__name__)

@@ -1,57 +1,59 @@
-"""Pages of judgments: one a judge, and an overview with how many each judge gave on each agent."""
+"""The records of a study, planned as pages: where each judgment, decision and call stands, and what a measurement rests
+on. One page or more a judge, an overview of who judged whom, decisions by agent, and a search over all of them."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from markupsafe import Markup
 
-from assaymark.records import Decision, Judgment, content_id
-from assaymark.report.blocks import (
-    Block,
-    Filter,
-    Inline,
-    Linked,
-    Page,
-    Row,
-    Section,
-    Table,
-    Text,
-    bold,
-    only,
-    row_bytes,
-    row_filters,
-    small,
+from assaymark.records import Decision, Evidence, Judgment, Measurement, content_id
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline
+from assaymark.report.page import PAGE_BYTES, Frame, beside, file_stems, paged_by
+from assaymark.report.records.calls import (
+    BELOW,
+    OVERVIEW,
+    PAGE,
+    SEARCH,
+    Asked,
+    ReadCalls,
+    Rests,
+    SameAnswers,
+    call_pages,
 )
-from assaymark.report.page import Frame, beside, file_stems, paged_by
-from assaymark.report.records.texts import BELOW, SEARCH
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
 
-# What the judges said, planned as pages: which judgment stands where, and how many there are of each kind.
-
-
 FOLDER: Final = "judgments"
-OVERVIEW: Final = f"{FOLDER}/index.html"
-PAGE: Final = 380_000
-"""Bytes of rows on one page of judgments or decisions."""
+LEDGER: Final = "ledger/page-001.html"
 
 T = TypeVar("T")
 Part = Literal["panel", "anchors", "outside", "grades"]
 PARTS: Final[Mapping[Part, str]] = {
-    "panel": "",
-    "anchors": "under another rubric wording",
-    "outside": "as the held-out judge",
+    "panel": "", "anchors": "under another rubric wording", "outside": "as the held-out judge",
     "grades": "after the outcome",
-}
+}  # fmt: skip
 """The parts of a run's judgments: the panel's, those of the anchor probe, and those of the outside judge."""
 
-_ROW: Final = 330
-_SCORE: Final = 44
+Calls = Literal["all", "judged", "none"]
+"""Which calls have pages: every call that a record rests on, those of the judges alone, or none."""
+
+NOT_OK: Final = 100
+"""Judgments without a score that the overview names; the pages of the judges have them all."""
+
+_ROW, _SCORE, _DECISION_ROW, _LINK = 330, 44, 300, 70  # bytes of markup
+_ORDERS, _QUOTES = 4, 3
+_OTHERS: Final = 24
+"""Calls on the same answer that a call leads to, at most."""
+
+_RECORD: Final = "A judgment is a record; which claims it supports is decided by the "
+_FIRST: Final = b.Linked("verdicts", "index.html")
 
 
 class Subject(NamedTuple):
@@ -62,11 +64,7 @@ class Subject(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How a page calls it.
-
-        >>> Subject(False, "alder").words, Subject(True, "cell_b").words
-        ('alder', 'Cell B: terse and correct')
-        """
+        """How a page calls it."""
         return cell_title(self.name) if self.control else clean(self.name, 80) or "unknown"
 
     @property
@@ -75,7 +73,12 @@ class Subject(NamedTuple):
         return f"a{content_id([self.control, self.name])[:10]}"
 
 
-_UNKNOWN: Final = Subject(False, "")
+def subject_of(decision: Decision | None) -> Subject:
+    """Whom a decision is of; without a name where it is not known."""
+    if decision is None:
+        return Subject(False, "")
+    kind = decision.derivation.kind
+    return Subject(False, decision.agent.id) if kind == "honest" else Subject(True, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,181 +108,24 @@ class JudgeGroup:
     @property
     def title(self) -> str:
         """How a page calls it."""
-        return f"{clean(self.judge, 80)}, {PARTS[self.part]}" if PARTS[self.part] else clean(self.judge, 80)
+        return ", ".join(filter(None, (clean(self.judge, 80), PARTS[self.part])))
 
     @property
-    def path(self) -> str:
-        """Where it begins."""
-        return self.pages[0][0]
-
-    @property
-    def judgments(self) -> Iterator[Judgment]:
+    def judgments(self) -> list[Judgment]:
         """All of them, in the order of the pages."""
-        return (one for _, rows in self.pages for one in rows)
+        return [one for _, rows in self.pages for one in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """Where every judgment of a run stands. ``first`` leads to the first judgment of a judge, in a part, on an agent or
-    a control cell."""
-
-    judged: Judged
-    decisions: Mapping[str, Decision]
-    groups: tuple[JudgeGroup, ...]
-    first: Mapping[tuple[Part, str, Subject], str]
-
-    @classmethod
-    def of(cls, judged: Judged, dimensions: int) -> Shelf:
-        """Plan the pages of a run; a row has a cell for each of ``dimensions``."""
-        decisions = {decision.record_id: decision for decision in judged.decisions}
-        by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
-        for part, rows in judged.parts.items():
-            for one in rows:
-                by_judge[part, one.judge].append(one)
-        order = {part: at for at, part in enumerate(PARTS)}
-        keys = sorted(by_judge, key=lambda key: (order[key[0]], key[1]))
-        stems = file_stems(FOLDER, [(judge,) if part == "panel" else (part, judge) for part, judge in keys])
-        stems = tuple(f"{stem}~1" if stem.lower() == f"{FOLDER}/index" else stem for stem in stems)
-        groups: list[JudgeGroup] = []
-        first: dict[tuple[Part, str, Subject], str] = {}
-        for key, stem in zip(keys, stems, strict=True):
-            rows = sorted(by_judge[key], key=lambda one: _place(one, decisions))
-            sizes = partial(_size, decisions=decisions, dimensions=dimensions)
-            pages = page_paths(stem, paged_by(rows, sizes, PAGE))
-            for path, page in pages:
-                for one in page:
-                    first.setdefault((*key, subject(one, decisions)), f"{path}#{anchor(one)}")
-            groups.append(JudgeGroup(*key, rows[0].family, pages))
-        return cls(judged, decisions, tuple(groups), first)
-
-    def exactly(self, key: tuple[Part, str, Subject]) -> str:
-        """Where the judgments of a judge, in a part, on a subject are shown alone; the first, if on several pages."""
-        group = next((one for one in self.groups if (one.part, one.judge) == key[:2]), None)
-        pages = () if group is None else group.pages
-        found = [path for path, rows in pages if any(subject(row, self.decisions) == key[2] for row in rows)]
-        return f"{found[0]}#{only(key[2].words)}" if len(found) == 1 else self.first.get(key, "")
-
-    def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
-        """Every judgment with the place where it stands, in the order of the pages."""
-        for group in self.groups:
-            for path, rows in group.pages:
-                for row in rows:
-                    yield group, row, f"{path}#{anchor(row)}"
-
-    def subjects(self) -> list[Subject]:
-        """Agents by name, then control texts, as far as any was judged or decided."""
-        found = {subject_of(decision) for decision in self.decisions.values()}
-        return sorted(found | {about for _, _, about in self.first})
-
-    def tally(self) -> Counter[tuple[Part, str, Subject, bool]]:
-        """How many judgments there are of each part, judge and subject, valid ones (True) and others."""
-        return Counter(
-            (group.part, group.judge, subject(one, self.decisions), one.status == "ok")
-            for group in self.groups
-            for one in group.judgments
-        )
-
-
-def subject_of(decision: Decision) -> Subject:
-    """Whom a decision is of."""
-    kind = decision.derivation.kind
-    return Subject(False, decision.agent.id) if kind == "honest" else Subject(True, kind)
-
-
-def subject(judgment: Judgment, decisions: Mapping[str, Decision]) -> Subject:
-    """Whom a judgment is about; without a name where its decision is not known."""
-    found = decisions.get(judgment.trajectory)
-    return _UNKNOWN if found is None else subject_of(found)
-
-
-def anchor(judgment: Judgment) -> str:
-    """The id of a judgment's row."""
-    return f"j{content_id([judgment.judge, judgment.rubric, judgment.trajectory, judgment.trial])[:12]}"
-
-
-def _place(one: Judgment, decisions: Mapping[str, Decision]) -> tuple[Subject, float, str, int]:
-    """By agent, control texts last, then by time; never by score."""
-    about = subject(one, decisions)
-    when = decisions[one.trajectory].decided_at.timestamp() if one.trajectory in decisions else 0.0
-    return about, when, one.trajectory, one.trial
+def anchor(one: Judgment | Decision) -> str:
+    """The id of the row of a judgment or of a decision."""
+    if isinstance(one, Decision):
+        return f"d{content_id(one.record_id)[:12]}"
+    return f"j{content_id([one.judge, one.rubric, one.trajectory, one.trial])[:12]}"
 
 
 def page_paths(stem: str, pages: Sequence[tuple[T, ...]]) -> tuple[tuple[str, tuple[T, ...]], ...]:
-    """Pages of one judge with the paths where they lie. No judge's own page has a tilde in its name: see `file_stems`.
-
-    >>> page_paths("judgments/x", [("a",), ("b",)])
-    (('judgments/x.html', ('a',)), ('judgments/x~2.html', ('b',)))
-    """
+    """Pages of one judge with the paths where they lie. No name of a judge has a tilde there: see `file_stems`."""
     return tuple((f"{stem}.html" if at == 1 else f"{stem}~{at}.html", rows) for at, rows in enumerate(pages, 1))
-
-
-def _size(one: Judgment, *, decisions: Mapping[str, Decision], dimensions: int) -> int:
-    decision = decisions.get(one.trajectory)
-    texts = [one.trajectory[:60], one.reason or "", *(quote[:40] for quote in one.evidence[:3])]
-    texts += [] if decision is None else [decision.agent.id[:80] * 2, decision.cluster[:60]]
-    return row_bytes(_ROW + _SCORE * dimensions, [text[:300] for text in texts])
-
-
-NOT_OK: Final = 100
-"""Judgments without a score that the overview names; the pages of the judges have them all."""
-
-_QUOTES: Final = 3
-_RECORD: Final = "A judgment is a record; which claims it supports is decided by the "
-_FIRST: Final = Linked("verdicts", "index.html")
-
-
-def judgment_pages(
-    shelf: Shelf,
-    dimensions: Sequence[tuple[str, str]],
-    frame: Frame,
-    calls: Mapping[str, str],
-    decisions: Mapping[str, str],
-    made: Mapping[Subject, Linked],
-) -> Iterator[tuple[str, str]]:
-    """The overview, then the pages of each judge, one at a time, as path and HTML."""
-    yield OVERVIEW, frame.page(_overview(shelf, made))
-    titles = tuple(title for _, title in dimensions)
-    heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
-    for group in shelf.groups:
-        for path, rows, parts in beside(group.pages):
-            row_list: list[Row] = []
-            for one in rows:
-                decision, about, ok = (
-                    shelf.decisions.get(one.trajectory),
-                    subject(one, shelf.decisions).words,
-                    one.status == "ok",
-                )
-                record: list[Inline] = [Linked(clean(one.trajectory, 60), decisions.get(one.trajectory, ""))]
-                if decision is not None:
-                    record += [" ", small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
-                scores = [
-                    f"{one.scores[name]:g}" if name in one.scores else "not scored" if ok else "none"
-                    for name, _ in dimensions
-                ]
-                call = call_cell(one.call_key, calls)
-                if calls.get(one.first_key):
-                    call = (call, small(" first: "), call_cell(one.first_key, calls))
-                also = _also(one) if ok else bold(_also(one))
-                cells = (about, tuple(record), count(one.trial), *scores, also, call)
-                row_list.append(Row(cells, anchor(one), about, "" if ok else "not-ok"))
-            shown = tuple(row_list)
-            bad = sum(one.status != "ok" for one in rows)
-            without = (Filter("not-ok", "Without scores", count(bad)),) if bad else ()
-            table = Table(
-                heads,
-                shown,
-                frozenset(range(2, 3 + len(titles))),
-                summary="",
-                stacked=True,
-                id="judgment-rows",
-                filters=(*row_filters([row.key for row in shown]), *without),
-                what="judgments",
-            )
-            rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
-            lead = (_RECORD, _FIRST, rubric, Linked("All judges", OVERVIEW), ", ",
-                    Linked("search all parts", SEARCH))  # fmt: skip
-            title = f"Judgments of {group.title}"
-            yield path, frame.page(Page(path, title, lead, (), (table,), parts, **BELOW))
 
 
 def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
@@ -287,85 +133,370 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
     if not key:
         return "no call"
     if calls.get(key):
-        return Linked(key[:8], calls[key])
+        return b.Linked(key[:8], calls[key])
     return Markup('<code title="{}">{}</code>').format(clean(key, 64), clean(key, 64)[:8])
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Where the records of a study stand. ``decisions`` leads from a record id to its row, ``first`` to the first
+    judgment of a judge, in a part, on a subject, and ``calls`` from a call key to the call, once `pages` are made."""
+
+    judged: Judged
+    dimensions: tuple[tuple[str, str], ...]
+    scale: tuple[float, float]
+    records: Mapping[str, Decision]
+    groups: tuple[JudgeGroup, ...]
+    first: Mapping[tuple[Part, str, Subject], str]
+    decided: tuple[tuple[str, tuple[Decision, ...]], ...]
+    decisions: Mapping[str, str]
+    calls: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, judged: Judged, dimensions: Sequence[tuple[str, str]], scale: tuple[float, float] = (1, 5)) -> Trail:
+        """Plan the pages of a study with the dimensions of its rubric, by id and title, and the scale of scores."""
+        records = {decision.record_id: decision for decision in judged.decisions}
+        by_judge: defaultdict[tuple[Part, str], list[Judgment]] = defaultdict(list)
+        for part, judgments in judged.parts.items():
+            for one in judgments:
+                by_judge[part, one.judge].append(one)
+        order = {part: at for at, part in enumerate(PARTS)}
+        keys = sorted(by_judge, key=lambda key: (order[key[0]], key[1]))
+        stems = file_stems(FOLDER, [(judge,) if part == "panel" else (part, judge) for part, judge in keys])
+
+        def place(one: Judgment) -> tuple[Subject, float, str, int]:
+            """By agent, control texts last, then by time; never by score."""
+            found = records.get(one.trajectory)
+            return subject_of(found), found.decided_at.timestamp() if found else 0.0, one.trajectory, one.trial
+
+        def size(one: Judgment) -> int:
+            found = records.get(one.trajectory)
+            texts = [one.trajectory[:60], one.reason or "", *(quote[:40] for quote in one.evidence[:3])]
+            texts += [] if found is None else [found.agent.id[:80] * 2, found.cluster[:60]]
+            return b.row_bytes(_ROW + _SCORE * len(dimensions), [text[:300] for text in texts])
+
+        def decision_size(one: Decision) -> int:
+            texts = (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
+            return b.row_bytes(_DECISION_ROW + _LINK * len(keys), texts)
+
+        groups: list[JudgeGroup] = []
+        first: dict[tuple[Part, str, Subject], str] = {}
+        for key, named in zip(keys, stems, strict=True):
+            rows, stem = sorted(by_judge[key], key=place), f"{named}~1" if named.lower() == f"{FOLDER}/index" else named
+            pages = page_paths(stem, paged_by(rows, size, PAGE))
+            for path, page in pages:
+                for one in page:
+                    first.setdefault((*key, subject_of(records.get(one.trajectory))), f"{path}#{anchor(one)}")
+            groups.append(JudgeGroup(*key, rows[0].family, pages))
+        by = sorted(judged.decisions, key=lambda one: (subject_of(one), one.decided_at.timestamp(), one.record_id))
+        cut = enumerate(paged_by(by, decision_size, PAGE), 1)
+        decided = tuple((f"decisions/page-{at:03d}.html", made) for at, made in cut)
+        places = {one.record_id: f"{path}#{anchor(one)}" for path, made in decided for one in made}
+        return cls(judged, tuple(dimensions), scale, records, tuple(groups), first, decided, places)
+
+    def subject(self, judgment: Judgment) -> Subject:
+        """Whom a judgment is about."""
+        return subject_of(self.records.get(judgment.trajectory))
+
+    def subjects(self) -> list[Subject]:
+        """Agents by name, then control texts, as far as any was judged or decided."""
+        return sorted({*map(subject_of, self.records.values()), *(about for _, _, about in self.first)})
+
+    def exactly(self, group: JudgeGroup, about: Subject) -> str:
+        """Where the judgments of a judge on a subject are shown alone; the first of them, if on several pages."""
+        found = [path for path, rows in group.pages if any(self.subject(row) == about for row in rows)]
+        alone = len(found) == 1
+        return f"{found[0]}#{b.only(about.words)}" if alone else self.first.get((group.part, group.judge, about), "")
+
+    def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
+        """Every judgment with the place where it stands, in the order of the pages."""
+        for group in self.groups:
+            for path, rows in group.pages:
+                yield from ((group, row, f"{path}#{anchor(row)}") for row in rows)
+
+    def decisions_by(self) -> dict[Subject, b.Linked]:
+        """How many decisions there are of each subject, and where: these alone, else the first of them."""
+        seen, first = Counter[Subject](), dict[Subject, str]()
+        on: defaultdict[Subject, set[str]] = defaultdict(set)
+        for path, rows in self.decided:
+            for row in rows:
+                about = subject_of(row)
+                first.setdefault(about, f"{path}#{anchor(row)}")
+                on[about].add(path)
+                seen[about] += 1
+        exact = {about: f"{min(paths)}#{b.only(about.words)}" for about, paths in on.items() if len(paths) == 1}
+        return {about: b.Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
+
+    def _answers(self) -> dict[str, list[tuple[JudgeGroup, Judgment, str]]]:
+        """The judgments that were asked by a call, with their places, by the answer that they are of."""
+        found: dict[str, list[tuple[JudgeGroup, Judgment, str]]] = {}
+        for group, one, place in self.places():
+            if one.judge not in self.judged.people:
+                found.setdefault(one.trajectory, []).append((group, one, place))
+        return found
+
+    def _uses(self, wanted: Calls) -> dict[str, list[b.Linked]]:
+        """What rests on each call, by its key: answer by answer, each with all judges and trials on it."""
+        found: defaultdict[str, list[b.Linked]] = defaultdict(list)
+        for trajectory, asked in self._answers().items():
+            for group, one, place in asked:
+                trial = f", trial {one.trial}" if one.trial > 1 else ""
+                ref = b.Linked(f"{group.title} on {trajectory}{trial}", place)
+                for key in (*([one.first_key] if one.first_key else []), one.call_key):
+                    found[key].append(ref)
+        for _, rows in self.decided if wanted == "all" and self.judged.decided_here else ():
+            for decision in rows:
+                if decision.call.raw_object:
+                    words = f"{subject_of(decision).words} decides, {decision.record_id}"
+                    found[decision.call.raw_object].append(b.Linked(words, self.decisions[decision.record_id]))
+        return found
+
+    def _same_answers(self) -> SameAnswers:
+        """By call the calls of other judges and trials on the same answer."""
+        found: dict[str, list[Asked]] = {}
+        for asked in self._answers().values():
+            several, named = Counter(group.title for group, _, _ in asked), list[Asked]()
+            for group, one, place in asked:
+                words = f"{group.title}, trial {one.trial}" if several[group.title] > 1 else group.title
+                named += [Asked(one.call_key, b.Linked(words, place), one)] if one.call_key else []
+            for own in named:
+                others = [other for other in named[:_OTHERS] if other.key != own.key]
+                found[f"c{own.key[:16]}"] = [own, *others]
+        return SameAnswers(found, self.dimensions, self.scale)
+
+    def pages(self, frame: Frame, read: ReadCalls | None = None, wanted: Calls = "all") -> Iterator[tuple[str, str]]:
+        """Every page, one at a time, as path and HTML: calls first, so that the others know where they stand."""
+        if read is not None and wanted != "none":
+            uses = self._uses(wanted)
+            yield from call_pages(read(list(uses)), uses, frame, self.calls, answers=self._same_answers())
+        decided, judged = self._decision_pages(), self._judgment_pages()
+        for page in chain(decided, (_overview(self),), judged, (_search(self),)):
+            yield page.path, frame.page(page)
+
+    def _decision_pages(self) -> Iterator[b.Page]:
+        links: defaultdict[str, list[b.Linked]] = defaultdict(list)
+        for group, judgment, place in self.places():
+            if judgment.trial == 1:
+                links[judgment.trajectory].append(b.Linked(group.title, place))
+        heads = ("By", "Decision", "When", "Decided", "Judgments", "Call")
+        said = "Decisions by agent and date, each with its judgments and the call in which it was made."
+        for path, rows, parts in beside(self.decided):
+            shown: list[b.Row] = []
+            for one in rows:
+                about, call = subject_of(one).words, self.calls.get(one.call.raw_object or "", "")
+                when = (f"{one.decided_at:%Y-%m-%d %H:%M} ", b.small(clean(one.cluster, 60)))
+                judged = b.spaced(links.get(one.record_id, ()), ", ") or "none"
+                cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
+                shown.append(b.Row((*cells, b.Linked("call", call) if call else "not kept"), anchor(one), about))
+            filters = b.row_filters(sorted(row.key for row in shown))
+            table = b.Table(heads, tuple(shown), summary="", stacked=True, id="decision-rows", filters=filters,
+                          what="decisions")  # fmt: skip
+            yield b.Page(path, "Decisions", said, (), (table,), parts, **BELOW)
+
+    def _judgment_pages(self) -> Iterator[b.Page]:
+        """The pages of each judge; rows are sorted by agent and date."""
+        titles = tuple(title for _, title in self.dimensions)
+        heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
+        for group, (path, rows, parts) in ((one, part) for one in self.groups for part in beside(one.pages)):
+            shown: list[b.Row] = []
+            for one in rows:
+                decision, about, ok = self.records.get(one.trajectory), self.subject(one).words, one.status == "ok"
+                record: list[Inline] = [b.Linked(clean(one.trajectory, 60), self.decisions.get(one.trajectory, ""))]
+                if decision is not None:
+                    record += [" ", b.small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
+                none = "not scored" if ok else "none"
+                scores = [f"{one.scores[name]:g}" if name in one.scores else none for name, _ in self.dimensions]
+                call = call_cell(one.call_key, self.calls)
+                if self.calls.get(one.first_key):
+                    call = (call, b.small(" first: "), call_cell(one.first_key, self.calls))
+                also = _also(one) if ok else b.bold(_also(one))
+                cells = (about, tuple(record), count(one.trial), *scores, also, call)
+                shown.append(b.Row(cells, anchor(one), about, "" if ok else "not-ok"))
+            bad = sum(one.status != "ok" for one in rows)
+            without = (b.Filter("not-ok", "Without scores", count(bad)),) if bad else ()
+            filters = (*b.row_filters([row.key for row in shown]), *without)
+            table = b.Table(heads, tuple(shown), frozenset(range(2, 3 + len(titles))), "", stacked=True,
+                          id="judgment-rows", filters=filters, what="judgments")  # fmt: skip
+            rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
+            lead = (_RECORD, _FIRST, rubric, b.Linked("All judges", OVERVIEW), ", ",
+                    b.Linked("search all parts", SEARCH))  # fmt: skip
+            yield b.Page(path, f"Judgments of {group.title}", lead, (), (table,), parts, **BELOW)
+
+
+def _orders(one: Decision) -> str:
+    """What was decided, in a few words, and what is noted about it."""
+    orders = [f"{action.kind.replace('_', ' ')} {clean(action.instrument, 30)}" for action in one.actions[:_ORDERS]]
+    more = f" and {count(len(one.actions) - _ORDERS)} more" if len(one.actions) > _ORDERS else ""
+    flags = f"; {', '.join(clean(flag, 40) for flag in one.flags[:_ORDERS])}" if one.flags else ""
+    return f"{', '.join(orders) or 'no order'}{more}{flags}"
 
 
 def _also(one: Judgment) -> str:
     """What a judgment says beside its scores; why it has none comes first."""
     said = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
-    if one.status == "ok" and one.reason:
-        said.append(clean(one.reason, 200))
-    if one.first_key:
-        said.append("asked once more: the first reply was not JSON")
-    if one.lookahead_check:
-        said.append(f"look-ahead {clean(one.lookahead_check, 40)}")
+    said += [clean(one.reason, 200)] if one.status == "ok" and one.reason else []
+    said += ["asked once more: the first reply was not JSON"] if one.first_key else []
+    said += [f"look-ahead {clean(one.lookahead_check, 40)}"] if one.lookahead_check else []
     if one.evidence:
         more = f" and {len(one.evidence) - _QUOTES} more" if len(one.evidence) > _QUOTES else ""
         said.append(f"quotes {', '.join(clean(quote, 40) for quote in one.evidence[:_QUOTES])}{more}")
     return "; ".join(said)
 
 
-def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
-    total = sum(1 for group in shelf.groups for _ in group.judgments)
+def _overview(trail: Trail) -> b.Page:
+    """How many judgments each judge gave on each agent, and those that have no score."""
+    total = sum(len(group.judgments) for group in trail.groups)
     if not total:
-        said = "No judgment is kept with these pages."
-        return Page(OVERVIEW, "Judgments", (_RECORD, _FIRST, ". ", said), **BELOW)
+        lead = (_RECORD, _FIRST, ". ", "No judgment is kept with these pages.")
+        return b.Page(OVERVIEW, "Judgments", lead, **BELOW)
     judges: list[tuple[Inline, ...]] = []
-    for group in shelf.groups:
-        rows = list(group.judgments)
+    for group in trail.groups:
+        rows = group.judgments
         ok = sum(row.status == "ok" for row in rows)
         numbers = (len(rows), ok, len(rows) - ok, len({row.trial for row in rows}))
-        judges.append((Linked(group.title, group.path), clean(group.family, 80), *map(count, numbers)))
-    tally = shelf.tally()
-    subjects: list[Row] = []
-    for about in shelf.subjects():
-        cells: list[Inline] = []
-        for group in shelf.groups:
-            key = (group.part, group.judge, about)
-            n = tally[*key, True] + tally[*key, False]
-            cells.append(Linked(count(n) if n else "none", shelf.exactly(key)))
-        subjects.append(Row((about.words, made.get(about, "0"), *cells), about.anchor))
-    bad = [(group, one, place) for group, one, place in shelf.places() if one.status != "ok"]
+        judges.append((b.Linked(group.title, group.pages[0][0]), clean(group.family, 80), *map(count, numbers)))
+    tallies = [Counter(map(trail.subject, group.judgments)) for group in trail.groups]
+    made, subjects = trail.decisions_by(), list[b.Row]()
+    for about in trail.subjects():
+        both = zip(trail.groups, tallies, strict=True)
+        cells = [b.Linked(count(n) if (n := seen[about]) else "none", trail.exactly(one, about)) for one, seen in both]
+        subjects.append(b.Row((about.words, made.get(about, "0"), *cells), about.anchor))
+    bad = [(group, one, place) for group, one, place in trail.places() if one.status != "ok"]
     named = tuple(
-        (group.title, subject(one, shelf.decisions).words, Linked(clean(one.trajectory, 60), place), _also(one))
+        (group.title, trail.subject(one).words, b.Linked(clean(one.trajectory, 60), place), _also(one))
         for group, one, place in bad[:NOT_OK]
     )
-    without: list[Block] = [Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
+    without: list[Block] = [b.Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
     if len(bad) > NOT_OK:
-        without.append(Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
-    heads = ("Agent", "Decisions", *(group.title for group in shelf.groups))
+        without.append(b.Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
+    heads = ("Agent", "Decisions", *(group.title for group in trail.groups))
     of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
-    return Page(
-        OVERVIEW,
-        "Judgments",
-        (
-            _RECORD,
-            _FIRST,
-            f". {counted(total, 'judgment')} of {counted(len(shelf.decisions), 'decision')}; each links to its call. ",
-            Linked("Search all parts", SEARCH),
-        ),
-        (
-            Section(
-                "judges",
-                "Which judges?",
-                blocks=(Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),),
-            ),
-            Section(
-                "agents",
-                "Which agents did they judge?",
-                "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they "
-                "fit on one page, else to the first.",
-                (Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),),
-            ),
-            Section(
-                "without",
-                "Which gave no score?",
-                f"{counted(len(bad), 'judgment')} gave none and count in no number."
-                if bad
-                else "None: all have scores.",
-                tuple(without) if bad else (),
-            ),
-        ),
-        **BELOW,
+    said = f". {counted(total, 'judgment')} of {counted(len(trail.records), 'decision')}; each links to its call. "
+    none = f"{counted(len(bad), 'judgment')} gave none and count in no number." if bad else "None: all have scores."
+    by_agent = (
+        "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they fit on one "
+        "page, else to the first."
     )
+    tables = (
+        b.Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),
+        b.Table(heads, tuple(subjects), frozenset(range(1, len(heads))), "", label="Judgments by agent"),
+    )
+    return b.Page(
+        OVERVIEW, "Judgments", (_RECORD, _FIRST, said, b.Linked("Search all parts", SEARCH)),
+        (b.Section("judges", "Which judges?", blocks=tables[:1]),
+         b.Section("agents", "Which agents did they judge?", by_agent, tables[1:]),
+         b.Section("without", "Which gave no score?", none, tuple(without) if bad else ())),
+        **BELOW,
+    )  # fmt: skip
+
+
+def _search(trail: Trail) -> b.Page:
+    """Every judgment with its call in one search: an index of who judged what, in the page itself."""
+    judges = {group.title: at for at, group in enumerate(trail.groups)}
+    places, answers, rows, size, total = dict[str, int](), dict[str, int](), [], 0, 0
+    for group, one, place in trail.places():
+        total += 1
+        about = f"{one.trajectory[:120]} ({trail.subject(one).words})"
+        found = (place.partition("#"), trail.calls.get(one.call_key, "").partition("#"))
+        at = [part for path, _, name in found for part in (places.setdefault(path, len(places)), name)]
+        state, known = "" if one.status == "ok" else f", {one.status}", len(answers)
+        row = [judges[group.title], answers.setdefault(clean(about, 200), known), one.trial, *at, state]
+        size += len(json.dumps(row)) + (len(about) if row[1] == len(answers) - 1 else 0)
+        if size < PAGE_BYTES:
+            rows.append(row)
+    data = {"judges": list(judges), "answers": list(answers), "pages": list(places), "rows": rows}
+    less = f" The index holds the first {count(len(rows))}; all are on the pages below." if len(rows) < total else ""
+    box = Markup(
+        '<p class="tools" data-js hidden><input type="search" id="s-box" aria-label="{0}" placeholder="{0}"> '
+        '<output aria-live="polite"></output></p><ul class="list" id="s-list"></ul>'
+        '<script type="application/json" id="s-data">{1}</script>'
+    ).format("Judge, answer, agent, trial or key", Markup(json.dumps(data).replace("<", "\\u003c")))
+    parts = [(group.title, path, at) for group in trail.groups for at, (path, _) in enumerate(group.pages, 1)]
+    called = sorted({place.partition("#")[0] for place in trail.calls.values()})
+    parts += [("Calls", path, at) for at, path in enumerate(called, 1)]
+    pages = b.Items(tuple(b.Linked(f"{words}, part {at}", path) for words, path, at in parts))
+    lead = f"{counted(total, 'judgment')}, each with its call, over all parts.{less}"
+    sections = (b.Section("parts", "Which pages hold them?", "", (pages,)),)
+    return b.Page(SEARCH, "Search records", lead, sections, (box,), scripts=("page.js+search.js",), **BELOW)
+
+
+_NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
+_DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecast.mismatch")
+_IN_PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
+_CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
+_HONEST: Final = (
+    "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "judge.length",
+    "dimension.", "order.", "rank.", "lofo.", "single.", "panel.discoveries", "panel.alpha", "panel.generalizability",
+    "panel.variance", "cell.honest", "noise.", "style.", "contamination.", "judge.invalid_share",
+)  # fmt: skip
+_ASKED: Final = "judge.invalid_share"
+
+
+def lineage(trail: Trail, evidence: Sequence[Evidence]) -> Rests:
+    """Gives what a measurement rests on: judgments, decisions or numbers, counted where its name tells which."""
+    # Judgments by part, judge, subject and format of the decision: all, and those with scores.
+    asked, given = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
+    for group, judgment, _ in trail.places():
+        decision = trail.records.get(judgment.trajectory)
+        key = (group.part, group.judge, subject_of(decision), "" if decision is None else decision.format)
+        asked[key] += 1
+        given[key] += judgment.status == "ok"
+    agents, decisions = {name: decision.agent.id for name, decision in trail.records.items()}, trail.decisions_by()
+    numbers = Counter(agents.get(one.decision, "") for one in evidence)
+    decided, every = Counter(map(subject_of, trail.records.values())), trail.subjects()
+
+    def about(item: Measurement) -> list[Subject] | None:
+        """Whom it is about: named ones, else every agent; None where its name does not tell."""
+        named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
+        if item.name.startswith(_CELLS) and "cell" in item.labels:
+            return [Subject(True, item.labels["cell"])]
+        if named:
+            return [Subject(False, name) for name in named]
+        if item.name == "cell.separation":
+            return [one for one in every if one.control and one.name in ("cell_a", "cell_b")]
+        honest = item.name.startswith((*_HONEST, *_IN_PARTS))
+        return [one for one in every if not one.control] if honest else None
+
+    def link(item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = "") -> b.Linked:
+        """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
+        keys, form = {(group.part, group.judge) for group in groups}, item.labels.get("format")
+        alone, single = len(groups) == 1, len(subjects) == 1
+        n = there = 0
+        for (part, judge, whom, written), counts in asked.items():
+            mine = counts if item.name == _ASKED else given[part, judge, whom, written]
+            n += mine * ((part, judge) in keys and whom in subjects and form in (None, written))
+            there += counts * ((not alone or (part, judge) in keys) and (not single or whom in subjects))
+        place = f"{OVERVIEW}#{subjects[0].anchor}" if single else OVERVIEW
+        if alone:
+            place = trail.exactly(groups[0], subjects[0]) if single else groups[0].pages[0][0]
+        several = alone and single and "#only-" not in place
+        words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
+        return b.Linked(words + of, place)
+
+    def on(item: Measurement) -> tuple[b.Linked, ...]:
+        name, agent = item.name, item.labels.get("agent")
+        if name.startswith(_NUMBERS):
+            mine = counted(numbers.total(), "number") if agent is None else f"{count(numbers[agent])} among all numbers"
+            return (b.Linked(mine, LEDGER),)
+        if name.startswith(_DECIDED):
+            start = "decisions/page-001.html"
+            n, place = sum(n for whom, n in decided.items() if not whom.control), start
+            if agent is not None:
+                n, place = decided[whom := Subject(False, agent)], decisions.get(whom, b.Linked("", start)).href
+            words = counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions"
+            return (b.Linked(words, place),)
+        part = next((part for start, part in _IN_PARTS.items() if name.startswith(start)), "panel")
+        judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
+        groups = [group for group in trail.groups if group.part == part and (not judges or group.judge in judges)
+                  and group.family != item.labels.get("dropped")]  # fmt: skip
+        subjects = about(item)
+        if not groups or subjects is None:
+            return (b.Linked("judgments", OVERVIEW),)
+        # One link where that says all; one for each judge of two, or for each agent of a pair.
+        if len(groups) == 2 and "a" in item.labels:
+            return tuple(link(item, [one], subjects, f" by {clean(one.judge, 60)}") for one in groups)
+        if len(subjects) == 2 and "high" in item.labels:
+            return tuple(link(item, groups, [one], f" on {one.words}") for one in subjects)
+        return (link(item, groups, subjects),)
+
+    return on

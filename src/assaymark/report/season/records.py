@@ -10,9 +10,8 @@ from typing import Final, Literal, NamedTuple
 from assaymark.records import content_id
 from assaymark.report.blocks import Items, Linked, Page, Row, Table, bold, row_bytes, row_filters, spaced
 from assaymark.report.page import Frame, beside, paged
-from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.records.judgments import PAGE, call_cell, page_paths
-from assaymark.report.records.texts import Below
+from assaymark.report.records.calls import PAGE, Below, ReadCalls, call_pages
+from assaymark.report.records.judgments import call_cell, page_paths
 from assaymark.report.text import counted
 from assaymark.text import clean
 

@@ -1,4 +1,5 @@
-"""Do the judges agree? Kappa by dimension against the gates, within formats, by pair, and how the scale was used."""
+"""Do the judges agree? Kappa by dimension against the gates, within formats and by pair; what each judge alone would
+have said; which ranks are possible; and whether each order holds without any one judge family."""
 
 from __future__ import annotations
 
@@ -7,95 +8,71 @@ from typing import Final, NamedTuple
 
 from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
-from assaymark.report.blocks import (
-    HATCHED,
-    Beside,
-    Figure,
-    Group,
-    Inline,
-    Section,
-    Table,
-    Text,
-    notes,
-    section,
-    table_of,
-)
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import Inline
 from assaymark.report.charts.grids import RankRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
-from assaymark.report.inputs import KAPPA, RunIndex
-from assaymark.report.study.claim_checks import family_words, is_significant
-from assaymark.report.study.controls import ranked_alone
-from assaymark.report.text import (
-    AGREES,
-    NOT_SHOWN,
-    alpha,
-    counted,
-    ends_of,
-    estimate,
-    interval,
-    listing,
-    ordinal_span,
-    p_of,
-    plural,
-    real,
-    sentence,
-    shown,
-    sizes,
-    state_words,
-    words,
-)
+from assaymark.report.inputs import KAPPA, RunIndex, ranked_alone
+from assaymark.report.study.checks import family_words, significant
+from assaymark.report.text import words
 from assaymark.text import clean, count, number, percent, span
 
-# Would one judge have said the same? Each judge's own order and discoveries beside the panel's.
+# --- would one judge have said the same? Counts and correlations only: which agent it puts first is not said ----------
 
 
-def single_section(book: RunIndex) -> Section:
-    """What each judge alone would have found. Counts and correlations only: which agent it puts first is not said."""
+def single_section(book: RunIndex) -> b.Section:
+    """What each judge alone would have found, beside the panel's order and discoveries."""
     found = sorted(book.every("single.discoveries"), key=lambda m: m.labels.get("judge", ""))
     panel, alone = book.one("panel.discoveries"), [m.value for m in found if m.value is not None]
-
-    def of(item: Measurement) -> str:
-        family = item.detail.get("family")
+    rows, note = [], ""
+    for item, title in (*((m, clean(m.labels.get("judge", ""), 80)) for m in found), (panel, "The whole panel")):
+        if item is None:
+            continue
+        family, overlap = item.detail.get("family"), item.detail.get("overlap")
         of_all = f" of {count(family)}" if isinstance(family, int) else ""
-        return state_words(item) if item.value is None else book.to(item, count(round(item.value)) + of_all)
-
-    rows = []
-    for item in found:
-        overlap = item.detail.get("overlap")
+        of = t.state_words(item) if item.value is None else book.to(item, count(round(item.value)) + of_all)
         both = count(overlap) if isinstance(overlap, int) else "not measured"
-        more = (both, count(only_alone(item))) if item.value is not None else ("", "")
-        rows.append((clean(item.labels.get("judge", ""), 80), of(item), *more))
-    rows += [("The whole panel", of(panel), "", "")] if panel is not None else []
-    note = ""
+        more = (both, count(only_alone(item))) if item.value is not None and item is not panel else ("", "")
+        rows.append((title, of, *more))
     if panel is not None and panel.value is not None:
         above = sum(value > panel.value for value in alone)
         lead = f"{words(above)} of {words(len(alone))} find more than the panel, and " if above else ""
         note = (
-            f"Significant after Holm at α {alpha(book.study.inference.alpha)}, by a cluster t weighted by records, "
+            f"Significant after Holm at α {t.alpha(book.study.inference.alpha)}, by a cluster t weighted by records, "
             "over all differences on the dimensions; it decides no claim. More findings of one judge are no evidence "
             f"of more differences between agents: {lead}what one judge alone finds is not supported."
         )
     heads = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
-    discoveries = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
-    group = Group("What does each judge find alone?", (*notes([note], "cap"), discoveries)) if found else None
+    discoveries = b.Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
+    group = b.Group("What does each judge find alone?", (*b.notes([note], "cap"), discoveries)) if found else None
     pairs = sorted({(m.labels.get("a", ""), m.labels.get("b", "")) for m in book.every("single.rho")})
     orders = [
-        (book.title(d), *(book.shown("single.rho", dimension=d, a=a, b=b) for a, b in pairs))
+        (book.title(d), *(book.shown("single.rho", dimension=d, a=one, b=other) for one, other in pairs))
         for d in book.dimensions
         if book.every("single.rho", dimension=d)
     ]
-    names = (f"{clean(a, 40)} and {clean(b, 40)}" for a, b in pairs)
-    rho = Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
+    names = (f"{clean(one, 40)} and {clean(other, 40)}" for one, other in pairs)
+    rho = b.Table(("Score", *names), tuple(orders), frozenset(range(1, len(pairs) + 1)),
                 "ρ of two judges’ orders on each score") if pairs else None  # fmt: skip
-    return section("single", "Would one judge have said the same?", single_answer(book), group, rho)
+    # The answer in one or two sentences that follow from the numbers.
+    correlated, counts = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
+    every, said = (*book.every("single.rho"), *book.every("single.discoveries")), []
+    if not correlated and not counts:
+        said.append(t.sentence(t.state_words(every[0])) if every else "Not measured: no judge was analysed alone.")
+    if correlated:
+        values = [m.value or 0.0 for m in correlated]
+        how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
+        said.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
+    if counts:
+        extra = sum(only_alone(m) for m in counts)
+        some = f"Together they find {t.plural(extra, 'difference')} significant that the panel does not find."
+        said.append(some if extra else "None finds a significant difference that the panel does not find.")
+    return b.section("single", "Would one judge have said the same?", " ".join(said), group, rho)
 
 
 def rho_words(values: Sequence[float]) -> str:
-    """The range of several correlations.
-
-    >>> rho_words([0.8, 0.2]), rho_words([1.0])
-    ('0.20 to 0.80', '1.00')
-    """
+    """The range of several correlations."""
     low, high = number(min(values)), number(max(values))
     return low if low == high else f"{low} to {high}"
 
@@ -108,25 +85,7 @@ def only_alone(item: Measurement) -> int:
     return round(item.value or 0) - overlap if isinstance(overlap, int) else 0
 
 
-def single_answer(book: RunIndex) -> str:
-    """The answer in one or two sentences that follow from the numbers."""
-    pairs, alone = book.known("single.rho", dimension=AGGREGATE), book.known("single.discoveries")
-    if not pairs and not alone:
-        every = (*book.every("single.rho"), *book.every("single.discoveries"))
-        return sentence(state_words(every[0])) if every else "Not measured: no judge was analysed alone."
-    said = []
-    if pairs:
-        values = [m.value or 0.0 for m in pairs]
-        how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
-        said.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
-    if alone:
-        extra = sum(only_alone(m) for m in alone)
-        some = f"Together they find {plural(extra, 'difference')} significant that the panel does not find."
-        said.append(some if extra else "None finds a significant difference that the panel does not find.")
-    return " ".join(said)
-
-
-# Which ranks are possible? Simultaneous rank intervals on every score, and the ranks that resampled clusters give.
+# --- which ranks are possible? Simultaneous rank intervals on every score, and the ranks that resamples give ----------
 
 
 class Placed(NamedTuple):
@@ -138,11 +97,11 @@ class Placed(NamedTuple):
     level: Level
 
 
-def ranks_section(book: RunIndex) -> Section:
+def ranks_section(book: RunIndex) -> b.Section:
     """Possible ranks on every score, and resampled ones. An agent that shares its tier has no share of resamples."""
     top = [clean(agent, 80) for agent in book.summary.top_set.get(AGGREGATE, ())]
     every = len(top) == len(book.agents) and len(top) > 2
-    answer = f"On the overall score {'every agent' if every else f'any of {listing(top)}'} can rank first."
+    answer = f"On the overall score {'every agent' if every else f'any of {t.listing(top)}'} can rank first."
     if len(top) < 2:
         answer = f"On the overall score only {top[0]} can rank first." if top else (
             "No ranks follow: no order was put to a test."
@@ -150,28 +109,42 @@ def ranks_section(book: RunIndex) -> Section:
     scores, possible = [d for d in book.dimensions if d in book.summary.ranks], None
     if scores and len(book.agents) > 1:  # agents alphabetical, ranks as lowest to highest
         ranks = tuple(
-            (clean(agent, 60), *(ordinal_span(*book.summary.ranks[d][agent]) for d in scores))
+            (clean(agent, 60), *(t.ordinal_span(*book.summary.ranks[d][agent]) for d in scores))
             for agent in sorted(book.summary.ranks[scores[0]])
         )
-        possible = Table((f"Rank of {count(len(ranks))}", *map(book.title, scores)), ranks, summary="")
-    found, placed = book.known("rank.first", dimension=AGGREGATE), {one.agent: one for one in placed_agents(book)}
-    rows = [RankRow(clean(p.agent, 60), p.shares, p.place, p.level) for p in placed.values()]
-    rows += [RankRow(clean(agent, 60), None) for agent in book.agents if agent not in placed]
-    both = None
-    if found and placed:
-        heads, body = place_heads(len(book.agents)), []
-        named = {clean(agent, 60): agent for agent in book.agents}
-        for row in rows:
-            cells: list[Inline] = [HATCHED] * len(heads)
-            if row.shares is not None:
-                first, *others = map(percent, binned(row.shares, len(book.agents)))
-                item = book.one("rank.first", dimension=AGGREGATE, agent=named[row.title])
-                cells = [book.to(item, first), *others]
-            body.append((row.title, *cells))
-        table = Table(("Agent", *(f"Rank {head}" for head in heads)), tuple(body),
-                      frozenset(range(1, len(heads) + 1)), "")  # fmt: skip
-        both = Beside(((_ranks_figure(rows, found, len(book.agents)),), (Group("The same as a table", (table,)),)))
-    return section("ranks", "Which ranks are possible?", answer, possible, both)
+        possible = b.Table((f"Rank of {count(len(ranks))}", *map(book.title, scores)), ranks, summary="")
+    found, placed, places = book.known("rank.first", dimension=AGGREGATE), placed_agents(book), len(book.agents)
+    if not found or not placed:
+        return b.section("ranks", "Which ranks are possible?", answer, possible)
+    drawn = [(p.agent, RankRow(clean(p.agent, 60), p.shares, p.place, p.level)) for p in placed]
+    alone = {p.agent for p in placed}
+    drawn += [(agent, RankRow(clean(agent, 60), None)) for agent in book.agents if agent not in alone]
+    heads, body, said, values = place_heads(places), [], [], []
+    for agent, row in drawn:
+        cells: list[Inline] = [b.HATCHED] * len(heads)
+        if row.shares is not None:
+            shares = binned(row.shares, places)
+            first, *others = map(percent, shares)
+            cells = [book.to(book.one("rank.first", dimension=AGGREGATE, agent=agent), first), *others]
+            in_words = (f"rank {head} in {percent(one)}" for head, one in zip(heads, shares, strict=True) if one > 0)
+            said.append(f"{row.title}: {', '.join(in_words)}")
+        body.append((row.title, *cells))
+        values.append((row.title, *(str(one) for one in row.shares or [t.NOT_SHOWN] * places)))
+    kept = [row.title for _, row in drawn if row.shares is None]
+    desc = "; ".join(said) + (f"; not ranked: {t.listing(kept)}" if kept else "")
+    rows, title = [row for _, row in drawn], "Share of resamples in which an agent takes each rank"
+    wide, narrow = rank_bars("ranks", rows, places, title, desc)
+    caption = (
+        f"Share of {draws_words(found)} in which an agent takes each rank; ties share their ranks. The filled bar is "
+        "the supported rank. A dashed row is an agent that shares its tier."
+    )
+    data = b.Table(("Agent", *(f"rank {place}" for place in range(1, places + 1))), tuple(values))
+    figure = b.Figure("Would other clusters change the ranks?", caption, wide, narrow, None, data)
+    table = b.Table(
+        ("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)), ""
+    )
+    both = b.Beside(((figure,), (b.Group("The same as a table", (table,)),)))
+    return b.section("ranks", "Which ranks are possible?", answer, possible, both)
 
 
 def placed_agents(book: RunIndex) -> tuple[Placed, ...]:
@@ -191,46 +164,34 @@ def draws_words(items: Sequence[Measurement]) -> str:
     """How many resamples there were, of how many clusters, and whether they were all of them."""
     item, draws = items[0], items[0].detail.get("resamples")
     some = f"{'all ' if item.detail.get('exact') else ''}{count(draws)} " if isinstance(draws, int) else ""
-    return f"{some}resamples of {sizes(item)}"
+    return f"{some}resamples of {t.sizes(item)}"
 
 
-def _ranks_figure(rows: Sequence[RankRow], found: Sequence[Measurement], places: int) -> Figure:
-    kept, said = [row.title for row in rows if row.shares is None], []
-    for row in rows:
-        if row.shares is not None:
-            pairs = zip(place_heads(places), binned(row.shares, places), strict=True)
-            in_words = (f"rank {head} in {percent(share)}" for head, share in pairs if share > 0)
-            said.append(f"{row.title}: {', '.join(in_words)}")
-    desc = "; ".join(said) + (f"; not ranked: {listing(kept)}" if kept else "")
-    wide, narrow = rank_bars("ranks", rows, places, "Share of resamples in which an agent takes each rank", desc)
-    caption = (
-        f"Share of {draws_words(found)} in which an agent takes each rank; ties share their ranks. The filled bar is "
-        "the supported rank. A dashed row is an agent that shares its tier."
-    )
-    heads = ("Agent", *(f"rank {place}" for place in range(1, places + 1)))
-    values = Table(heads, tuple((r.title, *(str(one) for one in r.shares or [NOT_SHOWN] * places)) for r in rows))
-    return Figure("Would other clusters change the ranks?", caption, wide, narrow, None, values)
+# --- does each order hold without any one judge family? Sign and significance of every pair in every drop -------------
 
 
-# Does each order hold without any one judge family? Sign and significance of every pair in every drop.
-
-
-def stability_section(book: RunIndex, outside: Group) -> Section:
+def stability_section(book: RunIndex, outside: b.Group) -> b.Section:
     """Counts by score, every pair of the overall score in every drop, rank correlations, and the held-out judge."""
-    rows, overall = [], list[Verdict]()
+    rows, overall = [], significant(book)
     for dimension in book.dimensions:
-        verdicts = book.on(dimension, "pair")
-        found = [v for v in verdicts if is_significant(book, v)]
-        overall = found if dimension == AGGREGATE else overall
-        states = [v.stability.state for v in found if v.stability is not None]
-        if verdicts:
+        if verdicts := book.on(dimension, "pair"):
+            found = significant(book, dimension)
+            states = [v.stability.state for v in found if v.stability is not None]
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((book.title(dimension), *map(count, (len(verdicts), len(found), *in_drops))))
     heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
     families = sorted({m.labels["dropped"] for m in book.every("lofo.contrast", dimension=AGGREGATE)})
+
+    def drop(verdict: Verdict, family: str) -> str:
+        high, low = verdict.claim.subjects
+        item = book.one("lofo.contrast", dimension=AGGREGATE, dropped=family, high=high, low=low)
+        if item is None or item.value is None:
+            return "not comparable"
+        return "turns" if item.value <= 0 else t.p_of(item) + t.p_of(item, "p_adjusted", ", adjusted ", "")
+
     pairs = sorted(
-        (listing(sorted(clean(name, 60) for name in v.claim.subjects)),
-         *(_drop(book, v, family) for family in families), family_words(book, v))
+        (t.listing(sorted(clean(name, 60) for name in v.claim.subjects)), *(drop(v, family) for family in families),
+         family_words(book, v))
         for v in overall
     )  # fmt: skip
     dropped = sorted({m.labels["dropped"] for m in book.every("lofo.rho")})
@@ -241,15 +202,14 @@ def stability_section(book: RunIndex, outside: Group) -> Section:
     ]
     level, judges = book.study.inference.alpha, len(book.study.families)
     note = (
-        f"An order has to keep its sign and its significance without each of "
-        f"{plural(judges, 'judge family', 'judge families')}: p of at most "
-        f"{alpha(round(2 * level / min(max(2, judges), 3), 3))} and, after "
-        f"correction over all pairs, {alpha(2 * level)}. A first rank whose pairs all keep the former "
-        "needs no correction."
+        "An order has to keep its sign and its significance without each of "
+        f"{t.plural(judges, 'judge family', 'judge families')}: p of at most "
+        f"{t.alpha(round(2 * level / min(max(2, judges), 3), 3))} and, after correction over all pairs, "
+        f"{t.alpha(2 * level)}. A first rank whose pairs all keep the former needs no correction."
     )
     undropped = book.every("lofo.rho", dimension=AGGREGATE)
     answer = "No difference on the overall score is significant."
-    if len(book.study.families) < 2:
+    if judges < 2:
         answer = "Not measurable: one judge family, so none can be left out."
     elif overall:
         findings = [v.stability for v in overall if v.stability is not None]
@@ -258,43 +218,42 @@ def stability_section(book: RunIndex, outside: Group) -> Section:
             sorted({clean(name, 60) for finding in findings if finding.state == state for name in finding.families})
             for state in ("rests-on", "reversed-without")
         )
-        parts = [f"some need judge family {listing(needing, last='or')} to be seen"] if needing else []
-        parts += [f"some turn without judge family {listing(turning, last='or')}"] if turning else []
-        of = f"{count(holds)} of {counted(len(overall), 'significant difference')} on the overall score"
+        parts = [f"some need judge family {t.listing(needing, last='or')} to be seen"] if needing else []
+        parts += [f"some turn without judge family {t.listing(turning, last='or')}"] if turning else []
+        of = f"{count(holds)} of {t.counted(len(overall), 'significant difference')} on the overall score"
         verb = "holds" if holds == 1 else "hold"
-        answer = f"{of} {verb} without any one judge family{'; ' if parts else ''}{listing(parts)}."
+        answer = f"{of} {verb} without any one judge family{'; ' if parts else ''}{t.listing(parts)}."
     elif undropped and all(m.value is None for m in undropped):
-        answer = sentence(state_words(undropped[0]))
-    return section(
+        answer = t.sentence(t.state_words(undropped[0]))
+    without, left_out = (
+        [f"without judge family {clean(family, 60)}" for family in found] for found in (families, dropped)
+    )
+    return b.section(
         "stability", "Does each order hold without any one judge family?", answer,
-        notes([note] if overall else []), table_of(heads, rows, 5),
-        table_of(("Pair", *_without(families), "Result"), pairs if families else (),
+        b.notes([note] if overall else []), b.table_of(heads, rows, 5),
+        b.table_of(("Pair", *without, "Result"), pairs if families else (),
                  summary="Every pair of the overall score without each judge family"),
-        table_of(("Score", *_without(dropped)), rho, len(dropped),
+        b.table_of(("Score", *left_out), rho, len(dropped),
                  "Rank correlation ρ of the agents’ scores with and without each judge family"),
         outside,
     )  # fmt: skip
 
 
-def _without(families: Sequence[str]) -> list[str]:
-    return [f"without judge family {clean(family, 60)}" for family in families]
+# --- do the judges agree? ---------------------------------------------------------------------------------------------
+
+_COEFFICIENTS: Final = {
+    "kappa": "Mean pairwise quadratic-weighted κ",
+    "icc": "Mean pairwise intraclass correlation (ICC of single judges, absolute agreement)",
+    "alpha": "Krippendorff’s alpha of all answers that two judges scored",
+}
 
 
-def _drop(book: RunIndex, verdict: Verdict, family: str) -> str:
-    high, low = verdict.claim.subjects
-    item = book.one("lofo.contrast", dimension=AGGREGATE, dropped=family, high=high, low=low)
-    if item is None or item.value is None:
-        return "not comparable"
-    return "turns" if item.value <= 0 else p_of(item) + p_of(item, "p_adjusted", ", adjusted ", "")
-
-
-def agreement_section(book: RunIndex) -> Section:
+def agreement_section(book: RunIndex) -> b.Section:
     """Kappa by score against the gates, within formats and by pair of judges, and how the scale was used."""
-    found = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
-    ordered = sorted(found, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
+    ordered = _measured(book)
     names = sorted({name for _, m in ordered for name in m.detail.get("pairs", {})})
     pairs = [
-        (book.title(d), *("not defined" if (kappa := real(m.detail.get("pairs", {}).get(name))) is None
+        (book.title(d), *("not defined" if (kappa := t.real(m.detail.get("pairs", {}).get(name))) is None
                           else number(kappa) for name in names))
         for d, m in ordered
     ]  # fmt: skip
@@ -306,38 +265,55 @@ def agreement_section(book: RunIndex) -> Section:
         if (m := book.one("dimension.mtmm", dimension=d)) is not None and m.value is not None
     ]
     kinds = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
-    judges = [judge.name for judge in book.study.judges]
-    rows = [(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in ordered]
-    rows = [row for row in rows if any(row[1])]
-    scale = None
-    if rows and len(judges) <= POINTED:
-        low = int(book.study.scale[0])
-        marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + book.study.rubric.categories))
-        titles, said, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
-        for at, name in enumerate(titles):
-            mostly = []
-            for row, found_shares in rows:
-                shares = found_shares[at]
-                top = 0 if shares is None else shares.index(max(shares))
-                given = "no marks" if shares is None else f"mostly {marks[top]} ({percent(shares[top])})"
-                mostly.append(f"{row} {given}")
-            said.append(JudgeWords(at, name, ", ".join(mostly)))
-        for row, found_shares in rows:
-            for judge, shares in zip(titles, found_shares, strict=True):
-                given_shares = ["no marks"] * len(marks) if shares is None else map(percent, shares)
-                cells.append((f"{row}, {judge}", *given_shares))
-        title = f"How each judge used the marks {book.study.scale_text}"
-        wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
-        caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
-        table = Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
-        scale = Figure("Which marks did each judge give?", caption, wide, narrow, table, judges=tuple(said))
-    return section(
+    return b.section(
         "agreement", "Do the judges agree?", agreement_words(book),
-        _forest(book, ordered) if ordered else None, notes(_notes(book, ordered)), agreement_table(book),
-        table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
-        table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
-        _formats(book), scale,
+        _forest(book, ordered) if ordered else None, b.notes(_notes(book, ordered)), agreement_table(book),
+        b.table_of(heads, pairs if names else (), len(names), f"{book.sign} of each pair of judges"),
+        b.table_of(kinds, traits, 3, "Correlations by judge and dimension (multitrait-multimethod)"),
+        _formats(book), _scale(book, ordered),
     )  # fmt: skip
+
+
+def _measured(book: RunIndex) -> list[tuple[str, Measurement]]:
+    """The kappas of the scores, the overall score first, then by kappa."""
+    found = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
+    return sorted(found, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
+
+
+def _scale(book: RunIndex, ordered: Sequence[tuple[str, Measurement]]) -> b.Figure | None:
+    """How each judge used the marks; None for too many judges, or without their marks."""
+    judges, rows = [judge.name for judge in book.study.judges], []
+    for dimension, item in ordered:
+        # A judge's share of each mark, from the first contingency table that the judge is part of.
+        tables, found = item.detail.get("tables", {}), list[tuple[float, ...] | None]()
+        for judge in judges:
+            name = next((one for one in sorted(tables) if judge in one.split("|")), "")
+            table: Sequence[Sequence[float]] = tables.get(name, ())
+            sums = [sum(line) for line in (table if name.split("|")[0] == judge else zip(*table, strict=True))]
+            found.append(tuple(value / sum(sums) for value in sums) if sum(sums) else None)
+        rows.append((book.title(dimension), tuple(found)))
+    rows = [row for row in rows if any(row[1])]
+    if not rows or len(judges) > POINTED:
+        return None
+    low = int(book.study.scale[0])
+    marks = tuple(f"{at}".replace("-", "−") for at in range(low, low + book.study.rubric.categories))
+    titles, said, cells = [clean(judge, 60) for judge in judges], [], list[tuple[str, ...]]()
+    for at, name in enumerate(titles):
+        mostly = []
+        for row, shares_of in rows:
+            shares, given = shares_of[at], "no marks"
+            if shares is not None:
+                given = f"mostly {marks[shares.index(max(shares))]} ({percent(max(shares))})"
+            mostly.append(f"{row} {given}")
+        said.append(JudgeWords(at, name, ", ".join(mostly)))
+    for row, shares_of in rows:
+        for judge, shares in zip(titles, shares_of, strict=True):
+            cells.append((f"{row}, {judge}", *(["no marks"] * len(marks) if shares is None else map(percent, shares))))
+    title = f"How each judge used the marks {book.study.scale_text}"
+    wide, narrow = scale_use("scale", titles, rows, title, told(said), marks)
+    caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
+    table_ = b.Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
+    return b.Figure("Which marks did each judge give?", caption, wide, narrow, table_, judges=tuple(said))
 
 
 def agreement_words(book: RunIndex) -> str:
@@ -346,7 +322,7 @@ def agreement_words(book: RunIndex) -> str:
     if not found:
         return "Agreement was not measured."
     if all(m.value is None for _, m in found):
-        return f"Agreement is {state_words(found[0][1])}."
+        return f"Agreement is {t.state_words(found[0][1])}."
     dimensions, parts = [d for d, _ in found if d != AGGREGATE], []
     by = {
         s: [book.title(d) + _bracketed(book.gating_note(d)) for d in dimensions if book.status(d) == s]
@@ -354,54 +330,50 @@ def agreement_words(book: RunIndex) -> str:
     }
     if AGGREGATE in dict(found):
         decided = _bracketed(book.gating_note(AGGREGATE), f"{book.sign} ")
-        parts.append(f"On the overall score agreement is {AGREES[book.status(AGGREGATE) or 'halt']}{decided}.")
+        parts.append(f"On the overall score agreement is {t.AGREES[book.status(AGGREGATE) or 'halt']}{decided}.")
     if dimensions:
         some = words(len(by["publish"])).capitalize() if by["publish"] else "None"
-        parts.append(f"{some} of {plural(len(dimensions), 'dimension')}: enough agreement.")
+        parts.append(f"{some} of {t.plural(len(dimensions), 'dimension')}: enough agreement.")
     for status, said in (("methodology", "weak agreement, no headline"), ("halt", "too little agreement, no claim")):
         if by[status]:
-            names = listing([title[:1].lower() + title[1:] for title in by[status]])
+            names = t.listing([title[:1].lower() + title[1:] for title in by[status]])
             parts.append(f"{names[:1].upper()}{names[1:]}: {said}.")
     return " ".join(parts)
 
 
-def agreement_table(book: RunIndex) -> Table | None:
+def agreement_table(book: RunIndex) -> b.Table | None:
     """Every score with its kappas, the overall score first, then by kappa; None where none was measured."""
-    measured = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
-    measured.sort(key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
     rows = []
-    for dimension, item in measured:
+    for dimension, item in _measured(book):
         bootstrap, by, status = bootstrap_of(item), book.gating_note(dimension), book.status(dimension)
-        gate = AGREES[status] if status else "no gate"
+        gate = t.AGREES[status] if status else "no gate"
         rows.append((
-            book.title(dimension), book.to(item, shown(item)), ends_of(item)[2:-1] or "no interval",
+            book.title(dimension), book.to(item, t.shown(item)), t.ends_of(item)[2:-1] or "no interval",
             span(*bootstrap) if bootstrap else "no interval", count(item.n), _clusters(item),
             book.shown("kappa.fleiss", dimension=dimension), book.shown("redundancy", dimension=dimension),
             f"{gate}, {by}" if by else gate,
         ))  # fmt: skip
     heads = ("Score", book.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
-    return table_of(heads, rows, 7, "The same as a table, with Fleiss κ and redundancy")
-
-
-_COEFFICIENTS: Final = {
-    "kappa": "Mean pairwise quadratic-weighted κ",
-    "icc": "Mean pairwise intraclass correlation (ICC of single judges, absolute agreement)",
-    "alpha": "Krippendorff’s alpha of all answers that two judges scored",
-}
+    return b.table_of(heads, rows, 7, "The same as a table, with Fleiss κ and redundancy")
 
 
 def _bracketed(note: str, sign: str = "") -> str:
     return f" ({sign}{note})" if note else ""
 
 
+def _clusters(item: Measurement) -> str:
+    clusters = item.detail.get("clusters")
+    return count(clusters) if isinstance(clusters, int) else "not stated"
+
+
 def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
     """The ends of a kappa's percentile bootstrap, which is too narrow with few clusters and so printed second."""
     second = item.detail.get("bootstrap")
-    low, high = (real(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
+    low, high = (t.real(second.get(end)) for end in ("low", "high")) if isinstance(second, Mapping) else (None, None)
     return None if low is None or high is None else (low, high)
 
 
-def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure:
+def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> b.Figure:
     rows, said = [], []
     for dimension, item in found:
         gating, by, status = book.gating(dimension), book.gating_note(dimension), book.status(dimension)
@@ -411,11 +383,13 @@ def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure:
             if m.value is not None and "format" in m.labels and not m.state.startswith("too few")
         )  # fmt: skip
         rows.append(ForestRow(
-            book.title(dimension), item.value, ends, bootstrap_of(item), status, state_words(item),
+            book.title(dimension), item.value, ends, bootstrap_of(item), status, t.state_words(item),
             dimension == AGGREGATE, by, gating.value if gating and "format" in gating.labels else None, within,
         ))  # fmt: skip
-        word = AGREES[status] if status else "no gate"
-        words = state_words(item) if item.value is None else f"{interval(item.value, *(ends or (None, None)))}, {word}"
+        word = t.AGREES[status] if status else "no gate"
+        words = (
+            t.state_words(item) if item.value is None else f"{t.interval(item.value, *(ends or (None, None)))}, {word}"
+        )
         said.append((rows[-1].title, words + _bracketed(by)))
     gates = book.study.gates
     desc = "; ".join(f"{title}: {words}" for title, words in said)
@@ -423,78 +397,58 @@ def _forest(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> Figure:
     wide, narrow = forest("kappa", rows, Gates(gates.halt, gates.publish, book.sign), title, desc)
     caption = (
         f"{_COEFFICIENTS[book.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = "
-        f"{count(max(m.n for _, m in found))} "
-        f"{clean(found[0][1].n_of, 40)}. Thick bar: jackknife interval over the clusters. "
-        f"Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
+        f"{count(max(m.n for _, m in found))} {clean(found[0][1].n_of, 40)}. Thick bar: jackknife interval over the "
+        "clusters. Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
     )
     if any(row.within for row in rows):
         caption += f" Small circle: {book.sign} within one submission format."
     if any(row.by for row in rows):
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
-    values = Table(("Score", book.sign), tuple(said))
-    return Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
+    values = b.Table(("Score", book.sign), tuple(said))
+    return b.Figure("How far is each score from a gate?", caption, wide, narrow, None, values)
 
 
-def _clusters(item: Measurement) -> str:
-    clusters = item.detail.get("clusters")
-    return count(clusters) if isinstance(clusters, int) else "not stated"
-
-
-def _formats(book: RunIndex) -> Group | None:
+def _formats(book: RunIndex) -> b.Group | None:
     order, gates, rows = {name: at for at, name in enumerate(book.dimensions)}, book.study.gates, []
     found = [m for m in book.every(KAPPA) if "format" in m.labels]
     found.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
     for item in found:
         status = agreement_status(item.value, publish=gates.publish, halt=gates.halt)
         few = item.state.startswith("too few") or item.value is None
-        kappa = book.to(item, f"{book.kappa_words(item)}{ends_of(item) or ' (no interval)'}")
+        kappa = book.to(item, f"{book.kappa_words(item)}{t.ends_of(item) or ' (no interval)'}")
         rows.append((
             book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60),
             "no number" if item.value is None else kappa,
-            count(item.n), _clusters(item), state_words(item) if few else AGREES[status],
+            count(item.n), _clusters(item), t.state_words(item) if few else t.AGREES[status],
         ))  # fmt: skip
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
         f"lowest {book.sign} gates."
     )
     heads = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
-    table = Table(heads, tuple(rows), frozenset({2, 3, 4}), "", stacked=True)
-    fold = Group("Show each score and format", (table,), folded="phone")
-    return Group("Do they agree within each submission format?", (Text(caption, "cap"), fold)) if rows else None
-
-
-def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:
-    """A judge's share of each mark, from the first contingency table that the judge is part of."""
-    tables = item.detail.get("tables", {})
-    for name in sorted(tables):
-        pair = name.split("|")
-        if judge in pair:
-            lines = tables[name] if pair[0] == judge else zip(*tables[name], strict=True)
-            sums = [sum(line) for line in lines]
-            return tuple(value / sum(sums) for value in sums) if sum(sums) else None
-    return None
+    table = b.Table(heads, tuple(rows), frozenset({2, 3, 4}), "", stacked=True)
+    fold = b.Group("Show each score and format", (table,), folded="phone")
+    return b.Group("Do they agree within each submission format?", (b.Text(caption, "cap"), fold)) if rows else None
 
 
 def _notes(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> list[str]:
     said = []
-    fleiss, overlap, alone, general, liking, worth = (
-        book.one(name, dimension=AGGREGATE, **labels)
-        for name, labels in (
-            ("kappa.fleiss", {}), ("redundancy", {}), ("panel.alpha", {}), ("panel.generalizability", {}),
-            ("panel.variance", {"part": "judge x agent"}), ("panel.effective_judges", {}),
-        )
-    )  # fmt: skip
+    fleiss, overlap, alone, general, worth = (
+        book.one(name, dimension=AGGREGATE)
+        for name in ("kappa.fleiss", "redundancy", "panel.alpha", "panel.generalizability", "panel.effective_judges")
+    )
+    liking = book.one("panel.variance", dimension=AGGREGATE, part="judge x agent")
     if fleiss is not None and book.study.rubric.coefficient == "kappa":
-        said.append(f"Unweighted Fleiss κ on the overall score is {shown(fleiss)}. It is reported and gates nothing.")
+        said.append(f"Unweighted Fleiss κ on the overall score is {t.shown(fleiss)}. It is reported and gates nothing.")
     if overlap is not None:
         much = "How many independent judges the panel is worth needs texts of known quality and was not measured"
-        much += "." if worth is None else f": {state_words(worth)}."
+        much += "." if worth is None else f": {t.state_words(worth)}."
         if worth is not None and worth.value is not None:
             much = (
                 f"On {count(worth.n)} texts of known quality the panel is worth {number(worth.value, 1)} independent "
                 "judges."
             )
-        said.append(f"Redundancy, the mean correlation between two judges’ scores, is {shown(overlap)}. {much}")
+        said.append(f"Redundancy, the mean correlation between two judges’ scores, is {t.shown(overlap)}. {much}")
     if alone is not None and alone.value is not None:
         # Which judges pull the panel's alpha down: those without whom it is higher beyond chance.
         without = alone.detail.get("without", {})
@@ -502,8 +456,8 @@ def _notes(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> list[str
                  for judge, rest in without.items() if rest["pulls_down"]]  # fmt: skip
         down = "No judge pulls it down beyond chance." if without else "It takes three judges to leave one out."
         if pulls:
-            down = f"{listing(pulls)} {'pull' if len(pulls) > 1 else 'pulls'} it down."
-        said.append(f"Krippendorff’s α on the overall score is {estimate(alone)}. {down}")
+            down = f"{t.listing(pulls)} {'pull' if len(pulls) > 1 else 'pulls'} it down."
+        said.append(f"Krippendorff’s α on the overall score is {t.estimate(alone)}. {down}")
     if general is not None and general.value is not None and liking is not None and liking.value is not None:
         said.append(
             f"The generalizability coefficient of the agents’ means on the overall score is {number(general.value)}: 1 "
@@ -514,7 +468,7 @@ def _notes(book: RunIndex, found: Sequence[tuple[str, Measurement]]) -> list[str
     clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
         said.append(
-            f"With {plural(min(clusters), 'cluster')} a percentile bootstrap is narrower than its level says; the "
+            f"With {t.plural(min(clusters), 'cluster')} a percentile bootstrap is narrower than its level says; the "
             "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
         )
     return said

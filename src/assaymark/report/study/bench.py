@@ -13,13 +13,23 @@ from markupsafe import Markup
 
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.blocks import Linked, Page
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import RunIndex, score_words
 from assaymark.report.levels import LEVELS, RANK, TAGS, TALLY, built_in_words, copied, ordered_verdicts, rule_words
 from assaymark.report.page import environment
-from assaymark.report.study.claim_checks import Check, checked, stopping
+from assaymark.report.study.checks import (
+    TESTS,
+    Check,
+    binding,
+    checked,
+    failed_judges,
+    fix_words,
+    own_test,
+    own_tests_words,
+    stopping,
+)
 from assaymark.report.study.controls import controls
-from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_test, own_tests_words
 from assaymark.report.text import ends_of, gap_words, listing, p_value, plural, real, signed
 from assaymark.text import clean, count, number, percent, prose
 
@@ -63,12 +73,8 @@ class Checkable:
 
 def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
     """The record of one verdict."""
-    level, said = verdict.publication_level, verdict.publication_level != "no-claim"
-    also = [
-        prose(text, 400)
-        for text in ([condition.text for condition in verdict.conditions] or [verdict.condition or ""])
-        if text
-    ]
+    level, said, kind = verdict.publication_level, verdict.publication_level != "no-claim", kind_of(verdict.claim)
+    conditions = [condition.text for condition in verdict.conditions] or [verdict.condition or ""]
     if level == "headline":
         # Which other rules a supported sentence does not hold under.
         worse = [rule_words(rule) for rule, other in sorted(verdict.fragility.items()) if RANK[other] < 2]
@@ -76,15 +82,15 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
         fixes = [f"No single judge{rules}. Other market regimes might."]
         if worse:
             fixes = [f"Not supported without a condition under {listing(worse, last='or')}."]
-    elif not said and kind_of(verdict.claim) == "first":  # one agent's own fields would show that it leads
+    elif not said and kind == "first":  # one agent's own fields would show that it leads
         fixes = [fix_words(book, "agreement" if "agreement" in stopping(verdict) else "stability")]
     else:
         fixes = [fix_words(book, name, verdict) for name in binding(verdict)]
     # The five gates up to the one that stops; of an unsupported sentence the words that both directions share.
     by_gate: list[list[Check]] = [[] for _ in GATES]
-    for check in checked(book, verdict).checks:
+    for check in checked(book, verdict)[0]:
         by_gate[_CHECKS.get(check.name, 4)].append(check)
-    supported, found = verdict.publication_level != "no-claim", list[Gate]()
+    found = list[Gate]()
     for at, checks in enumerate(by_gate):
         if found and found[-1].state in ("stops", "unreached"):
             found.append(Gate("unreached"))
@@ -96,29 +102,35 @@ def checkable(book: RunIndex, verdict: Verdict) -> Checkable:
         words = "; ".join(_short(one) for one in checks if one.effect == state and state) or (
             str(checks[0].text).partition("; adjusted")[0] if checks else "not tested"
         )
+        strip, line, item = None, "", book.gating(verdict.claim.dimension) if at == 0 else None
+        if item is not None and item.value is not None:
+            gates = book.study.gates
+            cuts = ((gates.halt, f"{gates.halt:g}", True), (gates.publish, f"{gates.publish:g}", False))
+            low = min(0.0, item.value, gates.halt if item.low is None else item.low)
+            strip = Strip((round(low, 2), 1.0), cuts, (_point(item),), mark)
+            if kind != "cell":
+                needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
+                line = f"{book.gating_words(verdict.claim.dimension)}{ends_of(item)}; {number(needed)} needed"
         if at == 0:
-            item = book.gating(verdict.claim.dimension)
-            href = "" if item is None else book.links.get(item.id, "")
-            found.append(Gate(state, _kappa_line(book, verdict) or words, _kappa(book, verdict, mark), href))
+            found.append(Gate(state, line or words, strip, "" if item is None else book.links.get(item.id, "")))
         elif at == 4:
-            line = own_tests_words(book)
             own = state if any(one.effect and one.name == "Judges’ own tests" for one in checks) else ""
             people = [_short(one) for one in checks if one.name == "People" and one.text != "not graded by people"]
-            line = "; ".join((line, *people)) if own or not state else words
+            line = "; ".join((own_tests_words(book), *people)) if own or not state else words
             strip = own_tests_strip(book, "q" if failed_judges(book) else "p")
             found.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
         else:
-            strip, line = _measured(book, verdict, at, mark) if supported else (None, "")
-            line = "; ".join(filter(None, (line, words if state or not line else "")))
-            name = ("", "contrast", "lofo.contrast", "length.contrast")[at]
-            items = _pairs(book, verdict, name) if supported and at != 2 else []
-            if supported and at == 2:
-                items = [one for f in book.study.families for one in _pairs(book, verdict, name, dropped=f)]
+            strip, line = _measured(book, verdict, at, mark) if said else (None, "")
+            line, items = "; ".join(filter(None, (line, words if state or not line else ""))), list[_Towards]()
+            if said and at == 2:
+                items = [o for f in book.study.families for o in _pairs(book, verdict, "lofo.contrast", dropped=f)]
+            elif said:
+                items = _pairs(book, verdict, "contrast" if at == 1 else "length.contrast")
             found.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
     return Checkable(
         level, prose(suppressed_phrase(verdict.claim), 400), prose(verdict.claim.statement, 400) if said else "",
-        tuple(also) if said else (), built_in_words(book, verdict), tuple(dict.fromkeys(fixes))[:2],
-        tuple(found), book.claims.get(verdict.claim.id, ""),
+        tuple(prose(text, 400) for text in conditions if text) if said else (), built_in_words(book, verdict),
+        tuple(dict.fromkeys(fixes))[:2], tuple(found), book.claims.get(verdict.claim.id, ""),
     )  # fmt: skip
 
 
@@ -131,36 +143,22 @@ def _short(check: Check) -> str:
     return f"{check.name.lower()}: {text.partition(end)[0]}"
 
 
-def _kappa_line(book: RunIndex, verdict: Verdict) -> str:
-    item, gates = book.gating(verdict.claim.dimension), book.study.gates
-    if item is None or item.value is None or kind_of(verdict.claim) == "cell":
-        return ""
-    needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
-    return f"{book.gating_words(verdict.claim.dimension)}{ends_of(item)}; {number(needed)} needed"
-
-
-def _kappa(book: RunIndex, verdict: Verdict, mark: str) -> Strip | None:
-    item, gates = book.gating(verdict.claim.dimension), book.study.gates
-    if item is None or item.value is None:
-        return None
-    low = min(0.0, item.value, gates.halt if item.low is None else item.low)
-    cuts = ((gates.halt, f"{gates.halt:g}", True), (gates.publish, f"{gates.publish:g}", False))
-    return Strip((round(low, 2), 1.0), cuts, (_point(item),), mark)
-
-
 def _point(item: Measurement, sign: int = 1) -> tuple[float, float | None, float | None]:
-    value, ends = sign * (item.value or 0.0), (item.low, item.high)
-    if ends[0] is None or ends[1] is None:
-        return round(value, 3), None, None
-    low, high = sorted((sign * ends[0], sign * ends[1]))
-    return round(value, 3), round(low, 3), round(high, 3)
+    value = round(sign * (item.value or 0.0), 3)
+    if item.low is None or item.high is None:
+        return value, None, None
+    low, high = sorted((sign * item.low, sign * item.high))
+    return value, round(low, 3), round(high, 3)
 
 
-def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[tuple[float, Measurement]]:
-    """The differences that a supported sentence rests on, each towards the agent that it names first."""
-    claim = verdict.claim
+_Towards = tuple[float, Measurement]
+"""A difference towards the agent that a sentence names first, and its measurement."""
+
+
+def _pairs(book: RunIndex, verdict: Verdict, name: str, **labels: str) -> list[_Towards]:
+    """The differences that a supported sentence rests on."""
+    claim, found = verdict.claim, list[_Towards]()
     lead, rest = claim.subjects[0], claim.subjects[1:] or [agent for agent in book.agents if agent != claim.subjects[0]]
-    found = []
     for other in rest:
         for high, low, sign in ((lead, other, 1), (other, lead, -1)):
             item = book.one(name, dimension=claim.dimension, **labels, high=high, low=low)
@@ -193,11 +191,9 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
         p = f"; without judges of their makers {p_value(max(ps))}" if ps else ""
         return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
     if at == 2:
-        if kind == "within":
-            return None, ""
         every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.study.families)
         drops = [min(value for value, _ in found) for found in every if found]
-        if not drops:
+        if not drops or kind == "within":
             return None, ""
         points = tuple((round(drop, 3), None, None) for drop in drops)
         line = f"{', '.join(map(signed, drops))}; all above 0 needed"
@@ -206,13 +202,14 @@ def _measured(book: RunIndex, verdict: Verdict, at: int, mark: str) -> tuple[Str
               if (share := book.value("terse.share", agent=agent)) is not None]  # fmt: skip
     if not shares:
         return None, ""
-    cells = book.study.cells
-    cuts = ((cells.terse_share, percent(cells.terse_share), False),)
-    bad = max(shares) > cells.terse_share
-    line = f"{percent(max(shares))} of the texts under {cells.terse_tokens} words; {percent(cells.terse_share)} allowed"
-    failing = [c.title.partition(":")[0] for c in controls(book) if c.outcome in ("failed", "verbosity-bias")]
+    cells, most = book.study.cells, max(shares)
+    cut = percent(cells.terse_share)
+    failing = any(c.outcome in ("failed", "verbosity-bias") for c in controls(book))
+    line = f"{percent(most)} of the texts under {cells.terse_tokens} words; {cut} allowed"
     line += "" if failing or mark != "p" else "; planted texts pass"
-    return Strip((0.0, 1.0), cuts, ((round(max(shares), 3), None, None),), "q" if bad else "p"), line
+    point = (round(most, 3), None, None)
+    bad = most > cells.terse_share
+    return Strip((0.0, 1.0), ((cells.terse_share, cut, False),), (point,), "q" if bad else "p"), line
 
 
 def own_tests_strip(book: RunIndex, mark: str) -> Strip | None:
@@ -241,36 +238,6 @@ def about_agents(book: RunIndex) -> tuple[Verdict, ...]:
     return tuple(v for v in ordered_verdicts(book) if kind_of(v.claim) != "cell")
 
 
-def default(book: RunIndex) -> Verdict | None:
-    """The sentence that the bench opens with: the first supported pair on the overall score, else whatever is first."""
-    order = {"pair": 0, "first": 1, "within": 2}
-
-    def place(verdict: Verdict) -> tuple[int, bool, int]:
-        claim = verdict.claim
-        return -min(RANK[verdict.publication_level], 1), claim.dimension != AGGREGATE, order[kind_of(claim)]
-
-    return min(about_agents(book), key=place, default=None)
-
-
-def asked(book: RunIndex, verdict: Verdict) -> tuple[str, str, str, str]:
-    """Agent, relation, other agent and score of a sentence; of an unsupported one in alphabetical order."""
-    kind, names = kind_of(verdict.claim), verdict.claim.subjects
-    if verdict.publication_level == "no-claim" or kind == "within":
-        names = tuple(sorted(names))
-    relation = "above" if kind == "pair" else kind
-    other = names[1] if len(names) > 1 else next((agent for agent in book.agents if agent != names[0]), names[0])
-    return names[0], relation, other, verdict.claim.dimension
-
-
-def rules(book: RunIndex) -> list[tuple[str, str, str]]:
-    """Every rule that verdicts were decided under beside the plan's: its id, its words, and why it cannot reject."""
-    names = sorted({name for v in book.run.verdicts for name in v.fragility})
-    found = [(name, rule_words(name), "") for name in names]
-    if FLIP not in names and (why := flip_words(book)):
-        found.append((FLIP, rule_words(FLIP), why))
-    return found
-
-
 def flip_words(book: RunIndex) -> str:
     """Why the sign flip cannot reject here, where it was measured: over so few clusters its p is never small enough."""
     found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
@@ -296,48 +263,63 @@ def tally(book: RunIndex, rule: str = "") -> list[int]:
 def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: bool = True) -> dict[str, Any]:
     """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
     Agents and scores are named by their place."""
-    dimensions = list(pages)
+    dimensions, agents = list(pages), book.agents
     texts, gates, records = dict[str, int](), dict[str, int](), dict[str, list[Any]]()
 
     def place(value: Any, into: dict[str, int] = texts) -> int:
         """Where a value is that is written once."""
         return into.setdefault(json.dumps(value), len(into))
 
+    def template(text: str, subjects: Sequence[str], score: str) -> int:
+        """A text with places for its agents and its score, where putting them back gives the text itself."""
+        shown, where = [clean(name, 80) for name in subjects], score_words(score)
+        made = text.replace(f"on {where}", "on {s}")
+        for at, name in enumerate(shown):
+            made = made.replace(name, f"{{{at}}}")
+        back = made
+        for at, name in enumerate(shown):
+            back = back.replace(f"{{{at}}}", name)
+        return place(made if back.replace("{s}", where) == text and "{" not in text else text)
+
     place("")  # what no link has
-    agents, others = book.agents, rules(book)
+    # Every rule that verdicts were decided under beside the plan's: its id, its words, and why it cannot reject.
+    rules = sorted({name for v in book.run.verdicts for name in v.fragility})
+    others = [(name, rule_words(name), "") for name in rules]
+    if FLIP not in rules and (why := flip_words(book)):
+        others.append((FLIP, rule_words(FLIP), why))
     for verdict in about_agents(book):
-        if pages.get(verdict.claim.dimension) != path:
+        kind, dimension = kind_of(verdict.claim), verdict.claim.dimension
+        if pages.get(dimension) != path:
             continue
         one, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
         # Of an unsupported sentence neither a text nor a place may follow its direction.
         names = verdict.claim.subjects if supported else tuple(sorted(verdict.claim.subjects))
         places = [agents.index(name) for name in sorted(names)]
-        key = ".".join(map(str, (kind_of(verdict.claim)[0], dimensions.index(verdict.claim.dimension), *places)))
-
-        def told(text: str, subjects: Sequence[str] = names, score: str = verdict.claim.dimension) -> int:
-            return place(_template(text, subjects, score))
-
         # Another rule of an unsupported first rank would show who leads.
-        hidden = not supported and kind_of(verdict.claim) == "first"
+        hidden = not supported and kind == "first"
         levels = "".join(
             "3" if why else "2" if hidden else str(LEVELS.index(verdict.fragility.get(name, verdict.publication_level)))
             for name, _, why in others
         )
-        shown = [
-            place([g.state, place(g.line), _packed(g.strip), place(g.href) if g.href else 0], gates)
-            for g in one.gates
-            if g.state != "unreached"
-        ]
-        records[key] = [
-            LEVELS.index(one.level), told(one.sentence) if supported else told(one.about),
+        shown = []
+        for gate in one.gates:
+            if gate.state != "unreached":
+                strip: list[Any] | int = 0
+                if gate.strip is not None:
+                    cuts = [[at, words, int(dashed)] for at, words, dashed in gate.strip.cuts]
+                    points = [[point[0]] if point[1] is None else list(point) for point in gate.strip.points]
+                    strip = [list(gate.strip.axis), cuts, points, gate.strip.marks]
+                line, href = place(gate.line), place(gate.href) if gate.href else 0
+                shown.append(place([gate.state, line, strip, href], gates))
+        page, _, anchor = one.href.partition("#")
+        records[".".join(map(str, (kind[0], dimensions.index(dimension), *places)))] = [
+            LEVELS.index(one.level), template(one.sentence if supported else one.about, names, dimension),
             agents.index(names[0]) if supported and len(names) > 1 else -1,
-            [told(text) for text in one.also], [place(text) for text in one.help], shown, levels,
-            place(one.href.partition("#")[0]), one.href.partition("#")[2],
-            place(one.built_in) if supported and one.built_in else -1,
-        ]  # fmt: skip
-        if supported:
+            [template(text, names, dimension) for text in one.also], [place(text) for text in one.help], shown, levels,
+            place(page), anchor, place(one.built_in) if supported and one.built_in else -1,
             # Agents of a template in the order of the sentence.
-            records[key].append([agents.index(name) for name in names])
+            *([[agents.index(name) for name in names]] if supported else []),
+        ]  # fmt: skip
     source = copied("#", "#", book.study.title or book.study.name, book.run.locked_at, book.run.plan_hash)
     return {
         "agents": list(agents), "names": [clean(agent, 80) for agent in agents],
@@ -350,66 +332,87 @@ def bench_data(book: RunIndex, pages: Mapping[str, str], path: str, copying: boo
     }  # fmt: skip
 
 
-def _packed(strip: Strip | None) -> list[Any] | int:
-    if strip is None:
-        return 0
-    cuts = [[at, words, int(dashed)] for at, words, dashed in strip.cuts]
-    points = [[point[0]] if point[1] is None else list(point) for point in strip.points]
-    return [list(strip.axis), cuts, points, strip.marks]
+# --- the pages --------------------------------------------------------------------------------------------------------
 
 
-def _template(text: str, subjects: Sequence[str], score: str) -> str:
-    """A text with places for its agents and its score, where putting them back gives the text itself."""
-    shown, where = [clean(name, 80) for name in subjects], score_words(score)
-    made = text.replace(f"on {where}", "on {s}")
-    for at, name in enumerate(shown):
-        made = made.replace(name, f"{{{at}}}")
-    back = made
-    for at, name in enumerate(shown):
-        back = back.replace(f"{{{at}}}", name)
-    return made if back.replace("{s}", where) == text and "{" not in text else text
+def names_allowed(book: RunIndex) -> bool:
+    """Whether agents may be named in the heading and copied: not where only the judges are built in."""
+    judges, agents = all_built_in(book)
+    return agents or not judges
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
+def all_built_in(book: RunIndex) -> tuple[bool, bool]:
+    """Whether all judges and all agents are built in."""
+    run = book.run
+    graders, makers = {one.name for one in run.reference_panel}, {agent.name for agent in run.reference_agents}
+    agents = {agent.name for agent in run.study.agents} or set(book.agents)
+    return bool(graders) and graders >= {judge.name for judge in run.study.judges}, bool(makers) and makers >= agents
 
 
-def bench(book: RunIndex, pages: Mapping[str, str], path: str, *, copying: bool = True) -> Markup:
-    """The bench of one page, opened at its first sentence; ``pages`` are those that hold each score."""
-    verdict = next((v for v in _defaults(book) if pages.get(v.claim.dimension) == path), None)
+def benches(book: RunIndex) -> dict[str, str]:
+    """The page whose bench holds each score: the first one holds all where they are few enough."""
+    scored, several = [d for d in book.dimensions if book.on(d)], len(about_agents(book)) > MOST
+    if book.run.table is not None:
+        return {d: f"sentences-{at:03d}.html" if several else "sentences.html" for at, d in enumerate(scored, 1)}
+    return {d: f"sentences-{at:03d}.html" if at and several else "index.html" for at, d in enumerate(scored)}
+
+
+def first_scores(book: RunIndex) -> dict[str, str]:
+    """The pages with a bench, each with the first score that it holds."""
+    return {path: dimension for dimension, path in reversed(benches(book).items())}
+
+
+def bench(book: RunIndex, path: str) -> Markup:
+    """The bench of one page: it opens with the first supported pair on the overall score, else whatever is first."""
+    order, every, copying = {"pair": 0, "first": 1, "within": 2}, about_agents(book), names_allowed(book)
+    pages, study, run = benches(book), book.study, book.run
+
+    def rank(verdict: Verdict) -> tuple[int, bool, int]:
+        claim = verdict.claim
+        return -min(RANK[verdict.publication_level], 1), claim.dimension != AGGREGATE, order[kind_of(claim)]
+
+    opened = (min(every, key=rank), *(v for v in every if v.publication_level != "no-claim"), *every) if every else ()
+    verdict = next((v for v in opened if pages.get(v.claim.dimension) == path), None)
     if verdict is None:
         return Markup("")
-    one = checkable(book, verdict)
-    data = bench_data(book, pages, path, copying)
+    # Agent, relation, other agent and score of the sentence; of an unsupported one in alphabetical order.
+    kind, names = kind_of(verdict.claim), verdict.claim.subjects
+    if verdict.publication_level == "no-claim" or kind == "within":
+        names = tuple(sorted(names))
+    other = names[1] if len(names) > 1 else next((agent for agent in book.agents if agent != names[0]), names[0])
+    one, data = checkable(book, verdict), bench_data(book, pages, path, copying)
     packed = json.dumps(data, separators=(",", ":"))
     for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")
-    margin = f"{book.study.inference.margin * 4:g}"
+    listed: dict[str, list[tuple[Level, str, str]]] = {}
+    for claim, level in ((v.claim, v.publication_level) for v in every):
+        words = suppressed_phrase(claim) if level == "no-claim" else claim.statement
+        said = (level, prose(words, 400), book.claims.get(claim.id, ""))
+        listed.setdefault(claim.dimension, []).append(said)
     condition = " ".join(filter(None, (one.built_in, *one.also)))
-    study = book.study
-    every: list[tuple[str, list[tuple[Level, str, str]]]] = []
-    for dimension in dict.fromkeys(v.claim.dimension for v in about_agents(book)):
-        found: list[tuple[Level, str, str]] = []
-        for claim, level in ((v.claim, v.publication_level) for v in about_agents(book)):
-            if claim.dimension == dimension:
-                words = suppressed_phrase(claim) if level == "no-claim" else claim.statement
-                found.append((level, prose(words, 400), book.claims.get(claim.id, "")))
-        every.append((score_words(dimension), found))
+    copy = copied(one.sentence, condition, study.title or study.name, run.locked_at, run.plan_hash)
     return Markup(
         environment().get_template("bench.html").render(
-            agents=[(name, clean(name, 80)) for name in book.agents], chosen=asked(book, verdict), one=one,
-            relations=RELATIONS | {"within": f"scores within {margin} of"},
+            agents=[(name, clean(name, 80)) for name in book.agents],
+            chosen=(names[0], "above" if kind == "pair" else kind, other, verdict.claim.dimension), one=one,
+            relations=RELATIONS | {"within": f"scores within {study.inference.margin * 4:g} of"},
             gates=list(zip(GATES, one.gates, strict=True)),
             scores=[(d, score_words(d)) for d in pages], tags=TAGS, rules=data["rules"], tallies=TALLY,
-            copy=copied(one.sentence, condition, study.title or study.name, book.run.locked_at, book.run.plan_hash)
-            if copying and one.sentence else "",
-            data=Markup(packed), claims=count(len(book.run.verdicts)), every=every,
+            copy=copy if copying and one.sentence else "",
+            data=Markup(packed), claims=count(len(run.verdicts)),
+            every=[(score_words(dimension), found) for dimension, found in listed.items()],
         )
     )  # fmt: skip
 
 
-def _defaults(book: RunIndex) -> Iterator[Verdict]:
-    first = default(book)
-    if first is not None:
-        yield first
-    yield from (v for v in about_agents(book) if v.publication_level != "no-claim")
-    yield from about_agents(book)
+def sentence_pages(book: RunIndex) -> Iterator[Page]:
+    """A bench of its own for each score that the first page has no room for."""
+    for path, dimension in first_scores(book).items():
+        if path != "index.html":
+            title, lead = f"Sentences on {score_words(dimension)}", "Any sentence on this score, with what decides it."
+            if path == "sentences.html":
+                title, lead = "Sentences", "Any sentence about these systems, with what decides it."
+            yield Page(
+                path, title, lead, blocks=(bench(book, path),), up=Linked("Overview", "index.html"), here="overview",
+                styles=("bench.css",), scripts=("page.js", "bench.js"),
+            )  # fmt: skip

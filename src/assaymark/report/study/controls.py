@@ -1,164 +1,31 @@
-"""Do the controls hold? Texts whose right treatment is known, held against the honest records."""
+"""What is held against the scores: control texts whose right treatment is known, length, other anchors, clusters after
+the training cutoff, the held-out judge, and people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from assaymark.claims.levels import kind_of
 from assaymark.records import AGGREGATE, Level, Measurement
-from assaymark.report.blocks import Beside, Block, Figure, Group, Section, Table, Text, notes, section, table_of
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, AxisRow, Mark, axis_rows, thinned
-from assaymark.report.inputs import RunIndex
-from assaymark.report.text import (
-    CELLS,
-    cell_title,
-    counted,
-    ends_of,
-    estimate,
-    listing,
-    p_of,
-    plural,
-    real,
-    shown,
-    signed,
-    sizes,
-    state_words,
-)
+from assaymark.report.inputs import RunIndex, supported_orders
 from assaymark.text import clean, count, number, percent, span
-
-# Who may be ranked: the tiers and the orders that the verdicts on a score support.
-#
-# A cut runs where every agent above it has a supported order over every agent below it. What lies between two cuts is a
-# tier: agents that cannot be ranked. It follows from the verdicts and adds no error of its own.
-
-
-_RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Tier:
-    """Agents between two cuts in alphabetical order, with the ranks that they share. ``level`` is the weakest verdict
-    that separates them from the others; no-claim where nothing does."""
-
-    agents: tuple[str, ...]
-    ranks: tuple[int, int]
-    level: Level
-
-    @property
-    def alone(self) -> bool:
-        """Whether it is one agent: only then may a score of its own be shown."""
-        return len(self.agents) == 1
-
-
-def weakest(levels: Iterable[Level]) -> Level:
-    """The level that binds; no levels at all support nothing.
-
-    >>> weakest(["headline", "qualified"]), weakest([])
-    ('qualified', 'no-claim')
-    """
-    return min(levels, key=_RANK.__getitem__, default="no-claim")
-
-
-def tiers(book: RunIndex, dimension: str) -> tuple[Tier, ...]:
-    """The tiers on one score from high to low; a single one where no cut is supported."""
-    groups = book.summary.tiers.get(dimension) or ((book.agents,) if book.agents else ())
-    orders, found, rank = supported_orders(book, dimension), [], 1
-    for group in groups:
-        around = [level for pair, level in orders.items() if len(set(pair) & set(group)) == 1]
-        found.append(Tier(group, (rank, rank + len(group) - 1), weakest(around if len(groups) > 1 else ())))
-        rank += len(group)
-    return tuple(found)
-
-
-def supported_orders(book: RunIndex, dimension: str) -> dict[tuple[str, str], Level]:
-    """(higher, lower) to its level, for every pair whose order is supported."""
-    return {
-        (v.claim.subjects[0], v.claim.subjects[1]): v.publication_level
-        for v in book.on(dimension, "pair")
-        if v.publication_level != "no-claim"
-    }
-
-
-def judged_range(book: RunIndex, dimension: str, agent: str) -> tuple[float, float] | None:
-    """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges. It stands
-    where agents that cannot be ranked would have a score of their own."""
-    alone = book.every("single.level", dimension=dimension, agent=agent)
-    found = [item.value for item in alone if item.value is not None]
-    return (min(found), max(found)) if len(found) > 1 else None
-
-
-def ranked_alone(book: RunIndex, dimension: str) -> dict[str, Tier]:
-    """The tiers of one agent, by agent: what may have a rank and a score of its own."""
-    return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.alone and tier.level != "no-claim"}
-
-
-# Does length alone move the score? A straight line, and a scan for a break that a straight line would miss.
-
-
-def style_section(book: RunIndex) -> Section:
-    """The stylometric audit of the honest records."""
-    item, drawn = book.one("style.threshold", dimension=AGGREGATE), list[Block]()
-    points = sorted(
-        (float(one[0]), float(one[1]), int(one[2]))  # words, difference, records below
-        for one in (() if item is None else item.detail.get("scan", ()))
-        if isinstance(one, (list, tuple)) and len(one) == 3
-    )
-    if item is not None and item.value is not None and len(points) > 1:
-        rows = tuple((count(round(tokens)), signed(gap), count(below)) for tokens, gap, below in points)
-        table = Table(("Words", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
-        first, last = points[0], points[-1]
-        desc = (
-            f"The difference is {signed(first[1])} at {count(round(first[0]))} words and {signed(last[1])} at "
-            f"{count(round(last[0]))}; the scores part most at {count(round(item.value))}"
-        )
-        line, terse = [(tokens, gap) for tokens, gap, _ in points], float(book.study.cells.terse_tokens)
-        wide, narrow = scan_line("scan", line, item.value, terse, "Score above minus below each length", desc)
-        caption = (
-            "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric "
-            "points. Solid: the split where they part most. Dashed: below it the plan calls a text terse."
-        )
-        drawn = [Figure("Where do long and short texts part?", caption, wide, narrow, values=table), table]
-    matched, said = book.known("length_matched.contrast"), ""
-    if matched:
-        tested = [((m.value or 0.0) > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
-        kept = sum(above and p <= book.study.inference.alpha for above, p in tested)
-        of = f"{count(kept)} of {plural(len(matched), 'contrast')} {'keeps' if kept == 1 else 'keep'}"
-        said = f"On texts of one length, {of} the panel’s direction and significance."
-    return section("length", "Does length alone move the score?", style_answer(book), drawn, notes([said]))
-
-
-def style_answer(book: RunIndex) -> str:
-    """The straight line and the break, in one or two sentences."""
-    line, item = (
-        book.one("score.length_correlation", dimension=AGGREGATE),
-        book.one("style.threshold", dimension=AGGREGATE),
-    )
-    said = [] if line is None else [f"Length and panel score correlate at {shown(line)}."]
-    if item is None:
-        said.append("No break by length was looked for, so a penalty on short texts alone would not show.")
-    elif item.value is None:
-        said.append(f"The scan for a break is {state_words(item)}.")
-    else:
-        gap = real(item.detail.get("difference"))
-        size = "" if gap is None else f": {signed(gap)} points from there on"
-        tested = p_of(item, lead=" (", otherwise="")
-        said.append(f"The scores part most at {count(round(item.value))} words{size}{tested and tested + ')'}.")
-    return " ".join(said)
-
 
 GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
 _BAD: Final = frozenset({"failed", "verbosity-bias", "terse-favoured", "style-sensitive", "not noticed"})
 _AGAINST: Final[Mapping[str, str]] = {
-    "cell_a": "the honest lower quartile",
-    "red_team": "the honest lower quartile",
+    **dict.fromkeys(("cell_a", "red_team"), "the honest lower quartile"),
     "cell_b": "the honest mean",
-    "paraphrase": "the record it was made from",
-    "fact_flip": "the record it was made from",
-    "length_matched": "the record it was made from",
+    **dict.fromkeys(("paraphrase", "fact_flip", "length_matched"), "the record it was made from"),
 }
 _MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+_LISTED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,112 +63,108 @@ class Control:
     @property
     def without(self) -> str:
         """What it comes to without some judge family; empty where no family changes it."""
-        return "; ".join(f"{other} without judge family {listing(names, last='or')}" for other, names in self.turned)
+        return "; ".join(f"{other} without judge family {t.listing(names, last='or')}" for other, names in self.turned)
 
 
 def controls(book: RunIndex) -> tuple[Control, ...]:
     """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
-    levels = {v.claim.subjects[0]: v.publication_level for v in book.cells}
-    named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
-    wanted = named | set(book.study.cells_judged) | set(levels)
 
-    def control(cell: str) -> Control:
-        gate, found = book.one("cell.gate", cell=cell), dict[str, list[str]]()
-        outcome = "" if gate is None else clean(str(gate.detail.get("outcome", "")), 40)
-        for item in book.every("cell.drop", cell=cell):
-            other = clean(str(item.detail.get("outcome") or outcome), 40)
-            if outcome and other != outcome:
-                found.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
-        turned = tuple((other, tuple(sorted(names))) for other, names in sorted(found.items()))
-        score = book.one("cell.score", cell=cell, dimension=AGGREGATE)
-        return Control(cell, clean(cell_title(cell), 80), gate, score, outcome, levels.get(cell), turned)
+    def made() -> tuple[Control, ...]:
+        levels = {v.claim.subjects[0]: v.publication_level for v in book.cells}
+        named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
+        wanted, controls = named | set(book.study.cells_judged) | set(levels), list[Control]()
+        for cell in map(str, (*(cell for cell in t.CELLS if cell in wanted), *sorted(wanted - set(t.CELLS) - {""}))):
+            gate, found = book.one("cell.gate", cell=cell), dict[str, list[str]]()
+            outcome = "" if gate is None else clean(str(gate.detail.get("outcome", "")), 40)
+            for item in book.every("cell.drop", cell=cell):
+                other = clean(str(item.detail.get("outcome") or outcome), 40)
+                if outcome and other != outcome:
+                    found.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
+            turned = tuple((other, tuple(sorted(names))) for other, names in sorted(found.items()))
+            score, title = book.one("cell.score", cell=cell, dimension=AGGREGATE), clean(t.cell_title(cell), 80)
+            controls.append(Control(cell, title, gate, score, outcome, levels.get(cell), turned))
+        return tuple(controls)
 
-    ordered = (*(cell for cell in CELLS if cell in wanted), *sorted(wanted - set(CELLS) - {""}))
-    return book.once(("controls",), lambda: tuple(control(str(cell)) for cell in ordered))
+    return book.once(("controls",), made)
 
 
-def controls_section(book: RunIndex) -> Section:
+def controls_section(book: RunIndex) -> b.Section:
     """Control texts against their rules, where their scores lie, with each judge family left out, and who is brief."""
     found = [c for c in controls(book) if c.gate is not None or c.score is not None]
     columns = tuple((one,) for one in (_gates(book, found), _spread(book, found)) if one is not None)
     separation, said = book.one("cell.separation", dimension=AGGREGATE), ""
     if separation is not None and sum(c.cell in ("cell_a", "cell_b") for c in found) == 2:
-        gap = shown(separation) if separation.value is None else estimate(separation)
+        gap = t.shown(separation) if separation.value is None else t.estimate(separation)
         said = f"Cell B minus cell A: {gap} points. Near 0 the panel cannot tell terse and right from long and wrong."
-    families = sorted({m.labels["dropped"] for m in book.every("cell.drop")})
-    drops = []
+    families, drops = sorted({m.labels["dropped"] for m in book.every("cell.drop")}), list[tuple[str, ...]]()
     for control in found:
         every = [book.one("cell.drop", cell=control.cell, dropped=family) for family in families]
         if control.gate is not None and any(every):
-            drops.append((control.title, *(_drop(book, item) for item in (control.gate, *every))))
-    terse = table_of(
-        ("Agent", "Share of terse rationales", "interval", "n"),
-        [(clean(agent, 80), book.to(item, percent(item.value or 0.0, 1)),
-          ends_of(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}")[2:-1] or "no interval",
-          counted(item.n, "record")) for agent, item in terse_agents(book)],
-        3, "Share of terse rationales by agent",
-    )  # fmt: skip
+            drops.append((control.title, *(
+                t.shown(item) if item is None or item.value is None else
+                book.to(item, f"{_gap(item)}, {clean(str(item.detail.get('outcome', 'no outcome')), 40)}")
+                for item in (control.gate, *every)
+            )))  # fmt: skip
     answers = [] if found else [
         "No control texts were graded, so nothing shows that the panel rewards substance over style."
     ]  # fmt: skip
     for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
         if names := [c.name for c in found if c.outcome in outcomes and not c.turned]:
-            answers.append(f"{listing(names)} {words}.")
+            answers.append(f"{t.listing(names)} {words}.")
     answers += [f"{c.name} depends on the judges: {c.said}." for c in found if c.turned]
     if open_ := [c.name for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]:
-        answers.append(f"{listing(open_)} left it open.")
+        answers.append(f"{t.listing(open_)} left it open.")
     if kept := [c.name for c in found if not c.supported]:
-        answers.append(f"No claim about {listing(kept, last='or')} is supported.")
-    answer = " ".join(answers) or "The control texts were graded; none of them has a rule of its own."
+        answers.append(f"No claim about {t.listing(kept, last='or')} is supported.")
 
     def where(item: Measurement | None) -> tuple[str, str]:
-        box = quartiles(item)
+        box = _quartiles(item)
         middle = "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
-        known = item is not None and item.value is not None
-        return book.to(item, estimate(item)) if known and item else shown(item), middle
+        return t.shown(item) if item is None or item.value is None else book.to(item, t.estimate(item)), middle
 
     honest, rows = book.one("cell.honest", dimension=AGGREGATE), list[tuple[str, ...]]()
     if honest is not None and found:
         rows.append(("Honest records", count(honest.n), *where(honest), *("",) * 5))
     for control in found:
         kappa, halo = book.one("cell.agreement", cell=control.cell), book.one("cell.halo", cell=control.cell)
-        n, gate = control.score or control.gate, control.gate
-        family = None if halo is None or halo.value is None else halo.detail.get("family")
-        liking = "no judge shares its family" if halo is not None and halo.value is not None else shown(halo)
-        if family and halo is not None:  # what the family that composed a cell adds, and whether it is left out for it
-            out = ", left out" if halo.detail.get("triggered") else ""
-            liking = book.to(halo, f"{signed(halo.value or 0.0)} from judge family {clean(str(family), 40)}{out}")
+        n, gate, liking = control.score or control.gate, control.gate, t.shown(halo)
+        if halo is not None and halo.value is not None:
+            liking = "no judge shares its family"
+            if family := halo.detail.get("family"):  # what it adds to its own cell, and whether it is left out for it
+                out = ", left out" if halo.detail.get("triggered") else ""
+                liking = book.to(halo, f"{t.signed(halo.value)} from judge family {clean(str(family), 40)}{out}")
         rows.append((
             control.title, "" if n is None else count(n.n), *where(control.score),
             book.to(gate, gate_words(control)) if gate is not None else "no rule", tested_words(gate) or "not tested",
-            control.said, book.to(kappa, shown(kappa)), liking,
+            control.said, book.to(kappa, t.shown(kappa)), liking,
         ))  # fmt: skip
     heads = (
         "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
         f"{book.sign} with honest records", "From its own family",
     )  # fmt: skip
-    return section(
-        "controls", "Do the controls hold?", answer,
-        Beside(columns) if columns else None, notes([said]),
-        table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
-        table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
+    return b.section(
+        "controls", "Do the controls hold?",
+        " ".join(answers) or "The control texts were graded; none of them has a rule of its own.",
+        b.Beside(columns) if columns else None, b.notes([said]),
+        b.table_of(heads, rows, 1, f"The same as a table, with {book.sign} and what the writer’s own family adds"),
+        b.table_of(("Control", "All judges", *(f"without judge family {clean(name, 60)}" for name in families)), drops,
                  summary="Number of the rule and outcome without each judge family"),
-        Group("Who writes briefly?", (Text(_terse_note(book), "cap"), terse)) if terse else None,
+        _terse_group(book),
     )  # fmt: skip
 
 
 def _gap(item: Measurement) -> str:
-    return signed(item.value or 0.0) + ends_of(item)
+    return t.signed(item.value or 0.0) + t.ends_of(item)
 
 
 def gate_words(control: Control) -> str:
     """The number of a cell's rule with its interval, or why there is none."""
-    return shown(control.gate) if control.gate is None or control.gate.value is None else _gap(control.gate)
+    return t.shown(control.gate) if control.gate is None or control.gate.value is None else _gap(control.gate)
 
 
 def tested_words(gate: Measurement | None) -> str:
     """The adjusted p-value of a cell's rule, else the raw one."""
-    return p_of(gate, "p_holm", "adjusted ", p_of(gate, otherwise=""))
+    return t.p_of(gate, "p_holm", "adjusted ", t.p_of(gate, otherwise=""))
 
 
 def against(cell: str) -> str:
@@ -309,20 +172,18 @@ def against(cell: str) -> str:
     return _AGAINST.get(cell, "")
 
 
-def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
+def _gates(book: RunIndex, found: Sequence[Control]) -> b.Figure | None:
     rows, cells = [], book.study.cells
     for control in found:
         if (gate := control.gate) is None:
             continue
-        parts = (control.said, tested_words(gate), against(control.cell) and f"against {against(control.cell)}")
-        known = gate.value is not None
+        known, rule = gate.value is not None, against(control.cell)
+        said = ", ".join(filter(None, (control.said, tested_words(gate), rule and f"against {rule}")))
         bounds = (gate.low, gate.high) if known and gate.low is not None and gate.high is not None else None
         banded = control.cell in ("cell_b", "paraphrase", "length_matched")
         rows.append(AxisRow(
-            control.title, gate_words(control) if known else "no number",
-            ", ".join(filter(None, parts)) if known else shown(gate), gate.value, bounds,
-            _MARKS[control.level or "no-claim"],
-            (-cells.substance, cells.substance) if banded else None,
+            control.title, gate_words(control) if known else "no number", said if known else t.shown(gate), gate.value,
+            bounds, _MARKS[control.level or "no-claim"], (-cells.substance, cells.substance) if banded else None,
             -cells.verbosity if control.cell == "cell_b" else None,
         ))  # fmt: skip
     if not rows:
@@ -335,56 +196,48 @@ def _gates(book: RunIndex, found: Sequence[Control]) -> Figure | None:
         f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
         "Filled mark: a claim about the cell is supported."
     )
-    values = Table(("Control texts", "Difference", "Outcome"), tuple((row.title, row.shown, row.note) for row in rows))
-    return Figure("How far from the rule is each control?", caption, wide, narrow, None, values)
+    values = b.Table(
+        ("Control texts", "Difference", "Outcome"), tuple((row.title, row.shown, row.note) for row in rows)
+    )
+    return b.Figure("How far from the rule is each control?", caption, wide, narrow, None, values)
 
 
-def _spread(book: RunIndex, found: Sequence[Control]) -> Figure | None:
-    rows = []
-    honest = book.one("cell.honest", dimension=AGGREGATE)
+def _spread(book: RunIndex, found: Sequence[Control]) -> b.Figure | None:
+    rows, honest = [], book.one("cell.honest", dimension=AGGREGATE)
     for title, item in (("Honest records", honest), *((c.title, c.score) for c in found)):
         if item is None:
             continue
-        box, values = quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
+        box, values = _quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
         if box is None and not values:
-            none = state_words(item) if item.value is None else "no quartiles"
-            rows.append(AxisRow(title, "no number", none))
+            rows.append(AxisRow(title, "no number", t.state_words(item) if item.value is None else "no quartiles"))
             continue
         mean = "" if item.value is None else f"mean {number(item.value)}"
         half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-        rows.append(AxisRow(title, mean, f"{half}n = {sizes(item)}", box=box, values=values))
+        rows.append(AxisRow(title, mean, f"{half}n = {t.sizes(item)}", box=box, values=values))
     if not any(c.score for c in found) or all(row.box is None and not row.values for row in rows):
         return None
-    desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-    title = "Panel scores of honest records and control texts"
-    wide, narrow = axis_rows("spread", rows, title, desc, book.study.scale)
+    desc, title = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows), "Panel scores of honest records "
+    wide, narrow = axis_rows("spread", rows, f"{title}and control texts", desc, book.study.scale)
     caption = (
         f"Panel scores on the aggregate, {book.study.scale_text}. Box: the middle half of the honest records. "
         f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
     )
     drawn = tuple((row.title, row.shown, row.note, "; ".join(map(number, sorted(thinned(row.values)))) or "none")
                   for row in rows)  # fmt: skip
-    table = Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), drawn)
-    return Figure("Where do their scores lie?", caption, wide, narrow, table)
+    table = b.Table(("Scores of", "Mean", "Where they lie", "Dots, from low to high"), drawn)
+    return b.Figure("Where do their scores lie?", caption, wide, narrow, table)
 
 
-def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
+def _quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
     """First quartile, median and third quartile of a cell or of the honest records, where they were measured."""
-    found = [] if item is None else [real(item.detail.get(key)) for key in ("q1", "median", "q3")]
+    found = [] if item is None else [t.real(item.detail.get(key)) for key in ("q1", "median", "q3")]
     numbers = [value for value in found if value is not None]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
-def _drop(book: RunIndex, item: Measurement | None) -> str:
-    if item is None or item.value is None:
-        return shown(item)
-    return book.to(item, f"{_gap(item)}, {clean(str(item.detail.get('outcome', 'no outcome')), 40)}")
-
-
-def terse_agents(book: RunIndex) -> tuple[tuple[str, Measurement], ...]:
+def terse_agents(book: RunIndex) -> list[tuple[str, Measurement]]:
     """The agents whose share of terse rationales was measured, alphabetical."""
-    found = ((m.labels.get("agent", ""), m) for m in book.known("terse.share"))
-    return tuple(sorted(found, key=lambda pair: pair[0]))
+    return sorted(((m.labels.get("agent", ""), m) for m in book.known("terse.share")), key=lambda pair: pair[0])
 
 
 def mostly_terse(book: RunIndex) -> tuple[str, ...]:
@@ -393,16 +246,364 @@ def mostly_terse(book: RunIndex) -> tuple[str, ...]:
     return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value is not None and m.value > cut)
 
 
-def _terse_note(book: RunIndex) -> str:
+def _terse_group(book: RunIndex) -> b.Group | None:
     cells, named = book.study.cells, mostly_terse(book)
-    if not named:
-        return (
-            f"No agent has more than {percent(cells.terse_share)} of its rationales below {cells.terse_tokens} words, "
-            "so no contrast is sensitive to style for that reason."
+    table = b.table_of(
+        ("Agent", "Share of terse rationales", "interval", "n"),
+        [(clean(agent, 80), book.to(item, percent(item.value or 0.0, 1)),
+          t.ends_of(item, lambda low, high: f"{percent(low, 1)} to {percent(high, 1)}")[2:-1] or "no interval",
+          t.counted(item.n, "record")) for agent, item in terse_agents(book)],
+        3, "Share of terse rationales by agent",
+    )  # fmt: skip
+    share, below = percent(cells.terse_share), f"rationales below {cells.terse_tokens} words"
+    note = f"No agent has more than {share} of its {below}, so no contrast is sensitive to style for that reason."
+    if named:
+        have, their, them = ("has", "its", "it") if len(named) == 1 else ("have", "their", "them")
+        note = (
+            f"{t.plural(len(named), 'agent').capitalize()}, {t.listing(named)}, {have} more than {share} of {their} "
+            f"{below}: every contrast with {them} is sensitive to style."
         )
-    have, their, them = ("has", "its", "it") if len(named) == 1 else ("have", "their", "them")
-    return (
-        f"{plural(len(named), 'agent').capitalize()}, {listing(named)}, {have} more than "
-        f"{percent(cells.terse_share)} of {their} rationales below {cells.terse_tokens} "
-        f"words: every contrast with {them} is sensitive to style."
+    return b.Group("Who writes briefly?", (b.Text(note, "cap"), table)) if table else None
+
+
+# --- does length alone move the score? A straight line, and a scan for a break that a straight line would miss --------
+
+
+def style_section(book: RunIndex) -> b.Section:
+    """The stylometric audit of the honest records."""
+    item, drawn = book.one("style.threshold", dimension=AGGREGATE), list[Block]()
+    points = sorted(
+        (float(one[0]), float(one[1]), int(one[2]))  # words, difference, records below
+        for one in (() if item is None else item.detail.get("scan", ()))
+        if isinstance(one, (list, tuple)) and len(one) == 3
     )
+    if item is not None and item.value is not None and len(points) > 1:
+        rows = tuple((count(round(tokens)), t.signed(gap), count(below)) for tokens, gap, below in points)
+        table = b.Table(("Words", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
+        first, last = points[0], points[-1]
+        desc = (
+            f"The difference is {t.signed(first[1])} at {count(round(first[0]))} words and {t.signed(last[1])} at "
+            f"{count(round(last[0]))}; the scores part most at {count(round(item.value))}"
+        )
+        line, terse = [(tokens, gap) for tokens, gap, _ in points], float(book.study.cells.terse_tokens)
+        wide, narrow = scan_line("scan", line, item.value, terse, "Score above minus below each length", desc)
+        caption = (
+            "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric "
+            "points. Solid: the split where they part most. Dashed: below it the plan calls a text terse."
+        )
+        drawn = [b.Figure("Where do long and short texts part?", caption, wide, narrow, values=table), table]
+    matched, note = book.known("length_matched.contrast"), ""
+    if matched:
+        tested = [((m.value or 0.0) > 0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in matched]
+        kept = sum(above and p <= book.study.inference.alpha for above, p in tested)
+        of = f"{count(kept)} of {t.plural(len(matched), 'contrast')} {'keeps' if kept == 1 else 'keep'}"
+        note = f"On texts of one length, {of} the panel’s direction and significance."
+    straight = book.one("score.length_correlation", dimension=AGGREGATE)
+    said = [] if straight is None else [f"Length and panel score correlate at {t.shown(straight)}."]
+    if item is None:
+        said.append("No break by length was looked for, so a penalty on short texts alone would not show.")
+    elif item.value is None:
+        said.append(f"The scan for a break is {t.state_words(item)}.")
+    else:
+        difference, p = t.real(item.detail.get("difference")), t.p_of(item, lead=" (", otherwise="")
+        size = "" if difference is None else f": {t.signed(difference)} points from there on"
+        said.append(f"The scores part most at {count(round(item.value))} words{size}{p and p + ')'}.")
+    return b.section("length", "Does length alone move the score?", " ".join(said), drawn, b.notes([note]))
+
+
+# --- other anchors ----------------------------------------------------------------------------------------------------
+
+
+def changed_anchors(book: RunIndex) -> list[Measurement]:
+    """The measured shifts of the dimensions whose anchors differ, in rubric order; where the run does not say which, of
+    all but the aggregate."""
+    found = (m for m in _anchors(book) if m.labels.get("dimension") != AGGREGATE and m.value is not None)
+    return [m for m in found if m.detail.get("changed", True)]
+
+
+def _anchors(book: RunIndex) -> list[Measurement]:
+    order = {name: at for at, name in enumerate(book.dimensions)}
+    found = book.by_name.get("anchor.shift", ())
+    return sorted(found, key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
+
+
+def anchor_section(book: RunIndex) -> b.Section:
+    """The anchor probe. How many pairs change order is counted, not named: neither order is supported here."""
+    found, title = _anchors(book), "Do the anchors carry the score?"
+    measured = [m for m in found if m.value is not None]
+    if not measured:
+        why = f"The anchor probe is {t.state_words(found[0])}." if found else (
+            "Not run: no texts were graded again under another rubric."
+        )  # fmt: skip
+        return b.Section("anchors", title, why)
+    drawn, rows = list[AxisRow](), list[tuple[Inline, ...]]()
+    for item in found:
+        detail, dimension = item.detail, item.labels.get("dimension", "")
+        before, after = (t.real(detail.get(key)) for key in ("sd_before", "sd_after"))
+        whole, agents, flips = dimension == AGGREGATE, detail.get("order_before") or (), detail.get("flips")
+        pairs = len(agents) * (len(agents) - 1) // 2
+        of = f" of {count(pairs)}" if pairs else ""
+        rows.append((
+            book.title(dimension), "all" if whole else "changed" if detail.get("changed", True) else "same",
+            t.state_words(item) if item.value is None else book.to(item, shift_words(item)),
+            t.p_of(item), *("not measured" if one is None else number(one) for one in (before, after)),
+            f"{count(flips)}{of}" if isinstance(flips, int) else "not measured", count(item.n),
+        ))  # fmt: skip
+        if item.value is not None:
+            spread = "" if before is None or after is None else (
+                f"spread {number(before)} before, {number(after)} after; "
+            )  # fmt: skip
+            same = " (same anchors)" if not whole and detail.get("changed") is False else ""
+            bounds = None if item.low is None or item.high is None else (item.low, item.high)
+            drawn.append(AxisRow(book.title(dimension) + same, _gap(item), f"{spread}n = {count(item.n)}", item.value,
+                                 bounds))  # fmt: skip
+    desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in drawn)
+    wide, narrow = axis_rows("anchors", drawn, "Shift of each score under the other anchors", desc)
+    rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
+    caption = (
+        f"Score under rubric {rubric or 'of the probe'} minus score under {clean(book.run.rubric.name, 60)}, the same "
+        f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
+    )
+    heads = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
+    table = b.Table(heads, tuple(rows), frozenset({4, 5, 7}))
+    note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
+    figure = b.Figure("How far do the scores move?", caption, wide, narrow, values=table)
+    return b.section("anchors", title, anchor_answer(book), figure, table, b.notes([note]))
+
+
+def anchor_answer(book: RunIndex) -> str:
+    """Which dimensions move with their anchors, in one sentence."""
+    changed = changed_anchors(book)
+    still = [m for m in changed if m.low is None or m.high is None or m.low <= 0 <= m.high]
+    moved = [book.title(m.labels["dimension"]) for m in changed if m not in still]
+    if not changed:
+        return "No dimension has other anchors in the probe."
+    if not moved:
+        return f"Other anchors move none of {t.plural(len(changed), 'score')} measurably."
+    return f"{t.listing(moved)}: the score depends on how its anchors are written."
+
+
+def shift_words(item: Measurement) -> str:
+    """A shift or gap with its interval, in points."""
+    return f"{t.estimate(item)} points"
+
+
+# --- after the cutoff -------------------------------------------------------------------------------------------------
+
+
+def contamination_gaps(book: RunIndex) -> list[Measurement]:
+    """The gaps between later and earlier clusters: all instruments together, then each of them."""
+    found = book.by_name.get("contamination.gap", ())
+    return sorted(found, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
+
+
+def contamination_section(book: RunIndex) -> b.Section:
+    """The contamination probe, with the instruments that are on one side only."""
+    found, title = contamination_gaps(book), "Do later clusters differ?"
+    if not found:
+        said = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
+        return b.Section("contamination", title, f"Not run: {said}")
+    rows = []
+    for item in found:
+        sides = []
+        for name in ("post", "earlier"):
+            n, clusters = item.detail.get(f"n_{name}"), item.detail.get(f"clusters_{name}")
+            within = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
+            sides.append(count(n) + within if isinstance(n, int) else "not stated")
+        gap = t.shown(item) if item.value is None else book.to(item, shift_words(item))
+        rows.append((split_words(item), gap, t.p_of(item), *sides))
+    absent = sorted({clean(str(name), 40) for m in found for name in m.detail.get("absent", ())})
+    said = f"On one side only, and so not compared: {t.listing(absent)}." if absent else ""
+    table = b.table_of(("Split", "Later minus earlier", "p", "Later", "Earlier"), rows)
+    return b.section("contamination", title, contamination_answer(book), table, b.notes([said]))
+
+
+def contamination_answer(book: RunIndex) -> str:
+    """Whether scores differ after the cutoff, as far as the tests say."""
+    found = contamination_gaps(book)
+    tested = [(m, p) for m in found if m.value is not None and (p := t.real(m.detail.get("p"))) is not None]
+    if not tested:
+        return f"The contamination probe is {t.state_words(found[0])}." if found else "Not run."
+    moved = [split_words(m) for m, p in tested if p <= book.study.inference.alpha]
+    if moved:
+        return f"Scores after the cutoff differ from those before on: {t.listing(moved)}."
+    return (
+        f"None of {t.plural(len(tested), 'split')} shows a difference after the cutoff; "
+        "that bounds contamination, it does not exclude it."
+    )
+
+
+def split_words(item: Measurement) -> str:
+    """Which records a gap compares: all of them, or those of one instrument."""
+    split = clean(item.labels.get("split", ""), 60)
+    return "all records" if split == "all" else split.removeprefix("instrument:")
+
+
+# --- the held-out judge: the pairs that leaving out a judge family turns ----------------------------------------------
+
+
+def outside_group(book: RunIndex) -> b.Group:
+    """What became of the held-out judge: every pair it was asked about. Directions only where they are supported."""
+    order = {name: at for at, name in enumerate(book.dimensions)}
+    rows = list[tuple[int, tuple[Inline, ...]]]()
+    for item in book.by_name.get("probe.contrast", ()):
+        dimension, high, low = (item.labels.get(key, "") for key in ("dimension", "high", "low"))
+        allowed, found = supported_orders(book, dimension), "none" if item.value is None else found_words(item)
+        # Its size and sign are parts of what is not supported.
+        said: tuple[Inline, str] = (b.HATCHED if item.value is not None else t.state_words(item), "no order")
+        for pair, sign in (((low, high), -1), ((high, low), 1)):
+            if pair in allowed and item.value is not None:
+                said = (book.to(item, t.gap_words(item, sign)), f"{clean(pair[0], 60)} above {clean(pair[1], 60)}")
+        names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
+        cells = (book.title(dimension), names, said[0], found, t.sizes(item), said[1])
+        rows.append((order.get(dimension, len(order)), cells))
+    rows.sort(key=lambda one: (one[0], *map(b.plain, one[1])))
+    heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
+    table = b.table_of(heads, (row for _, row in rows), {4})
+    name, state, pairs = outside_name(book), outside_state(book), book.known("probe.contrast")
+    answer = f"The held-out judge, {name}: {state}."
+    if not name:
+        unsettled = ", so what turns with a judge family stays unsettled."
+        answer = f"No held-out judge was named in the plan{unsettled if state == 'not committed' else f': {state}.'}"
+    elif pairs:
+        alike, probe, cut = sum(not finds(m) for m in pairs), book.one("probe.state"), book.study.stability.rho
+        rhos = {} if probe is None else probe.detail.get("rho", {})
+        fall = sorted(clean(str(one), 40) for one, rho in rhos.items() if (at := t.real(rho)) is not None and at < cut)
+        which = t.listing(fall, last="or")
+        why = f", because without judge family {which} ρ falls below {number(cut, 1)}" if fall else ""
+        settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
+        answer = (
+            f"The held-out judge, {name}, was {state}{why}. It finds no difference in {settled} of them "
+            f"({t.alpha(book.study.inference.alpha)} needed): there no order is supported."
+        )
+    told: tuple[Block, ...] = (b.Text(answer, "cap"), *((table,) if table else ()))
+    return b.Group("What did the held-out judge settle?", told, "outside")
+
+
+def outside_name(book: RunIndex) -> str:
+    """The held-out judge of the plan with its family; empty where none was committed."""
+    probe = book.study.stability.probe
+    return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
+
+
+def outside_state(book: RunIndex) -> str:
+    """Whether the held-out judge was asked, in a few words."""
+    item, asked = book.one("probe.state"), len(book.known("probe.contrast"))
+    if item is not None and item.state != "ok":
+        return t.state_words(item)
+    if asked:
+        return f"asked about {t.plural(asked, 'pair')}"
+    contested = 0 if item is None else round(item.value or 0.0)
+    if contested:
+        return f"not asked, though {t.plural(contested, 'pair')} {'turns' if contested == 1 else 'turn'} round"
+    return "not committed" if book.study.stability.probe is None else "not needed"
+
+
+def finds(item: Measurement) -> bool:
+    """Whether the held-out judge finds a difference: its interval does not hold zero."""
+    return item.low is None or item.high is None or not item.low <= 0 <= item.high
+
+
+def found_words(item: Measurement) -> str:
+    """Whether it finds a difference, with its p-value; of no pair the side."""
+    return ("a difference" if finds(item) else "no difference") + t.p_of(item, lead=", ", otherwise="")
+
+
+# --- people: each judge beside them, and what they see of the supported orders ----------------------------------------
+
+
+def people_section(book: RunIndex) -> b.Section | None:
+    """The people who graded, each judge beside them, and the supported orders as people see them; None without any."""
+    if book.one("human.sample", dimension=AGGREGATE) is None:
+        return None
+    heads = ("Score", "Judge", "κ with people", "ICC", "Judge minus people", "Passes found", "Failures found", "n")
+    judges = [row for d in book.dimensions if book.one("human.sample", dimension=d) for row in _judges(book, d)]
+    orders = list[tuple[Inline, ...]]()
+    for verdict in book.run.verdicts:
+        claim = verdict.claim
+        if kind_of(claim) != "pair" or verdict.publication_level == "no-claim":
+            continue
+        high, low = claim.subjects
+        item = book.one("human.contrast", dimension=claim.dimension, high=high, low=low)
+        if item is not None and item.value is not None:
+            alone, saving = t.real(item.detail.get("judges")), t.real(item.detail.get("saving"))
+            orders.append((
+                f"{clean(high, 60)} above {clean(low, 60)} on {book.title(claim.dimension).lower()}",
+                "" if alone is None else t.signed(alone), book.to(item, _gap(item)), favour_words(item), count(item.n),
+                "" if saving is None else percent(saving),
+            ))  # fmt: skip
+    named = ("Supported order", "Judges", "People", "Judges favour", "Graded", "Variance saved")
+    note = (
+        "Humans are no ground truth: a judge is as good as a person where its interval reaches the agreement of two "
+        f"people. A text passes from {number(book.study.human.passed_from(*book.study.scale), 2)} on. People’s "
+        "difference is estimated from the graded cycles, made sharper by the judges on all cycles; what the judges "
+        "favour is taken out."
+    )
+    return b.section(
+        "people", "What do people say?", people_words(book),
+        b.table_of(heads, judges, range(2, 8), "Each judge beside the mean grade of people", stacked=True),
+        b.table_of(named, orders, {1, 2, 4, 5}, "Supported orders as people see them", stacked=True),
+        b.Text(note, "cap"),
+    )  # fmt: skip
+
+
+def people_words(book: RunIndex) -> str:
+    """Who graded how much, how far judges and people agree, and what became of the orders; empty without people."""
+    sample = book.one("human.sample", dimension=AGGREGATE)
+    if sample is None:
+        return ""
+    detail = sample.detail
+    graded = f"{count(int(detail['graded']))} of {count(int(detail['drawn']))} {clean(sample.n_of, 60)}"
+    who = f"{t.plural(len(list(detail['graders'])), 'person', 'people')} graded {graded}"
+    if lacking := [clean(str(one), 60) for one in detail.get("ungraded", ())]:
+        more = f" and {count(len(lacking) - _LISTED)} more" if len(lacking) > _LISTED else ""
+        who += f" (not whole: {', '.join(lacking[:_LISTED])}{more})"
+    if sample.value is None:
+        return (
+            f"{t.sentence(who)} Nothing is corrected by them: {clean(sample.state.removeprefix('not tested: '), 200)}."
+        )
+    states = [verdict.human_anchor for verdict in book.run.verdicts if verdict.claim.asserts_order]
+    found = [f"{count(states.count(one))} {said}" for one, said in (
+        ("confirms", "confirmed"), ("contradicts", "contradicted"), ("undecided", "left undecided")
+    ) if one in states]  # fmt: skip
+    two, agree = book.value("human.agreement", dimension=AGGREGATE), []
+    if each := [one.value or 0.0 for one in book.known("human.judge", dimension=AGGREGATE)]:
+        reach = "" if two is None else f"; two people agree at {number(two)}"
+        agree = [f"Each judge agrees with them at κ {span(min(each), max(each))}{reach}."]
+    said = f"Of the orders that the judges support they have {t.listing(found) or 'tested none'}."
+    return " ".join((t.sentence(who), *agree, said))
+
+
+def favour_words(item: Measurement) -> str:
+    """What judges see beyond people, as a liking of one of the two: “ash by 0.12”."""
+    more = t.real(item.detail.get("rectifier"))
+    liked = clean(item.labels["high" if (more or 0.0) <= 0 else "low"], 60)
+    return "not measured" if more is None else f"{liked} by {number(abs(more))}"
+
+
+def _judges(book: RunIndex, dimension: str) -> Iterator[tuple[Inline, ...]]:
+    """One row for each judge, and one for two people: what a judge can reach."""
+
+    def kappa(item: Measurement) -> str:
+        return book.to(item, t.state_words(item) if item.value is None else number(item.value) + t.ends_of(item))
+
+    def stated(one: Any, form: Any = number) -> str:
+        value, low, high = (t.real(one.get(key)) for key in ("estimate", "low", "high"))
+        if value is None:
+            return clean(str(one.get("state", "")).partition(":")[2].strip() or "not measured", 60)
+        return str(form(value)) + ("" if low is None or high is None else f" ({span(low, high)})")
+
+    def rate(found: Any) -> str:
+        hits, n, low, high = found
+        ends = "" if low is None or high is None else f" ({percent(low)} to {percent(high)})"
+        return f"{count(hits)} of {count(n)}{ends}" if n else "none to find"
+
+    for judge in sorted(one.name for one in book.study.judges):
+        if (item := book.one("human.judge", dimension=dimension, judge=judge)) is not None:
+            one, name = item.detail, clean(judge, 60)
+            yield (book.title(dimension), name, kappa(item), stated(one["icc"]), stated(one["bias"], t.signed),
+                   rate(one["tpr"]), rate(one["tnr"]), count(item.n))  # fmt: skip
+    if (agreed := book.one("human.agreement", dimension=dimension)) is not None:
+        icc = t.real(agreed.detail.get("icc"))
+        cells = (kappa(agreed), "" if icc is None else number(icc), "", "", "", count(agreed.n))
+        yield book.title(dimension), "two people", *cells

@@ -1,4 +1,5 @@
-"""One whole cycle: what an agent saw, and what each agent decided, wrote, and left behind as a book."""
+"""What the agents of a study were shown and did: its cycles, the probes for dates, conduct, which is no ranking, and
+one whole cycle with what each agent decided, wrote, and left behind as a book."""
 
 from __future__ import annotations
 
@@ -12,42 +13,32 @@ from assaymark.errors import InputError
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting import judged_rationales
 from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Figure,
-    Group,
-    Inline,
-    Items,
-    Linked,
-    Mark,
-    Page,
-    Section,
-    Table,
-    Text,
-    bold,
-    code,
-    notes,
-    small,
-    table_of,
-)
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import DateProbeView, RegimeView, RunIndex
+from assaymark.report.inputs import DateProbeView, RunIndex
 from assaymark.report.study.plan import planted_group
-from assaymark.report.text import counted, listing, moment, p_value, plural, real, sentence, shown, state_words
 from assaymark.text import NBSP, clean, count, number, percent, span
-
-# What the agents were shown and did: the cycles, the probes for dates, and conduct, which is no ranking.
-
 
 EXAMPLE: Final = "cycle-example.html"
 """The page of one whole cycle."""
+
+CLOSES: Final = "data/cycle-closes.csv"
+"""Where the closes behind the charts lie."""
+
+MOST: Final = 12
+"""So many instruments are drawn, and so many agents shown; the others are counted."""
+
+ROOM: Final = 36_000
+"""Bytes that the texts of all agents may take together, so that the page keeps its budget."""
 
 CAUTION: Final = (
     "This is conduct, not quality: no judge graded it and no test compares the agents here, so it supports no ranking. "
     "Agents are listed in alphabetical order."
 )
+_ORDERS: Final = 20
 _FLAGS: Final[Mapping[str, str]] = {
     "invalid-reply": "reply of another form",
     "refused": "refused",
@@ -68,76 +59,97 @@ _PROBES: Final[Mapping[str, str]] = {
     "mechanical": "A search of the daily price ranges",
     "model": "A model that was asked for the month",
 }
+_DONE: Final[Mapping[str, str]] = {
+    "buy": "Buy", "sell": "Sell", "short": "Sell short", "cover": "Buy back", "close": "Close", "hold": "Hold",
+    "no_trade": "Trade nothing", "target_weight": "Move to a weight",
+}  # fmt: skip
+_LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
+    "max_weight": lambda limit: f"No position above {percent(limit, 1)} of equity",
+    "min_cash": lambda limit: f"Cash of at least {percent(limit, 1)} of equity",
+    "max_leverage": lambda limit: f"Exposure of at most {number(limit)} times equity",
+    "max_orders": lambda limit: f"At most {t.plural(round(limit), 'order')}",
+    "allow_short": lambda limit: "Short positions are allowed" if limit else "No short positions",
+    "fee": lambda limit: f"A fee of {number(limit, 1)} bps of what is traded",
+}
 
 
-def agents_section(book: RunIndex) -> Section | None:
+def agents_section(book: RunIndex) -> b.Section | None:
     """What the agents were shown and did; None for a run whose records were imported."""
-    found = book.run.substrate
+    found, shown_rows = book.run.substrate, list[tuple[str, ...]]()
     if found is None:
         return None
-    example: Inline = (" ", Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
-    regimes = Table(
-        ("Regime", "Cycles", "Cut between", "Instruments left out"),
-        tuple(map(_regime, found.regimes)),
-        frozenset({1}), "", stacked=True,
-    )  # fmt: skip
+    for regime in found.regimes:  # how many cycles, between which days, and which instruments were left out of how many
+        first, last = (t.moment(when.date().isoformat()) for when in (regime.first, regime.last))
+        of = count(regime.cycles)
+        named = [clean(name, 40) if times == regime.cycles else f"{clean(name, 40)} in {count(times)} of {of}"
+                 for name, times in sorted(regime.left_out.items())]  # fmt: skip
+        some = t.listing(named) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
+        gone = f"{some}: did not trade then" if named else "none"
+        shown_rows.append((clean(regime.name, 60), of, first if first == last else f"{first} and {last}", gone))
+    heads = ("Regime", "Cycles", "Cut between", "Instruments left out")
+    regimes = b.Table(heads, tuple(shown_rows), frozenset({1}), "", stacked=True)
     probes: list[Inline] = [
-        (Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes
+        (b.Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes
     ]
-    substrate, unprobed = book.study.substrate, ""
-    if not found.probes:
-        unprobed = (
+    substrate = book.study.substrate
+    if not probes:
+        probes.append(
             "The lock holds no date-leakage check, so nothing shows that the cycles do not give their dates away."
         )
     elif substrate is not None and substrate.date_probe.model is None:
-        unprobed = "The plan names no model for a date probe, so no model was asked."
+        probes.append("The plan names no model for a date probe, so no model was asked.")
     rows: list[tuple[Inline, ...]] = []
     for agent in sorted(book.study.agents, key=lambda one: one.name):
-        answered = book.one("agent.answered", agent=agent.name)
-        kept = book.one("agent.limits_kept", agent=agent.name)
+        item = {name: book.one(name, agent=agent.name) for name in (
+            "agent.answered", "agent.limits_kept", "agent.seconds", "agent.text_tokens", "agent.output_tokens",
+            "terse.share")}  # fmt: skip
+        answered, kept = item["agent.answered"], item["agent.limits_kept"]
         flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
+        # The length of a text in words, with the tokens that the provider counted beside it.
+        words, tokens = _median(book, item["agent.text_tokens"], 0), item["agent.output_tokens"]
+        beside = f"{';' if isinstance(words, tuple) else ''} output tokens not counted"
+        if tokens is not None and tokens.value is not None:
+            beside = f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}"
         rows.append((
-            (clean(agent.name, 80), small(f" family {clean(agent.family, 60)}")), code(clean(agent.model, 120)),
-            _share(book, answered), _share(book, kept), _median(book, book.one("agent.seconds", agent=agent.name), 2),
-            _words(book, agent.name), _share(book, book.one("terse.share", agent=agent.name)), flags,
+            (clean(agent.name, 80), b.small(f" family {clean(agent.family, 60)}")), b.code(clean(agent.model, 120)),
+            _share(book, answered), _share(book, kept), _median(book, item["agent.seconds"], 2),
+            (words, b.small(beside)), _share(book, item["terse.share"]), flags,
         ))  # fmt: skip
-    conduct = Table(
+    conduct = b.Table(
         ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
-         "Flags and broken limits"),
-        tuple(rows),
-        summary="", stacked=True,
+         "Flags and broken limits"), tuple(rows), summary="", stacked=True,
     )  # fmt: skip
     planted = tuple(
         (planted_group(clean(view.name, 80), view.question, view.planted),)
         for view in sorted(book.run.reference_agents, key=lambda one: one.name)
     )
     clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
-    item = next(iter(book.by_name.get("agent.answered", ())), None)
+    one = next(iter(book.by_name.get("agent.answered", ())), None)
     method = "The conduct of the agents was not measured."
-    if item is not None and item.level is not None:
-        states = sorted({state_words(m) for m in book.every("agent.seconds") if m.value is None})
-        untimed = f"Without seconds: {listing(states)}." if states else ""
+    if one is not None and one.level is not None:
+        states = sorted({t.state_words(m) for m in book.every("agent.seconds") if m.value is None})
+        untimed = f"Without seconds: {t.listing(states)}." if states else ""
         method = (
-            f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
+            f"Intervals of shares: {percent(one.level)}, Wilson, which takes decisions as independent; the ends over "
             "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to "
             f"upper quartile. Seconds are of one call on the machine that ran the study, waiting included. {untimed}"
         ).strip()
     blocks: list[Block] = [
-        Group("What were they shown?", (regimes, *notes([clock]))),
-        Group("Does the material say when it is from?", (Items((*probes, *([unprobed] if unprobed else []))),)),
-        Group("What did they do?", (Text(CAUTION, "cap"), conduct, *notes([method]))),
+        b.Group("What were they shown?", (regimes, *b.notes([clock]))),
+        b.Group("Does the material say when it is from?", (b.Items(tuple(probes)),)),
+        b.Group("What did they do?", (b.Text(CAUTION, "cap"), conduct, *b.notes([method]))),
     ]
     if planted:
-        blocks.append(
-            Group("", (*notes([bold(reference_agents_words(book))]), Beside(planted, "tri")), "agents-planted")
-        )
-    cycles = counted(sum(regime.cycles for regime in found.regimes), "cycle")
+        ours = b.notes([b.bold(reference_agents_words(book))])
+        blocks.append(b.Group("", (*ours, b.Beside(planted, "tri")), "agents-planted"))
+    cycles = t.counted(sum(regime.cycles for regime in found.regimes), "cycle")
     market = "the built-in invented market" if found.source == "synthetic" else f"the file {clean(found.source, 80)}"
     answer = (
-        f"Each agent decided on {cycles} from {plural(len(found.regimes), 'regime')} of {market}. A "
-        f"cycle shows {counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
+        f"Each agent decided on {cycles} from {t.plural(len(found.regimes), 'regime')} of {market}. A "
+        f"cycle shows {t.counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
     )
-    return Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
+    example: Inline = (" ", b.Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
+    return b.Section("agents", "What the agents were shown and did", (answer, example), tuple(blocks))
 
 
 def reference_agents_words(book: RunIndex) -> str:
@@ -148,38 +160,17 @@ def reference_agents_words(book: RunIndex) -> str:
     names = sorted(agent.name for agent in book.study.agents)
     if built_in.issuperset(names):
         return "Every agent is a built-in rule with planted properties; none is a language model."
-    named = listing([clean(name, 60) for name in names if name in built_in])
+    named = t.listing([clean(name, 60) for name in names if name in built_in])
     are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
     return f"{named} {are} with planted properties, no language model."
 
 
-# --- what was shown ---------------------------------------------------------------------------------------------------
-
-
-def _regime(regime: RegimeView) -> tuple[str, ...]:
-    """How many cycles, between which days, and which instruments were left out, of how many cycles, and why."""
-    first, last = (moment(when.date().isoformat()) for when in (regime.first, regime.last))
-    named = [
-        clean(name, 40) if times == regime.cycles else f"{clean(name, 40)} in {count(times)} of {count(regime.cycles)}"
-        for name, times in sorted(regime.left_out.items())
-    ]
-    some = listing(named) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
-    days = first if first == last else f"{first} and {last}"
-    return clean(regime.name, 60), count(regime.cycles), days, f"{some}: did not trade then" if named else "none"
-
-
 def probe_words(found: DateProbeView) -> str:
-    """What a date probe found, in a sentence.
-
-    >>> said = probe_words(DateProbeView(probe="model", passed=True, asked=25, hits=0, control_asked=25,
-    ...                                  control_hits=24, chance=0.25, p=1.0))
-    >>> said.partition("(")[0]
-    'A model that was asked for the month: PASS. It dated 0 of 25 sanitised cycles '
-    """
+    """What a date probe found, in a sentence."""
     verdict = "PASS" if found.passed else "FAIL"
     return (
         f"{_PROBES.get(found.probe, clean(found.probe, 40))}: {verdict}. It dated {count(found.hits)} of "
-        f"{count(found.asked)} sanitised cycles (chance {percent(found.chance, 2)}, {p_value(found.p)}) and "
+        f"{count(found.asked)} sanitised cycles (chance {percent(found.chance, 2)}, {t.p_value(found.p)}) and "
         f"{count(found.control_hits)} of {count(found.control_asked)} with dates and names left in."
     )
 
@@ -187,13 +178,13 @@ def probe_words(found: DateProbeView) -> str:
 def _share(book: RunIndex, item: Measurement | None) -> Inline:
     """A share with its interval, and the ends over clusters where there are any."""
     if item is None or item.value is None:
-        return shown(item)
+        return t.shown(item)
     said = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
-    low, high = real(item.detail.get("t_low")), real(item.detail.get("t_high"))
+    low, high = t.real(item.detail.get("t_low")), t.real(item.detail.get("t_high"))
     if low is not None and high is not None:
         said.append(f"over clusters {percent(low)} to {percent(high)}")
     said.append(_n(item))
-    return book.to(item, percent(item.value)), small(f" {', '.join(said)}")
+    return book.to(item, percent(item.value)), b.small(f" {', '.join(said)}")
 
 
 def _n(item: Measurement) -> str:
@@ -204,20 +195,11 @@ def _n(item: Measurement) -> str:
 def _median(book: RunIndex, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if item is None or item.value is None:
-        return shown(item)
+        return t.shown(item)
     said = book.to(item, number(item.value, digits))
-    low, high = real(item.detail.get("lower")), real(item.detail.get("upper"))
+    low, high = t.real(item.detail.get("lower")), t.real(item.detail.get("upper"))
     quartiles = "" if low is None or high is None else f"{span(low, high, digits)}, "
-    return said, small(f" {quartiles}{_n(item)}")
-
-
-def _words(book: RunIndex, agent: str) -> Inline:
-    """The length of a text in words, with the tokens that the provider counted beside it."""
-    found = _median(book, book.one("agent.text_tokens", agent=agent), 0)
-    tokens = book.one("agent.output_tokens", agent=agent)
-    if tokens is None or tokens.value is None:
-        return found, small("; output tokens not counted" if isinstance(found, tuple) else " output tokens not counted")
-    return found, small(f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}")
+    return said, b.small(f" {quartiles}{_n(item)}")
 
 
 def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> Iterator[str]:
@@ -229,80 +211,48 @@ def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> It
                 yield f"{counts[name]} {named.get(name, clean(name, 40))}"
 
 
-MOST: Final = 12
-"""So many instruments are drawn, and so many agents shown; the others are counted."""
-
-ROOM: Final = 36_000
-"""Bytes that the texts of all agents may take together, so that the page keeps its budget."""
-
-CLOSES: Final = "data/cycle-closes.csv"
-"""Where the closes behind the charts lie."""
-
-_ORDERS: Final = 20
-_DONE: Final[Mapping[str, str]] = {
-    "buy": "Buy",
-    "sell": "Sell",
-    "short": "Sell short",
-    "cover": "Buy back",
-    "close": "Close",
-    "hold": "Hold",
-    "no_trade": "Trade nothing",
-    "target_weight": "Move to a weight",
-}
-_LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
-    "max_weight": lambda limit: f"No position above {percent(limit, 1)} of equity",
-    "min_cash": lambda limit: f"Cash of at least {percent(limit, 1)} of equity",
-    "max_leverage": lambda limit: f"Exposure of at most {number(limit)} times equity",
-    "max_orders": lambda limit: f"At most {plural(round(limit), 'order')}",
-    "allow_short": lambda limit: "Short positions are allowed" if limit else "No short positions",
-    "fee": lambda limit: f"A fee of {number(limit, 1)} bps of what is traded",
-}
-
-
-def example_page(book: RunIndex) -> Page | None:
+def example_page(book: RunIndex) -> b.Page | None:
     """The page of the example cycle; None where there is none."""
     found = None if book.run.substrate is None else book.run.substrate.example
     if found is None:
         return None
-    context, held = found.context, found.context.portfolio
-    shown_agents = sorted(found.decisions, key=lambda decision: decision.agent.id)[:MOST]
-    drawings: list[tuple[Block, ...]] = []
-    classes = {item.id: item.asset_class for item in found.context.instruments}
-    for at, series in enumerate(found.context.series[:MOST]):
+    context, held, charts = found.context, found.context.portfolio, list[tuple[Block, ...]]()
+    classes = {item.id: item.asset_class for item in context.instruments}
+    for at, series in enumerate(context.series[:MOST]):
         name, closes = clean(series.instrument, 40), series.close
         kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
         caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
         title = f"{name}, {kind}" if kind else name
         if len(closes) < 2 or not all(map(math.isfinite, closes)):
-            drawings.append((Group(title, notes(["no line: fewer than two prices", caption])),))
+            charts.append((b.Group(title, b.notes(["no line: fewer than two prices", caption])),))
             continue
         minutes = round((len(closes) - 1) * series.interval_s / 60)
         desc = (
-            f"{counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
+            f"{t.counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
             f"{number(min(closes))}, highest {number(max(closes))}"
         )
         sides = (f"{count(minutes)} minutes before", "at the cutoff")
         drawn = price_chart(f"price{at}", closes, sides, f"Closes of {name}", desc)
-        drawings.append((Figure(title, "", drawn, "", note=caption, data=CLOSES),))
-    charts, undrawn = tuple(drawings), _more(len(context.series), "instrument", "is not drawn", "are not drawn")
-    shown_blocks: list[Block] = [Beside(charts, "tri")] if charts else []
-    shown_blocks += notes([Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
+        charts.append((b.Figure(title, "", drawn, "", note=caption, data=CLOSES),))
+    given: list[Block] = [b.Beside(tuple(charts), "tri")] if charts else []
+    undrawn = _more(len(context.series), "instrument", "is not drawn", "are not drawn")
+    given += b.notes([b.Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
     if (features := _features(context)) is not None:
-        shown_blocks.append(Group("Features given with the bars", (features,)))
+        given.append(b.Group("Features given with the bars", (features,)))
     if held is not None:
-        shown_blocks.append(Group("The book", (Text(
-            f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}.", "cap"
-        ), _book_table(context, held))))  # fmt: skip
+        said = f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}."
+        given.append(b.Group("The book", (b.Text(said, "cap"), _book_table(context, held))))
     limits = tuple(limit_words(rule) for rule in context.constraints[:40])
-    shown_blocks.append(Group("The limits", (Items(limits),) if limits else notes(["No limit was stated."])))
+    given.append(b.Group("The limits", (b.Items(limits),) if limits else b.notes(["No limit was stated."])))
     if task := clean(context.prompt, 3000):
-        shown_blocks.append(Group("The task", notes([task])))
-    decided: list[Block] = [] if shown_agents else list(notes(["No decision on this cycle is in the records."]))
-    decided += [_agent(agent, context, ROOM // max(len(shown_agents), 1)) for agent in shown_agents]
-    decided += notes([_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone")])
+        given.append(b.Group("The task", b.notes([task])))
+    agents = sorted(found.decisions, key=lambda decision: decision.agent.id)[:MOST]
+    decided: list[Block] = [_agent(agent, context, ROOM // len(agents)) for agent in agents]
+    decided = decided or [*b.notes(["No decision on this cycle is in the records."])]
+    decided += b.notes([_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone")])
     answer = (
         f"Cycle {count(found.number)} of the regime {clean(found.regime, 60)}, as "
-        f"{plural(len(found.decisions), 'agent')} saw it, and what each decided. It is an example and no evidence: "
+        f"{t.plural(len(found.decisions), 'agent')} saw it, and what each decided. It is an example and no evidence: "
         "nothing may be concluded from one cycle."
     )
     second = (
@@ -311,16 +261,18 @@ def example_page(book: RunIndex) -> Page | None:
     )
     # Where the cycle was cut from, which agents never saw.
     first, last = found.first.astimezone(UTC), found.last.astimezone(UTC)
-    ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {moment(last.isoformat())}"
-    begin = moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
+    ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {t.moment(last.isoformat())}"
+    begin = t.moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
     gone = [clean(name, 40) for name in found.left_out[:MOST]]
-    left = "" if not gone else f" {listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
+    left = (
+        "" if not gone else f" {t.listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
+    )
     unseen = "The agents saw neither this time nor the real names below the charts."
-    return Page(
+    return b.Page(
         EXAMPLE, "One cycle, and what was decided on it",
-        (answer, " ", Linked("All agents, all cycles", "agents.html#agents")),
-        (Section("shown", "What was shown?", f"Cut from bars of {begin}, {ends}.{left} {unseen}", tuple(shown_blocks)),
-         Section("decided", "What did each agent decide and write?", second, tuple(decided))),
+        (answer, " ", b.Linked("All agents, all cycles", "agents.html#agents")),
+        (b.Section("shown", "What was shown?", f"Cut from bars of {begin}, {ends}.{left} {unseen}", tuple(given)),
+         b.Section("decided", "What did each agent decide and write?", second, tuple(decided))),
     )  # fmt: skip
 
 
@@ -338,10 +290,10 @@ def example_closes(book: RunIndex) -> str:
 
 def _more(total: int, noun: str, one: str, many: str) -> str:
     left = total - MOST
-    return "" if left <= 0 else sentence(f"{plural(left, f'more {noun}')} {one if left == 1 else many}")
+    return "" if left <= 0 else t.sentence(f"{t.plural(left, f'more {noun}')} {one if left == 1 else many}")
 
 
-def _features(context: Context) -> Table | None:
+def _features(context: Context) -> b.Table | None:
     """The facts that were given with the bars: a row an instrument, a column a field."""
     given = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
     fields = list(dict.fromkeys((fact.field, fact.unit) for fact in given))[:MOST]
@@ -356,10 +308,10 @@ def _features(context: Context) -> Table | None:
                  for value, digits in given_to)  # fmt: skip
         rows.append((clean(name, 40), *cells))
     heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
-    return table_of(heads, rows, len(fields))
+    return b.table_of(heads, rows, len(fields))
 
 
-def _book_table(context: Context, held: Portfolio) -> Table:
+def _book_table(context: Context, held: Portfolio) -> b.Table:
     prices, rows = prices_of(context), list[tuple[str, ...]]()
 
     def part(value: float) -> str:
@@ -372,17 +324,11 @@ def _book_table(context: Context, held: Portfolio) -> Table:
         )  # fmt: skip
         rows.append((clean(name, 40), number(units, 4), *worth))
     rows.append(("Cash", "", "", number(held.cash), part(held.cash)))
-    return Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}), "")
+    return b.Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}), "")
 
 
 def limit_words(rule: Constraint) -> str:
-    """A numeric limit in words.
-
-    >>> limit_words(Constraint(kind="max_orders", limit=3, unit="count"))
-    'At most three orders'
-    >>> limit_words(Constraint(kind="max_holdings", limit=5, unit="count"))
-    'max holdings: 5.00 count'
-    """
+    """A numeric limit in words."""
     known = _LIMITS.get(rule.kind)
     if known is not None:
         return known(rule.limit)
@@ -392,65 +338,62 @@ def limit_words(rule: Constraint) -> str:
 # --- what was decided -------------------------------------------------------------------------------------------------
 
 
-def _agent(decision: Decision, context: Context, room: int) -> Group:
+def _agent(decision: Decision, context: Context, room: int) -> b.Group:
     """One agent's answer: its text beside its orders, their arithmetic, and every limit held against the book."""
-    text, cut = _text(decision, room)
+    said: list[Inline] = []
+    # As much of its text as has room once it is escaped, with an ellipsis where it was cut.
+    lines = (line for one in judged_rationales(decision) for line in one.text.splitlines())
+    for part in filter(None, map(clean, lines)):
+        if _bytes(part) <= room:
+            said.append(part)
+            room -= _bytes(part) + 8
+            continue
+        kept = 0
+        for at, char in enumerate(part):
+            kept += _bytes(char)
+            if kept > room - 3:
+                said += [f"{part[:at].rstrip()}…"] if at else []
+                break
+        said.append("The text goes on in the records.")
+        break
     after, problem = _after(decision, context)
     orders = [order_words(action, context) for action in decision.actions[:_ORDERS]]
     if len(decision.actions) > _ORDERS:
-        orders.append(f"and {counted(len(decision.actions) - _ORDERS, 'more order')}")
-    said: list[Inline] = [*text, "The text goes on in the records." if cut else ""]
-    said.append("" if decision.confidence is None else f"Confidence that it gave: {number(decision.confidence)}.")
-    said.append(bold(problem) if problem else "")
-    sums = [] if after is None else list(_sums(after))
-    checks = () if after is None else tuple(
-        (limit_words(Constraint(kind=one.rule, limit=one.limit, unit="")), _compared(one),
-         (Mark("supported" if one.kept else "contradicted"), " kept" if one.kept else " broken"))
-        for one in audit(after, context.constraints)
-    )  # fmt: skip
-    table = Table(("Limit", "After the orders", "State"), checks, frozenset({1}), "", stacked=True)
-    right = (Items(tuple(orders) or ("No orders",)), *notes(sums), *((table,) if checks else ()))
-    heading = (clean(decision.agent.id, 80), small(f" family {clean(decision.agent.family, 60)}"))
-    return Group(heading, (Beside((notes(said), right)),))
-
-
-def _text(decision: Decision, room: int) -> tuple[tuple[str, ...], bool]:
-    """The judged texts as paragraphs that take so many bytes once they are escaped, and whether they were cut."""
-    paragraphs, left = [], room
-    for rationale in judged_rationales(decision):
-        for part in filter(None, (clean(line) for line in rationale.text.splitlines())):
-            fits = _fitting(part, left)
-            if fits:
-                paragraphs.append(fits)
-            if fits != part:
-                return tuple(paragraphs), True
-            left -= _bytes(part) + 8
-    return tuple(paragraphs), False
+        orders.append(f"and {t.counted(len(decision.actions) - _ORDERS, 'more order')}")
+    said += [] if decision.confidence is None else [f"Confidence that it gave: {number(decision.confidence)}."]
+    said += [b.bold(problem)] if problem else []
+    right: list[Block] = [b.Items(tuple(orders) or ("No orders",))]
+    if after is not None:
+        # The arithmetic that leads from the book to every limit.
+        exposure = f"Exposure is {_amount(after.exposure)}, and no equity is left."
+        if after.equity > 0:
+            share = percent(after.exposure / after.equity, 1)
+            exposure = f"Exposure {_amount(after.exposure)} over equity {_amount(after.equity)} is {share}."
+        cash = (
+            f"Cash {_amount(after.cash)} less purchases {_amount(after.bought)} plus sales {_amount(after.sold)} less "
+            f"fees {_amount(after.fees)} leaves {_amount(after.residual)}."
+        )
+        right += b.notes([cash, exposure])
+        checks = tuple(
+            (limit_words(Constraint(kind=one.rule, limit=one.limit, unit="")), _compared(one),
+             (b.Mark("supported" if one.kept else "contradicted"), " kept" if one.kept else " broken"))
+            for one in audit(after, context.constraints)
+        )  # fmt: skip
+        table = b.Table(("Limit", "After the orders", "State"), checks, frozenset({1}), "", stacked=True)
+        right += [table] if checks else []
+    heading = (clean(decision.agent.id, 80), b.small(f" family {clean(decision.agent.family, 60)}"))
+    return b.Group(heading, (b.Beside((b.notes(said), tuple(right))),))
 
 
 def _bytes(text: str) -> int:
     return len(escape(text).encode())
 
 
-def _fitting(text: str, room: int) -> str:
-    """As much of the beginning of a text as has room, with an ellipsis where it was cut."""
-    if _bytes(text) <= room:
-        return text
-    kept = 0
-    for at, char in enumerate(text):
-        kept += _bytes(char)
-        if kept > room - 3:
-            return f"{text[:at].rstrip()}…" if at else ""
-    return text
-
-
 def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str]:
     """The book after the orders, or why there is none."""
     if not decision.rationales and not decision.actions and decision.flags:
-        return (
-            None,
-            f"No usable answer ({clean(', '.join(decision.flags), 80)}): {clean('; '.join(decision.missing), 400)}",
-        )
+        missing = clean("; ".join(decision.missing), 400)
+        return None, f"No usable answer ({clean(', '.join(decision.flags), 80)}): {missing}"
     if context.portfolio is None:
         return None, "There is no book to settle orders on."
     try:
@@ -466,13 +409,7 @@ def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str
 
 
 def order_words(order: Action, context: Context) -> str:
-    """An order with what it is worth at the last price.
-
-    >>> from datetime import UTC, datetime
-    >>> empty = Context(completeness="complete", cutoff=datetime(2000, 1, 3, tzinfo=UTC), cutoff_source="x", prompt="")
-    >>> order_words(Action(instrument="Asset A", kind="buy", quantity=2.5), empty)
-    'Buy 2.5000 of Asset A'
-    """
+    """An order with what it is worth at the last price."""
     did, name = _DONE[order.kind], clean(order.instrument, 40)
     if order.quantity is None:
         return f"{did} {name}".strip()
@@ -484,19 +421,6 @@ def order_words(order: Action, context: Context) -> str:
 def _amount(value: float, digits: int = 2) -> str:
     """A number of units or of money; beyond any book, only its size."""
     return number(value, digits) if abs(value) < 1e15 else f"{value:.3g}"
-
-
-def _sums(after: Settlement) -> Iterator[str]:
-    """The arithmetic that leads from the book to every limit."""
-    yield (
-        f"Cash {_amount(after.cash)} less purchases {_amount(after.bought)} plus sales {_amount(after.sold)} less fees "
-        f"{_amount(after.fees)} leaves {_amount(after.residual)}."
-    )
-    if after.equity > 0:
-        share = percent(after.exposure / after.equity, 1)
-        yield f"Exposure {_amount(after.exposure)} over equity {_amount(after.equity)} is {share}."
-    else:
-        yield f"Exposure is {_amount(after.exposure)}, and no equity is left."
 
 
 def _compared(found: RuleCheck) -> str:

@@ -1,6 +1,6 @@
-"""From a run to its pages: self-contained HTML that asks the network for nothing. Everything from records is escaped by
-the templates (autoescape is on for all of them). The scripts are allowed by their hashes, so a script that came in with
-a record cannot run even if an escape were missing."""
+"""From a run to its pages: self-contained HTML that asks the network for nothing, and one card for every claim. All
+that comes from records is escaped by the templates, and scripts are allowed by their hashes. The card of a claim that
+is not supported holds no sentence, no direction and nothing that sets one agent apart."""
 
 from __future__ import annotations
 
@@ -8,27 +8,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from assaymark.report.blocks import Page, Row, Section
-from assaymark.report.board import board_section
-from assaymark.report.cards import PAGE, card_bytes, cards, claim_links, claims_pages, rules_section
+from assaymark.claims import ClaimKind, certificate_name, kind_of, suppressed_phrase
+from assaymark.records import Level, Measurement, sha256_text
+from assaymark.report import blocks as b
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun, RunIndex, score_words
-from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, in_parts, paged, paged_by
-from assaymark.report.records.calls import ReadCalls
-from assaymark.report.records.judgments import OVERVIEW
-from assaymark.report.records.study import Calls, Trail
-from assaymark.report.records.texts import RECORDS
+from assaymark.report.levels import (
+    LEVELS,
+    RANK,
+    TAGS,
+    amended_words,
+    board_section,
+    built_in_words,
+    ordered_verdicts,
+    rule_words,
+    said_claim,
+)
+from assaymark.report.measurements import measured_links, measured_rows, measured_title, measurement_pages
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged, paged_by
+from assaymark.report.records.calls import OVERVIEW, RECORDS, ReadCalls
+from assaymark.report.records.judgments import Calls, Trail, lineage
 from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
-from assaymark.report.study.claim_checks import explanations_section
+from assaymark.report.study.bench import FLIP, first_scores, flip_words, sentence_pages
+from assaymark.report.study.checks import checked, explanations_section
 from assaymark.report.study.claim_map import map_page
-from assaymark.report.study.controls import controls_section
+from assaymark.report.study.controls import controls_section, outside_group, people_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
-from assaymark.report.study.overview import first_scores, overview, sentence_pages
+from assaymark.report.study.overview import overview
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
-from assaymark.report.study.probes import outside_group, people_section
-from assaymark.report.text import counted, moment, short_hash
-from assaymark.text import clean, count
+from assaymark.report.text import counted, listing, moment, plural, short_hash, words
+from assaymark.text import clean, count, prose
 
 _NAV: Final = (
     Link("overview", "index.html", "Overview"),
@@ -41,8 +51,25 @@ _NAV: Final = (
     Link("plan", "plan.html", "Plan"),
 )
 _PLAN: Final = ("What was fixed before the scores were seen, and who judged.", "The rules that the scores were put to.")
-_JUDGES: Final = Link(JUDGES, "datasheets.html", "Judges")
-_RECORDS: Final = Link(RECORDS, OVERVIEW, "Records")
+_CARDS: Final = 120_000
+"""Bytes of cards on one page: with its frame a page stays below 200 KB."""
+
+_CARD_BYTES, _LINKS, _RULED = 300, 12, 6
+_NAMED: Final = ("agent", "judge", "a", "b", "format", "cell", "split")
+_KINDS: Final[Mapping[ClaimKind, str]] = {
+    "first": "first rank", "pair": "order of two agents", "within": "two agents within the margin",
+    "cell": "control texts",
+}  # fmt: skip
+# What an unsupported claim rests on may be listed only as far as it is the same for every agent.
+_SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
+    "first": ("kappa.", "contrast", "cell."),
+    "pair": (
+        "kappa.", "contrast", "lofo.contrast", "recusal.", "length.", "judges.", "dimension.", "order.", "probe.",
+        "cell.", "terse.", "length_matched.",
+    ),
+    "within": ("kappa.", "contrast", "lofo.contrast", "recusal.", "length.", "cell.", "terse."),
+    "cell": ("cell.", "kappa."),
+}  # fmt: skip
 
 
 def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -67,24 +94,23 @@ def each_page(
     """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read. A run with
     ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief`` report has
     no card of each claim and no row of each measurement; its sentences say what decides them."""
+    book, frame = RunIndex.of(run), study_frame(run, site, brief=brief)
     if brief:
-        book, frame = RunIndex.of(run), study_frame(run, site, brief=True)
-        for page in _pages(book, (), {}):
-            yield page.path, frame.page(page)
+        yield from ((page.path, frame.page(page)) for page in _pages(book, (), {}))
         yield from frame.files()
         return
-    unlinked, frame = RunIndex.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions, run.study.rubric.scale) if run.judged else None
-    rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
-    parts = paged(measured_rows(unlinked, *([] if trail is None else [trail.rests(run.evidence)])))
+    rows = ledger_rows(book, {} if trail is None else trail.decisions)
+    parts = paged(measured_rows(book) if trail is None else measured_rows(book, lineage(trail, run.evidence)))
     measured = in_parts("measurements", parts)
-    links = measured_links(measured)
-    unplaced = replace(unlinked, links=links, made={})
-    claims = in_parts("claims", paged_by(cards(unplaced, links), lambda one: card_bytes(one[1]), PAGE))
-    book = replace(unplaced, claims=claim_links(claims))
+    # Claims link to measurements, and pages to both.
+    book = replace(book, links=measured_links(measured), made={})
+    made = in_parts("claims", paged_by(cards(book), lambda one: card_bytes(one[1]), _CARDS))
+    places = {claim: f"{name}#{card.id}" for name, found in made.items() for claim, card in found}
+    book = replace(book, claims=places)
     if trail is not None:
         yield from trail.pages(frame, read, calls)
-    for page in _pages(book, rows, {path: [card for _, card in found] for path, found in claims.items()}):
+    for page in _pages(book, rows, {path: [card for _, card in found] for path, found in made.items()}):
         yield page.path, frame.page(page)
     yield from measurement_pages(frame, measured)
     yield from frame.files()
@@ -92,24 +118,24 @@ def each_page(
         yield CLOSES, closes
 
 
-def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
+def _pages(book: RunIndex, rows: Sequence[b.Row], claims: Mapping[str, Sequence[b.Card]]) -> Iterator[b.Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
-    table = book.run.table is not None
     # The other pages as (whether it is there, words, path, what is there).
-    run, cards, measured = book.run, bool(claims), f"{count(len(book.run.measurements))}, with n and method"
+    run, table = book.run, book.run.table is not None
     when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
+    listed, controls = bool(claims) or not table, not table or bool(run.study.cells_judged)
     ways = [
-        (cards or not table, "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
+        (listed, "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"),
         (True, "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"),
         (True, "Agreement", "agreement.html", counted(len(run.study.judges), "judge")),
         (True, "Stability", "stability.html", "orders without each judge"),
-        (not table or bool(run.study.cells_judged), "Control texts", "controls.html", "texts of known quality"),
+        (controls, "Control texts", "controls.html", "texts of known quality"),
         (not table, "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"),
         (not table and bool(run.datasheets), "Judges’ own tests", "datasheets.html",
          counted(len(run.datasheets), "datasheet")),
         (not table and bool(run.judged), "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"),
         (not table, "Claim map", "claim-map.html", "every experiment"),
-        (cards or not table, "Measurements", "measurements.html", measured),
+        (listed, "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"),
         (True, "Plan", "plan.html", "the rules, and their defaults" if table else when),
     ]  # fmt: skip
     deeper = [
@@ -118,50 +144,168 @@ def _pages(book: RunIndex, rows: Sequence[Row], claims: Mapping[str, Sequence[ob
     ] + [(words, path, said) for there, words, path, said in ways if there]  # fmt: skip
     yield overview(book, deeper)
     yield from sentence_pages(book)
-    yield from claims_pages(claims)  # type: ignore[arg-type]
+    lead = (
+        "Every candidate of the plan with its checks, in the order in which they are decided. A claim that is not "
+        "supported is named without the direction that the panel saw."
+    )
+    verify = b.code("assaymark claim --verify certificate.json")
+    for path, shown, links in beside(claims.items()):
+        filters = b.row_filters([card.level for card in shown], TAGS)
+        listing = b.Listing(tuple(shown), filters, "claims", "claim-rows")
+        yield b.Page(path, "All sentences", lead, (), (listing,), links,
+                   here="claims", foot=("To check a certificate without any text of the agents: ", verify))  # fmt: skip
     if not table:
         yield map_page(book, book.links)
-    yield _page("agents", "Agents", "How the agents rank, and what they were shown and did.",
-                board_section(book), ranks_section(book), agents_section(book))  # fmt: skip
-    yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
-                agreement_section(book), people_section(book), single_section(book), noise_section(book),
-                styles=("judges.css",))  # fmt: skip
-    yield _page("stability", "Stability of the orders", "What an order needs beside a significant difference.",
-                stability_section(book, outside_group(book)), explanations_section(book),
-                rules_section(book))  # fmt: skip
-    if not table or book.run.study.cells_judged:
-        yield _page("controls", "Control texts", "Texts whose right treatment is known.", controls_section(book))
-    made = () if table else (panel_section(book), cost_section(book), records_section(book))
-    yield _page("plan", "Plan", _PLAN[table], plan_section(book), *made)
-    if table:
-        return
-    yield _page("fact-check", "Fact check", "The numbers in the texts against what their authors could see.",
-                evidence_section(book), here="facts")  # fmt: skip
-    yield from ledger_pages(rows)
-    example = example_page(book)
-    if example is not None:
-        yield example
-
-
-def _page(
-    name: str, title: str, lead: str, *sections: Section | None, here: str = "", styles: tuple[str, ...] = ()
-) -> Page:
-    shown = tuple(section for section in sections if section is not None)
-    return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
+    pages: list[tuple[str, str, str, tuple[b.Section | None, ...]]] = [
+        ("agents", "Agents", "How the agents rank, and what they were shown and did.",
+         (board_section(book), ranks_section(book), agents_section(book))),
+        ("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
+         (agreement_section(book), people_section(book), single_section(book), noise_section(book))),
+        ("stability", "Stability of the orders", "What an order needs beside a significant difference.",
+         (stability_section(book, outside_group(book)), explanations_section(book), rules_section(book))),
+    ]  # fmt: skip
+    if controls:
+        pages.append(("controls", "Control texts", "Texts whose right treatment is known.", (controls_section(book),)))
+    more = () if table else (panel_section(book), cost_section(book), records_section(book))
+    pages.append(("plan", "Plan", _PLAN[table], (plan_section(book), *more)))
+    if not table:
+        said = "The numbers in the texts against what their authors could see."
+        pages.append(("fact-check", "Fact check", said, (evidence_section(book),)))
+    for name, title, said, sections in pages:
+        there = tuple(section for section in sections if section is not None)
+        styles = ("judges.css",) if name == "agreement" else ()
+        yield b.Page(f"{name}.html", title, said, there, here="facts" if name == "fact-check" else name, styles=styles)
+    if not table:
+        yield from ledger_pages(rows)
+        if (example := example_page(book)) is not None:
+            yield example
 
 
 def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:
     """The frame of every page of a study, the datasheets of its judges included."""
+    title, mark = run.study.title or run.study.name, short_hash(clean(run.plan_hash))
     if run.table is not None:
         left = {"facts", "map", *(("claims", "measurements") if brief else ())}
         nav = tuple(one for one in _NAV if one.key not in left)
-        title = clean(run.study.title or f"Table {run.table.source}", 120)
-        return Frame(title, short_hash(clean(run.plan_hash)), nav, site)
-    records = (_RECORDS,) if run.judged else ()
-    judges = (_JUDGES,) if run.datasheets else ()
-    return Frame(
-        study=clean(run.study.title or run.study.name, 120),
-        mark=short_hash(clean(run.plan_hash)),
-        nav=(*_NAV[:-1], *records, _NAV[-1], *judges),
-        site=site,
-    )
+        return Frame(clean(run.study.title or f"Table {run.table.source}", 120), mark, nav, site)
+    records = (Link(RECORDS, OVERVIEW, "Records"),) if run.judged else ()
+    judges = (Link(JUDGES, "datasheets.html", "Judges"),) if run.datasheets else ()
+    return Frame(clean(title, 120), mark, (*_NAV[:-1], *records, _NAV[-1], *judges), site)
+
+
+# --- cards: a claim with its checks, what it rests on, and what other rules would say ---------------------------------
+
+
+def cards(book: RunIndex) -> tuple[tuple[str, b.Card], ...]:
+    """A card for every verdict, with the id of its claim; measurements link to their rows."""
+    made: list[tuple[str, b.Card]] = []
+    effects = {"stops": b.bold("Stops here."), "condition": b.bold("Condition.")}
+    for verdict in ordered_verdicts(book):
+        level, claim, kind = verdict.publication_level, verdict.claim, kind_of(verdict.claim)
+        said, (found, unreached) = level != "no-claim", checked(book, verdict)
+        # The place of a card; one made of the id could be tried against both directions of a pair.
+        anchor = f"k{sha256_text('|'.join((kind, claim.dimension, *sorted(claim.subjects))))[:10]}"
+        blocks: list[Block] = [] if said else [b.Text(prose(suppressed_phrase(claim), 400), "up")]
+        if said:
+            needed = (prose(condition.text, 400) for condition in verdict.conditions)
+            conditions = list(filter(None, (built_in_words(book, verdict), *needed)))
+            quote = said_claim(book, verdict, f"q{anchor}")
+            blocks.append(replace(quote, condition="") if conditions else quote)
+            blocks += [b.Text(b.bold("Say also:"), "also"), b.Items(tuple(conditions), "whys")] if conditions else []
+        checks: list[Inline] = [
+            (f"{check.name}: ", check.text, *((" ", effects[check.effect]) if check.effect else ())) for check in found
+        ]
+        checks += [f"Not reached: {', '.join(unreached).lower()}"] if unreached else []
+        blocks += [b.Text(b.bold("Checks"), "also"), b.Items(tuple(checks), "whys")]
+        if amended := amended_words(verdict.amended):
+            blocks.append(b.Text(b.bold(amended), "why"))
+        # The level under each other rule, rules with one level together.
+        rules: Inline = "" if verdict.fragility else "No other rule was tried."
+        if verdict.fragility and not said and kind == "first":
+            rules = "Not shown: it would show who leads."
+        elif verdict.fragility:
+            by_level: dict[Level, list[str]] = {}
+            for rule, other in sorted(verdict.fragility.items()):
+                by_level.setdefault(other, []).append(rule_words(rule))
+            each = sorted(by_level, key=lambda one: (one != level, RANK[one]))
+            rules = b.spaced((f"Holds: {listing(by_level[one])}" if one == level else
+                            (b.Mark(one, TAGS[one]), f": {listing(by_level[one])}") for one in each), ". ")  # fmt: skip
+        facts: list[tuple[str, Inline]] = [("Other rules", rules)]
+        # The measurements that a claim rests on, kind by kind, each leading to its row.
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in dict.fromkeys(verdict.measurements):
+            item = book.by_id.get(name)
+            if item is not None and name in book.links and (said or name.startswith(_SHOWN_UNSUPPORTED[kind])):
+                groups.setdefault(item.name, []).append((_about(book, item, claim.dimension), book.links[name]))
+        if groups:
+            kinds = ((f"{measured_title(name, book.sign)}: ",
+                      b.spaced(b.Linked(words, link) for words, link in sorted(ways)[:_LINKS]),
+                      f" and {len(ways) - _LINKS} more" if len(ways) > _LINKS else "")
+                     for name, ways in groups.items())  # fmt: skip
+            total = "" if kind != "first" else "What differs from agent to agent is left out: it would show who leads."
+            if said:
+                total = f"{count(n)} in all." if (n := len(set(verdict.measurements))) > 1 else ""
+            rests = b.spaced(kinds, ". ")
+            facts.append(("Rests on", (rests, b.small(f" {total}")) if total else rests))
+        # The file of the certificate; the name of one about a pair has the order in it.
+        file: Inline = b.code(clean(f"certificates/{certificate_name(verdict)}", 200))
+        if kind == "within" or (kind == "pair" and not said):
+            file = ("in ", b.code("certificates/"), "; its name has the direction in it")
+        about = f"{_KINDS[kind]}, {book.title(claim.dimension)}"
+        card = b.Card(level, TAGS[level], about, tuple(blocks), (*facts, ("Certificate", file)), anchor)
+        made.append((claim.id, card))
+    return tuple(made)
+
+
+def card_bytes(card: b.Card) -> int:
+    """About how many bytes a card will take on a page."""
+    return len(str(card).encode(errors="surrogatepass")) + _CARD_BYTES
+
+
+def _about(book: RunIndex, item: Measurement, dimension: str) -> str:
+    """What distinguishes a measurement from its neighbours; two agents in alphabetical order."""
+    labels = item.labels
+    pair = sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels)
+    words = [" and ".join(pair)] if pair else []
+    words += [f"without judge family {clean(labels['dropped'], 60)}"] if "dropped" in labels else []
+    words += [clean(labels[key], 60) for key in _NAMED if key in labels]
+    about = labels.get("dimension", dimension)
+    return ", ".join([*words, book.title(about)] if about != dimension or not words else words)
+
+
+def rules_section(book: RunIndex) -> b.Section | None:
+    """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
+    Where no pair can be tested no rule could reject anything, and none is counted."""
+    verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
+    names = sorted({rule for v in verdicts for rule in v.fragility})
+    if not names:
+        return None
+    # Another rule of an unsupported claim would show its direction.
+    ordered, rows = ordered_verdicts(book), list[tuple[Inline, ...]]()
+    supported = [v for level in LEVELS[:2] for v in ordered if v.publication_level == level and v.fragility]
+    for verdict in supported[:_RULED]:
+        level, href = verdict.publication_level, book.claims.get(verdict.claim.id, "")
+        text = prose(verdict.claim.statement, 400).removesuffix(".")
+        cells: list[Inline] = [(text, " ", b.Linked("Rests on", href)) if href else text, b.Mark(level, TAGS[level])]
+        for rule in names:
+            other = verdict.fragility.get(rule)
+            cells.append("not tried" if other is None else "holds" if other == level else b.Mark(other, TAGS[other]))
+        rows.append(tuple(cells))
+    found, moves = [v.publication_level for v in verdicts], []
+    for rule in names:
+        steps = [RANK[v.fragility.get(rule, v.publication_level)] - RANK[v.publication_level] for v in verdicts]
+        ways = ((sum(step < 0 for step in steps), "lower"), (sum(step > 0 for step in steps), "higher"))
+        moves.append(", ".join(f"{count(n)} {way}" for n, way in ways if n) or "all hold")
+    locked = ", ".join(f"{count(found.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in found)
+    rows.append((f"All {count(len(verdicts))} claims", locked, *moves))
+    moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
+    under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
+    verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
+    heads = ("Claim", "Locked rule", *(said[:1].upper() + said[1:] for said in map(rule_words, names)))
+    why = "" if FLIP in names else flip_words(book)
+    return b.Section(
+        "rules", "What would change under another rule?",
+        f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
+        (b.Table(heads, tuple(rows), summary="", stacked=True, style="frag"),
+         *b.notes([f"Not counted: {rule_words(FLIP)}. {why}" if why else ""])),
+    )  # fmt: skip

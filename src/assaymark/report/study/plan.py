@@ -1,4 +1,4 @@
-"""The plan and the panel: what was fixed in advance, who judged, and what the records lack."""
+"""The plan and the panel: what was fixed in advance, who judged, what it cost, and what the records lack."""
 
 from __future__ import annotations
 
@@ -8,52 +8,21 @@ from typing import Any, Final
 from assaymark.plan import OrderTest
 from assaymark.prompting import judged_text
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Group,
-    Inline,
-    Items,
-    Section,
-    Table,
-    Text,
-    bold,
-    code,
-    noted,
-    notes,
-    section,
-    table_of,
-)
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.inputs import RunIndex
 from assaymark.report.levels import amended_words
-from assaymark.report.study.claim_checks import order_words
-from assaymark.report.study.probes import outside_name, outside_state
-from assaymark.report.text import (
-    alpha,
-    counted,
-    hash_groups,
-    listing,
-    moment,
-    plural,
-    real,
-    sentence,
-    shown,
-    sizes,
-    state_words,
-    words,
-)
+from assaymark.report.study.controls import outside_name, outside_state
 from assaymark.text import clean, count, money, number, percent, prose
 
-# What did it cost? Calls, tokens and USD of every paid model.
 
-
-def cost_section(book: RunIndex) -> Section | None:
+def cost_section(book: RunIndex) -> b.Section | None:
     """What was paid, model by model; None where nobody was paid."""
     title = "What did it cost?"
     if book.run.paid is None:
         said = "The ledger, which knows what was paid, could not be read where this page was made."
-        return Section("cost", title, said)
+        return b.Section("cost", title, said)
     paid = sorted(book.run.paid, key=lambda one: one.model)
     if not paid:
         return None
@@ -64,28 +33,28 @@ def cost_section(book: RunIndex) -> Section | None:
                                    for n in (one.input_tokens, one.cached_tokens, one.output_tokens))  # fmt: skip
         price = ["no price known" if one.price_of is None else f"of {clean(one.price_of, 20)}"]
         if one.price_of is not None and one.unpriced:
-            price.append(f"{counted(one.unpriced, 'call')} without a price")
+            price.append(f"{t.counted(one.unpriced, 'call')} without a price")
         if 0 < one.untold < one.calls:
-            price.append(f"tokens of {counted(one.untold, 'call')} not reported")
+            price.append(f"tokens of {t.counted(one.untold, 'call')} not reported")
         batches = f", {count(one.in_batches)} in batches" if one.in_batches else ""
         rows.append((
-            code(clean(one.model, 200)), f"{count(one.calls)}{batches}", inputs, cached, outputs,
+            b.code(clean(one.model, 200)), f"{count(one.calls)}{batches}", inputs, cached, outputs,
             "not known" if one.unpriced == one.calls else money(one.usd), "; ".join(price),
         ))  # fmt: skip
     calls, unpriced = sum(one.calls for one in paid), sum(one.unpriced for one in paid)
     usd = sum(one.usd for one in paid)
-    said = f"{money(usd)} USD for {counted(calls - unpriced, 'call')}"
+    said = f"{money(usd)} USD for {t.counted(calls - unpriced, 'call')}"
     if unpriced:
         said += f"; what {count(unpriced)} more cost is not known"
     if unpriced == calls:
-        said = f"{counted(calls, 'call')} of paid models; no price of them is known"
+        said = f"{t.counted(calls, 'call')} of paid models; no price of them is known"
     heads = ("Model", "Calls", "Input tokens", "of these cached", "Output tokens", "USD", "Price")
-    table = Table(heads, tuple(rows), frozenset(range(1, 6)), "", stacked=True)
+    table = b.Table(heads, tuple(rows), frozenset(range(1, 6)), "", stacked=True)
     note = (
         "List prices times the tokens that the providers counted, for every reply that was kept. Attempts without a "
         "reply are not in it: providers do not say what they cost. The bill is the provider’s."
     )
-    return section("cost", title, f"{said}.", table, notes([note]))
+    return b.section("cost", title, f"{said}.", table, b.notes([note]))
 
 
 NEVER_SAID: Final = (
@@ -178,121 +147,127 @@ _TESTS: Final[Mapping[OrderTest, str]] = {
     "moderated-t": "moderated cluster t",
     "own-variance": "cluster t with each pair’s own variance",
 }
-_OWN_PARTS: Final = ("substrate", "controls")
 _PARTS: Final = (
     "gates", "inference", "claims", "stability", "cells", "datasheets", "missing", "human", "contamination",
     "anchor_probe", "records", "rubric",
 )  # fmt: skip
 
 
-def plan_section(book: RunIndex) -> Section:
+def plan_section(book: RunIndex) -> b.Section:
     """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
-    run, facts = book.run, (_plan_facts(book), _panel_facts(book))
-    amended = amended_words(sorted({field for v in run.verdicts for field in v.amended}))
-    lines: list[Inline] = [("Plan ", code(clean(run.plan_hash)))]
-    lines += [(bold(amended), " The claims that depend on it say so.")] if amended else []
-    fields = Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
-    titles = [book.title(name) for name, _ in run.rubric.dimensions]
-    rubric = (
-        f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {listing(titles) or 'none'}."
+    run, lines = book.run, list[Inline]([("Plan ", b.code(clean(book.run.plan_hash)))])
+    if amended := amended_words(sorted({field for v in run.verdicts for field in v.amended})):
+        lines.append((b.bold(amended), " The claims that depend on it say so."))
+    fields = b.Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
+    titles = t.listing([book.title(name) for name, _ in run.rubric.dimensions]) or "none"
+    rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {titles}."
+    facts = tuple(
+        (b.Group(title, (b.Facts(tuple((term, b.noted(value, note and f" {note}")) for term, value, note in found)),)),)
+        for title, found in (("The plan", _plan_facts(book)), ("The panel", _panel_facts(book)))
     )
-    shown_facts = []
-    for title, found in zip(("The plan", "The panel"), facts, strict=True):
-        values = tuple((term, noted(value, note and f" {note}")) for term, value, note in found)
-        shown_facts.append((Group(title, (Facts(values),)),))
     # What a rubric of one's own says, word by word.
-    texts = table_of(("Dimension", "Mark", "Text"), [
+    texts = b.table_of(("Dimension", "Mark", "Text"), [
         (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
         for name, what, text in run.rubric.texts
     ], stacked=True)  # fmt: skip
-    return section(
+    return b.section(
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
-        notes(lines), Beside(tuple(shown_facts)), Group("Show every field", (fields,), folded="phone"), notes([rubric]),
-        Group("Show the rubric", (texts,), folded="phone") if texts else None,
-        Group("Not claimed here", (Text(NEVER_SAID, "never"),)),
+        b.notes(lines), b.Beside(facts), b.Group("Show every field", (fields,), folded="phone"), b.notes([rubric]),
+        b.Group("Show the rubric", (texts,), folded="phone") if texts else None,
+        b.Group("Not claimed here", (b.Text(NEVER_SAID, "never"),)),
     )  # fmt: skip
 
 
-def panel_section(book: RunIndex) -> Section:
+def panel_section(book: RunIndex) -> b.Section:
     """Who judged, and what is planted in the judges that are built in."""
     rows, planted = [], list[tuple[Block, ...]]()
     views = {view.name: view for view in book.run.reference_panel}
     outside = book.study.stability.probe
     for judge in (*book.study.judges, *((outside,) if outside else ())):
         own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
-        conflict = f"made by the family of {listing(own)}" if own else "none"
+        conflict = f"made by the family of {t.listing(own)}" if own else "none"
         if judge is outside:
             conflict += "; held-out judge, asked about contested pairs alone"
         name = clean(judge.name, 80)
-        rows.append((name, clean(judge.family, 80), code(clean(judge.model, 120)), str(judge.trials),
+        rows.append((name, clean(judge.family, 80), b.code(clean(judge.model, 120)), str(judge.trials),
                      invalid_words(book, judge.name), conflict))  # fmt: skip
         if (view := views.get(judge.name)) is not None and view.planted:
             planted.append((planted_group(name, view.question, view.planted),))
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
-    table = Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
+    table = b.Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
     said = reference_words(book)
-    return section("panel", "Who judged?", said, table, Beside(tuple(planted), "tri") if planted else None)
+    return b.section("panel", "Who judged?", said, table, b.Beside(tuple(planted), "tri") if planted else None)
 
 
-def planted_group(name: str, question: str, planted: Sequence[str]) -> Group:
+def planted_group(name: str, question: str, planted: Sequence[str]) -> b.Group:
     """What was planted in a judge or agent that is built in."""
-    flaws = Items(tuple(clean(one, 300) for one in planted))
-    return Group(f"What is planted in {name}?", (Text(clean(question, 300), "cap"), flaws))
+    flaws = b.Items(tuple(clean(one, 300) for one in planted))
+    return b.Group(f"What is planted in {name}?", (b.Text(clean(question, 300), "cap"), flaws))
 
 
-def noise_section(book: RunIndex) -> Section:
+def noise_section(book: RunIndex) -> b.Section:
     """What the same judge or the same agent does when nothing has changed, where the records can tell."""
-    heads = ("About", "Value", "n", "What it is")
-    table = table_of(heads, _floors(book), {2}, stacked=True) or Text("No noise floor was measured.")
+    rows, gate = list[tuple[Inline, ...]](), number(book.study.gates.repetition_stability)
+    for name, label, meaning in (
+        ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
+        ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
+    ):
+        groups: dict[str, list[Measurement]] = {}  # what is not defined for one and the same reason shares a row
+        for item in book.every(name):
+            key = item.id if item.value is not None else f"{t.state_words(item)}|{t.sizes(item)}"
+            groups.setdefault(key, []).append(item)
+        for group in groups.values():
+            who = t.listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
+            ddof = t.listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
+            about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
+            rows.append((about, book.to(group[0], t.shown(group[0], 3)), t.sizes(group[0]), meaning))
+    for item in book.every("score.length_correlation"):
+        said = "correlation of the length of a text with its panel score"
+        rows.append(("Length and score", book.to(item, t.shown(item)), t.sizes(item), said))
+    table = b.table_of(("About", "Value", "n", "What it is"), rows, {2}, stacked=True)
     lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
-    return section("noise", "How much of it is noise?", lead, table)
+    return b.section("noise", "How much of it is noise?", lead, table or b.Text("No noise floor was measured."))
 
 
-def records_section(book: RunIndex) -> Section:
+def records_section(book: RunIndex) -> b.Section:
     """What the records lack, and which of them were left out."""
     missing, excluded, records = list[str](), sorted(book.run.excluded.items()), book.run.decisions
     silent = sum(not judged_text(decision).strip() for decision in records)
     if silent:
-        some, hold = words(silent).capitalize(), "holds" if silent == 1 else "hold"
-        missing.append(f"{some} of {plural(len(records), 'record')} {hold} no text that is judged.")
+        some, hold = t.words(silent).capitalize(), "holds" if silent == 1 else "hold"
+        missing.append(f"{some} of {t.plural(len(records), 'record')} {hold} no text that is judged.")
     for note in book.run.import_notes:  # the import may count the same records under the bare word
         if not (silent and note.partition(" (")[0] == "text"):
-            missing.append(sentence(prose(note, 600)))
+            missing.append(t.sentence(prose(note, 600)))
     rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
-    table = Table(("Reason", "Records"), rows, frozenset({1}), "")
-    left_out = Group("Which records were left out?", (table,)) if rows else Text("No record was left out.")
+    table = b.Table(("Reason", "Records"), rows, frozenset({1}), "")
+    left_out = b.Group("Which records were left out?", (table,)) if rows else b.Text("No record was left out.")
     lead = "" if missing else "The import reported nothing missing."
-    items = Items(tuple(missing)) if missing else None
-    return section("records", "What do the records lack?", lead, items, left_out)
+    items = b.Items(tuple(missing)) if missing else None
+    return b.section("records", "What do the records lack?", lead, items, left_out)
 
 
 def study_line(book: RunIndex) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
     study, what = book.study, "decision" if book.run.table is None else "answer"
-    parts = [
-        plural(len(book.agents), "agent"),
-        plural(book.answers, what),
-        *([plural(book.clusters, "cluster")] if book.clusters else []),
-        plural(len(study.judges), "judge") + " from " + plural(len(study.families), "family", "families"),
-    ]
+    judges = f"{t.plural(len(study.judges), 'judge')} from {t.plural(len(study.families), 'family', 'families')}"
+    clusters = [t.plural(book.clusters, "cluster")] if book.clusters else []
+    parts = [t.plural(len(book.agents), "agent"), t.plural(book.answers, what), *clusters, judges]
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
 def reference_words(book: RunIndex) -> str:
     """Which judges are built in; empty where none is."""
-    built_in = {view.name for view in book.run.reference_panel}
-    if not built_in:
-        return ""
-    judges = [judge.name for judge in book.study.judges]
-    if built_in.issuperset(judges):
+    built_in, judges = {view.name for view in book.run.reference_panel}, [judge.name for judge in book.study.judges]
+    if built_in and built_in.issuperset(judges):
         return (
             "Every judge is a built-in grader with documented flaws planted in it. "
             "Nothing here describes a language model."
         )
-    named = listing([clean(name, 60) for name in judges if name in built_in])
+    named = t.listing([clean(name, 60) for name in judges if name in built_in])
     are = "is a built-in grader" if len(built_in) == 1 else "are built-in graders"
-    return f"{named} {are} with documented flaws planted, no language model."
+    return f"{named} {are} with documented flaws planted, no language model." if built_in else ""
 
 
 Fact = tuple[str, Inline, str]
@@ -301,19 +276,23 @@ Fact = tuple[str, Inline, str]
 
 def _plan_facts(book: RunIndex) -> list[Fact]:
     run, item, note = book.run, book.one("order.detectable", dimension=AGGREGATE), ""
-    pairs, could = sum(one.name == "contrast" for one in run.measurements), shown(item)
+    pairs, could = sum(one.name == "contrast" for one in run.measurements), t.shown(item)
     if item is not None and item.value is not None:
-        pair, power = real(item.detail.get("pair")), real(item.detail.get("power"))
+        pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
         single = "" if pair is None else f", {number(pair)} for a single pair"
         note = "" if power is None else f"power {percent(power)}"
         could = book.to(item, f"{number(item.value)} points for a leader{single}")
+    # How the plan takes the clusters: independent, or following each other in time.
+    time = book.one("order.autocorrelation", dimension=AGGREGATE)
+    order = str(book.study.inference.cluster_order if time is None else time.detail.get("order"))
+    taken = {"exchangeable": "taken as independent", "consecutive": "in time order"}.get(order, "not stated")
     return [
-        ("Plan hash", code(hash_groups(clean(run.plan_hash))), ""),
-        ("Locked", moment(run.locked_at) if run.locked_at else "not locked", ""),
+        ("Plan hash", b.code(t.hash_groups(clean(run.plan_hash))), ""),
+        ("Locked", t.moment(run.locked_at) if run.locked_at else "not locked", ""),
         ("Claims", f"{count(len(run.verdicts))} fixed in advance",
-         f"{counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
+         f"{t.counted(pairs, 'difference')} tested" if pairs else "no difference was tested"),
         ("Preregistered", "yes" if book.preregistered else "no", ""),
-        ("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}"),
+        ("Test", _TESTS[run.study.inference.test], f"clusters {taken}"),
         ("Could detect", could, note),
     ]  # fmt: skip
 
@@ -321,76 +300,64 @@ def _plan_facts(book: RunIndex) -> list[Fact]:
 def _panel_facts(book: RunIndex) -> list[Fact]:
     run, study = book.run, book.study
     worth, overlap = (book.one(name, dimension=AGGREGATE) for name in ("panel.effective_judges", "redundancy"))
-    independent, errors = shown(worth), "independent judges; needs texts of known quality"
+    independent, errors = t.shown(worth), "independent judges; needs texts of known quality"
     if worth is not None and worth.value is not None:
-        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), real(worth.detail.get("r"))
+        independent, r = book.to(worth, f"{number(worth.value, 1)} independent judges"), t.real(worth.detail.get("r"))
         errors = "" if r is None else f"their errors correlate at {number(r)}"
     conflict, made = "none", "no judge shares a family with an agent"
     if shared := [clean(family, 60) for family in study.families if family and family in book.families.values()]:
-        conflict = f"{len(shared)} of {counted(len(study.families), 'judge family', 'judge families')} also made agents"
-        made = f"judge {'family' if len(shared) == 1 else 'families'} {listing(shared)}"
+        conflict = (
+            f"{len(shared)} of {t.counted(len(study.families), 'judge family', 'judge families')} also made agents"
+        )
+        made = f"judge {'family' if len(shared) == 1 else 'families'} {t.listing(shared)}"
     invalid = sum(run.invalid.values())
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
     return [
-        ("Judges", f"{count(len(study.judges))} from {counted(len(study.families), 'family', 'families')}",
+        ("Judges", f"{count(len(study.judges))} from {t.counted(len(study.families), 'family', 'families')}",
          ", ".join(clean(judge.name, 60) for judge in study.judges)),
         ("Worth", independent, errors),
         ("Conflict", conflict, made),
         ("Held-out judge", outside_name(book) or "none", outside_state(book)),
-        ("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores"),
-        ("Replies", f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
+        ("Overlap", book.to(overlap, t.shown(overlap)), "mean correlation between two judges’ scores"),
+        ("Replies", f"{t.counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}",
          "retried once where a reply is no JSON; an invalid reply is never retried"),
-        ("Billed twice", f"at most {counted(run.in_flight_bound, 'call')}",
+        ("Billed twice", f"at most {t.counted(run.in_flight_bound, 'call')}",
          "after a hard kill; a drained stop repeats none"),
     ]  # fmt: skip
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
 def _plan_rows(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
+    """Every field of the plan with its value, and what it decides."""
     plan: dict[str, Any] = book.study.model_dump(mode="json")
     meanings = {name: said.replace("κ", book.sign) for name, said in _MEANINGS.items()}
     # What the share of alpha comes to under this plan.
     if dimensions := [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]:
-        whole, rest = (alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
+        whole, rest = (t.alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
         meanings["inference.aggregate_share"] += f": α {whole} for the overall score, {rest} for dimensions"
     own = book.study.substrate is not None
     for agent in book.study.agents:
         said = clean(f"{agent.model}, family {agent.family}", 200)
-        yield code(f"agents.{clean(agent.name, 60)}"), said, "agent that decides on every cycle"
-    for part in (*(_OWN_PARTS if own else ()), *_PARTS):
-        if plan[part] is None:
-            yield code(part), plan_value(None), meanings.get(part, "")
-            continue
-        for name, value in plan[part].items():
-            if (part, name) == ("rubric", "text"):  # it has a table of its own
-                continue
-            field = f"{part}.{name}"
-            yield code(field), _field_value(field, value), meanings.get(field, "")
-    if own:
-        yield code("oracle"), plan_value(plan["oracle"]), _MEANINGS["oracle"]
-    yield code("seed"), plan_value(plan["seed"]), _MEANINGS["seed"]
-
-
-def _field_value(field: str, value: Any) -> str:
-    if field == "substrate.date_probe" and isinstance(value, dict):
-        asked = value["model"] or "no model"
-        return clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
-    if field == "substrate.windows" and isinstance(value, dict):
-        return clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
-    if field == "stability.probe" and isinstance(value, dict):
-        return clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
-    return plan_value(value)
+        yield b.code(f"agents.{clean(agent.name, 60)}"), said, "agent that decides on every cycle"
+    found: list[tuple[str, Any]] = []
+    for part in (*(("substrate", "controls") if own else ()), *_PARTS, *(("oracle",) if own else ()), "seed"):
+        inner = plan[part].items() if isinstance(plan[part], dict) else None
+        found += [(part, plan[part])] if inner is None else [(f"{part}.{name}", value) for name, value in inner]
+    for field, value in found:
+        said = plan_value(value)
+        if field == "substrate.date_probe" and isinstance(value, dict):
+            asked = value["model"] or "no model"
+            said = clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
+        elif field == "substrate.windows" and isinstance(value, dict):
+            said = clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
+        elif field == "stability.probe" and isinstance(value, dict):
+            said = clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
+        if field != "rubric.text":  # it has a table of its own
+            yield b.code(field), said, meanings.get(field, "")
 
 
 def plan_value(value: object) -> str:
-    """A value of the plan in words.
-
-    >>> plan_value(None), plan_value(True), plan_value(["a", "b"]), plan_value(0.4), plan_value({"a": 2.0})
-    ('none set', 'yes', 'a, b', '0.4', 'a 2')
-    """
+    """A value of the plan in words."""
     if value is None:
         return "none set"
     if isinstance(value, bool):
@@ -406,30 +373,7 @@ def plan_value(value: object) -> str:
 
 def invalid_words(book: RunIndex, judge: str) -> str:
     """How many replies of a judge were invalid, of how many."""
-    invalid = count(book.run.invalid.get(judge, 0))
-    share = book.one("judge.invalid_share", judge=judge)
+    invalid, share = count(book.run.invalid.get(judge, 0)), book.one("judge.invalid_share", judge=judge)
     if share is None or share.value is None:
         return invalid
     return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
-
-
-def _floors(book: RunIndex) -> Iterator[tuple[Inline, ...]]:
-    """A row for each number; what is not defined for one and the same reason shares a row."""
-    gate = number(book.study.gates.repetition_stability)
-    for name, label, meaning in (
-        ("noise.repetition_stability", "judge", f"repetition stability; the plan asks for {gate}"),
-        ("noise.agent_floor", "agent", "spread of the same agent on the same question, in points"),
-    ):
-        groups: dict[str, list[Measurement]] = {}
-        for item in book.every(name):
-            groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{sizes(item)}", []).append(
-                item
-            )
-        for group in groups.values():
-            who = listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
-            ddof = listing(sorted({clean(item.labels.get("ddof", "?"), 8) for item in group}))
-            about = f"{who}, repeated (ddof {ddof})" if label == "judge" else f"{who}, replicates"
-            yield about, book.to(group[0], shown(group[0], 3)), sizes(group[0]), meaning
-    for item in book.every("score.length_correlation"):
-        said = "correlation of the length of a text with its panel score"
-        yield "Length and score", book.to(item, shown(item)), sizes(item), said

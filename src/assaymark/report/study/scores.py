@@ -11,26 +11,13 @@ from markupsafe import Markup
 
 from assaymark.protocol import JudgeSpec
 from assaymark.records import AGGREGATE
-from assaymark.report.blocks import (
-    Beside,
-    Block,
-    Facts,
-    Group,
-    Inline,
-    Items,
-    Linked,
-    Section,
-    Share,
-    Table,
-    Text,
-    bold,
-    small,
-)
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.blocks import Block, Inline
 from assaymark.report.charts.models import Strip, strip_axis
 from assaymark.report.inputs import KAPPA, RunIndex, TableView
-from assaymark.report.study.limits import binding
-from assaymark.report.study.probes import people_words
-from assaymark.report.text import counted, ends_of, listing, plural, shown, signed
+from assaymark.report.study.checks import binding
+from assaymark.report.study.controls import people_words
 from assaymark.text import clean, count, number, prose
 
 WINS: Final = "share of wins"
@@ -53,38 +40,38 @@ _ROLES: Final[Mapping[str, str]] = {
 """What a role is called on the page."""
 
 
-def read_section(table: TableView) -> Section:
+def read_section(table: TableView) -> b.Section:
     """How a table was understood, what was filled in, and what was left out."""
     rows: list[tuple[str, Inline]] = [
-        (name.capitalize(), (Markup("<code>{}</code>").format(clean(table.roles[role], 80))))
+        (name.capitalize(), b.code(clean(table.roles[role], 80)))
         for role, name in _ROLES.items()
         if role in table.roles
     ]
-    scale = f", {table.scale[0]:g} to {table.scale[1]:g}"
-    rows.append(("Criteria", (listing([clean(dimension, 60) for dimension in table.dimensions]), scale)))
+    criteria = t.listing([clean(dimension, 60) for dimension in table.dimensions])
     digest = f", sha256 {table.sha256[:12]}…" if table.sha256 else ""
-    rows.append(("File", (clean(table.source, 200), small(f" {table.format}{digest}"))))
-    left: Block = Items(tuple(prose(one, 600) for one in table.left))
+    rows += [("Criteria", (criteria, f", {table.scale[0]:g} to {table.scale[1]:g}")),
+             ("File", (clean(table.source, 200), b.small(f" {table.format}{digest}")))]  # fmt: skip
+    left: Block = b.Items(tuple(prose(one, 600) for one in table.left))
     if len(table.left) > _LEFT:
-        left = Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
-    chosen = Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
-    wrong = ("Wrong? Name the column of a role with ", Markup("<code>--map ROLE=COLUMN</code>"), ".")
-    filled = Items((*(prose(one, 600) for one in table.filled), wrong))
-    assumed = Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
-    blocks = (Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
-    return Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
+        left = b.Group(f"What was left out ({len(table.left)})", (left,), folded="closed")
+    chosen = b.Items(tuple(f"Chosen after the scores were seen: {prose(choice, 600)}." for choice in table.choices))
+    wrong = ("Wrong? Name the column of a role with ", b.code("--map ROLE=COLUMN"), ".")
+    filled = b.Items((*(prose(one, 600) for one in table.filled), wrong))
+    assumed = b.Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
+    blocks = (b.Facts(tuple(rows)), *((chosen,) if table.choices else ()), *((left,) if table.left else ()), assumed)
+    return b.Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
 def size_words(table: TableView) -> str:
     """How much there is in a table."""
     what = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
-    parts = (counted(table.agents, "system"), counted(table.clusters, what), counted(table.judges, "judge"),
-             plural(len(table.dimensions), "criterion", "criteria"))  # fmt: skip
+    parts = (t.counted(table.agents, "system"), t.counted(table.clusters, what), t.counted(table.judges, "judge"),
+             t.plural(len(table.dimensions), "criterion", "criteria"))  # fmt: skip
     lost = f", {count(table.missing)} missing" if table.missing else ""
-    return f"{', '.join(parts)}: {counted(table.scores, 'score')}{lost}"
+    return f"{', '.join(parts)}: {t.counted(table.scores, 'score')}{lost}"
 
 
-def panel_section(book: RunIndex) -> Section:
+def panel_section(book: RunIndex) -> b.Section:
     """How far the judges agree, each pair of them and without each, and one row for each."""
     panel = sorted(book.study.judges, key=lambda one: one.name)
     pairs, what = kappa_pairs(book), book.sign
@@ -108,42 +95,42 @@ def panel_section(book: RunIndex) -> Section:
         called = [f"{at} {clean(one, 60)}" if wide else clean(one, 60) for at, one in enumerate(names, 1)]
         cells = tuple(
             (called[at], *("" if (kappa := pairs.get((other, one), pairs.get((one, other)))) is None else
-                           Share(max(0.0, min(kappa, 1.0)), number(kappa)) for other in names[:at]),
+                           b.Share(max(0.0, min(kappa, 1.0)), number(kappa)) for other in names[:at]),
              *([""] * (len(names) - 1 - at)))
             for at, one in enumerate(names) if at or wide
         )  # fmt: skip
         above = [str(at) if wide else name for at, name in enumerate(called[:-1], 1)]
-        grid = Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
+        grid = b.Table((f"{what} of each pair", *above), cells, summary="", style="pairs")
         without = tuple((f"without {clean(one, 60)}", dot(split[one][1], stated(one))) for one in names)
-        heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", small(f" dashed: {number(cut)} needed")))
-        both = Beside(((grid,), (Table(heads, without, summary="", stacked=True, style="tests"),)))
+        heads: tuple[Inline, ...] = ("Panel", (f"{what} without one judge", b.small(f" dashed: {number(cut)} needed")))
+        both = b.Beside(((grid,), (b.Table(heads, without, summary="", stacked=True, style="tests"),)))
         blocks.append(_of_judges(len(panel), both, f"{what} of each pair and without each judge"))
     columns = _columns(book, panel)
     if not blocks:
-        needed = small(f" dashed: {number(cut)} needed")
+        needed = b.small(f" dashed: {number(cut)} needed")
         columns = [((f"{what} with the others", needed), {n: dot(one[0], stated(n)) for n, one in split.items()}),
                    (f"{what} without it", {n: "" if one[1] is None or lost(book, n) else number(one[1])
                                            for n, one in split.items()}), *columns]  # fmt: skip
     rows = tuple(
-        ((clean(one.name, 60), small(f" {clean(one.family, 60)}") if one.family != one.name else ""),
+        ((clean(one.name, 60), b.small(f" {clean(one.family, 60)}") if one.family != one.name else ""),
          *(column[one.name] for _, column in columns))
         for one in panel
     )  # fmt: skip
-    table = Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
+    table = b.Table(("Judge", *(head for head, _ in columns)), rows, summary="", stacked=True, style="tests")
     blocks.append(_of_judges(len(panel), table))
     if said := spread_words(book):
-        blocks.append(Text(said, "cap"))
+        blocks.append(b.Text(said, "cap"))
     if few and len(pairs) < len(panel) * (len(panel) - 1) // 2 and len({one.family for one in panel}) < len(panel):
-        blocks.append(Text("Judges of one maker are not compared with each other.", "cap"))
+        blocks.append(b.Text("Judges of one maker are not compared with each other.", "cap"))
     if said := people_words(book):
-        blocks.append(Text((bold("People."), " ", said), "cap"))
-    blocks.append(Items((Linked("Agreement by criterion, with intervals", "agreement.html"),)))
-    return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
+        blocks.append(b.Text((b.bold("People."), " ", said), "cap"))
+    blocks.append(b.Items((b.Linked("Agreement by criterion, with intervals", "agreement.html"),)))
+    return b.Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), tuple(blocks))
 
 
 def _of_judges(n: int, block: Block, title: str = "") -> Block:
     """What there is of each judge; of many judges it is folded on phones."""
-    return Group(title or f"Each of the {n} judges", (block,), folded="phone") if n > _FOLDED else block
+    return b.Group(title or f"Each of the {n} judges", (block,), folded="phone") if n > _FOLDED else block
 
 
 def strip_cell(
@@ -151,7 +138,7 @@ def strip_cell(
 ) -> Inline:
     """A value on an axis beside what it is compared with; bold, and marked as a condition, where it is ``over``."""
     strip = Strip(axis, ((cut, "", True),), (point,), "q" if over else "p")
-    return (Markup(strip.svg()), " ", bold(value) if over else value)
+    return (Markup(strip.svg()), " ", b.bold(value) if over else value)
 
 
 def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, dict[str, Inline]]]:
@@ -161,37 +148,35 @@ def _columns(book: RunIndex, panel: Sequence[JudgeSpec]) -> list[tuple[Inline, d
     people = {name: book.one("human.judge", dimension=AGGREGATE, judge=name) for name in names}
     if any(people.values()):
         reached = book.one("human.agreement", dimension=AGGREGATE)
-        two = "" if reached is None or reached.value is None else small(f" two people: {number(reached.value)}")
-        found.append((("κ with people", two), {n: "not graded" if m is None else shown(m) for n, m in people.items()}))
-    for measure, head, otherwise in (
-        ("judge.own_family", "Points more for its own family", "none of its family"),
-        ("judge.length", "Points more for twice the length", "not measured"),
+        two = "" if reached is None or reached.value is None else b.small(f" two people: {number(reached.value)}")
+        found.append(
+            (("κ with people", two), {n: "not graded" if m is None else t.shown(m) for n, m in people.items()})
+        )
+    # Points for its own family and for length, then wins of its own family, if pairs were given beside the scores.
+    for measure, dimension, head, otherwise in (
+        ("judge.own_family", AGGREGATE, "Points more for its own family", "none of its family"),
+        ("judge.length", AGGREGATE, "Points more for twice the length", "not measured"),
+        ("judge.own_family", WINS, "Share of wins more for it, in pairs", ""),
     ):
-        items = {name: book.one(measure, dimension=AGGREGATE, judge=name) for name in names}
-        if not any(items.values()):
+        items = {name: book.one(measure, dimension=dimension, judge=name) for name in names}
+        if not (book.every(measure, dimension=WINS) if dimension == WINS else any(items.values())):
             continue
         ends_of_all = (end for item in items.values() if item for end in (item.value, item.low, item.high))
-        axis = strip_axis([end for end in ends_of_all if end is not None], 0.0)
-        made: dict[str, Inline] = {}
+        axis, made = strip_axis([end for end in ends_of_all if end is not None], 0.0), dict[str, Inline]()
         for name, item in items.items():
-            made[name] = otherwise if item is None else shown(item)
+            made[name] = otherwise if item is None else t.shown(item)
             if item is not None and item.value is not None:
-                over, point = item.low is not None and item.low > 0, (item.value, item.low, item.high)
-                made[name] = strip_cell(axis, 0.0, point, signed(item.value), over)
-        found.append(((head, small(" dashed: 0")), made))
-    if book.every("judge.own_family", dimension=WINS):  # wins of its own family, if pairs were given beside the scores
-        wins: dict[str, Inline] = {}
-        for name in names:
-            item = book.one("judge.own_family", dimension=WINS, judge=name)
-            wins[name] = "" if item is None else shown(item)
-            if item is not None and item.value is not None:
-                ends = "" if item.low is None or item.high is None else f" ({signed(item.low)} to {signed(item.high)})"
-                liked = item.low is not None and item.low > 0
-                wins[name] = (bold(signed(item.value)) if liked else signed(item.value), ends)
-        found.append(("Share of wins more for it, in pairs", wins))
+                over, said = item.low is not None and item.low > 0, t.signed(item.value)
+                ends = (
+                    "" if item.low is None or item.high is None else f" ({t.signed(item.low)} to {t.signed(item.high)})"
+                )
+                made[name] = strip_cell(axis, 0.0, (item.value, item.low, item.high), said, over)
+                if dimension == WINS:
+                    made[name] = (b.bold(said) if over else said, ends)
+        found.append((head if dimension == WINS else (head, b.small(" dashed: 0")), made))
     levels = {name: _levels(book, name) for name in names}
     found.append(("Mean score", {n: number(sum(one) / len(one)) if one else "" for n, one in levels.items()}))
-    missing: dict[str, Inline] = {name: missing_words(book, name) for name in names}
+    missing: dict[str, Inline] = {name: _missing_words(book, name) for name in names}
     return [*found, ("Missing scores", missing)] if set(missing.values()) != {"none"} else found
 
 
@@ -208,7 +193,7 @@ def spread_words(book: RunIndex) -> str:
         spreads[judge] = max(known) - min(known) if known else 0.0
     told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
     why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
-    return f"The lowest and the highest system are {listing(told)}. {why}" if len(told) > 1 else ""
+    return f"The lowest and the highest system are {t.listing(told)}. {why}" if len(told) > 1 else ""
 
 
 def pairs_words(book: RunIndex) -> str:
@@ -239,7 +224,7 @@ def kappa_pairs(book: RunIndex) -> dict[tuple[str, str], float]:
     """The agreement of every two judges on the overall score."""
     item = book.one(KAPPA, dimension=AGGREGATE)
     found = {} if item is None else item.detail.get("pairs", {})
-    return {(a, b): value for key, value in found.items() for a, _, b in (key.partition("|"),) if value is not None}
+    return {tuple(key.split("|", 1)): value for key, value in found.items() if value is not None}
 
 
 def split_pairs(pairs: Mapping[tuple[str, str], float], judge: str) -> tuple[float | None, float | None]:
@@ -255,7 +240,7 @@ def lost(book: RunIndex, judge: str) -> bool:
     return item is not None and bool(item.detail.get("left_out"))
 
 
-def missing_words(book: RunIndex, judge: str) -> str:
+def _missing_words(book: RunIndex, judge: str) -> str:
     """How many scores of a judge are missing, and whether it was left out."""
     item = book.one("missing.share", judge=judge)
     if item is None or item.value is None:
@@ -271,11 +256,9 @@ def agree_words(book: RunIndex) -> str:
     """The answer to whether the judges agree, with the judge that pulls it down."""
     item, gates = book.one(KAPPA, dimension=AGGREGATE), book.study.gates
     if item is None or item.value is None:
-        return f"Not known: {shown(item)}."
-    ends = ends_of(item)
+        return f"Not known: {t.shown(item)}."
     answer = "Yes" if item.value >= gates.publish else "Hardly" if item.value >= gates.halt else "No"
-    what = book.sign
-    said = f"{answer}: {what} {number(item.value)}{ends}; {number(gates.publish)} needed."
+    said = f"{answer}: {book.sign} {number(item.value)}{t.ends_of(item)}; {number(gates.publish)} needed."
     odd = odd_judge(book, item.value)
     return said if odd is None else f"{said} {clean(odd[0], 60)} pulls it down: {number(odd[1])} without it."
 
@@ -291,7 +274,7 @@ def odd_judge(book: RunIndex, value: float) -> tuple[str, float] | None:
 def order_lines(table: TableView) -> list[str]:
     """What became of pairs that a judge saw in both orders, a line a judge."""
     return [
-        f"{clean(judge, 60)}: of {counted(one['both'], 'pair')} seen in both orders the same text won "
+        f"{clean(judge, 60)}: of {t.counted(one['both'], 'pair')} seen in both orders the same text won "
         f"{one['same_text'] / one['both']:.1%}, the same position {one['same_place'] / one['both']:.1%}"
         for judge, one in sorted(table.orders.items())
     ]
@@ -311,7 +294,7 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
     )
 
     def lifts(field: str) -> str:
-        return f"Lifts a condition of {counted(held[field], 'sentence')}" if held[field] else ""
+        return f"Lifts a condition of {t.counted(held[field], 'sentence')}" if held[field] else ""
 
     if odd is not None and item is not None and item.value is not None:
         gain = f"{book.sign} {number(odd[1])} instead of {number(item.value)}, from the same scores."
@@ -325,23 +308,24 @@ def next_steps(book: RunIndex) -> list[tuple[str, str]]:
         found.append((f"Name the makers of {known.detail['unknown']}. {gain}", f"{command} --family NAME=MAKER"))
     if not book.preregistered:
         gain = lifts("preregistration") or "Then the next scores are preregistered"
-        gain += f"; costs {counted(table.scores, 'new score')}."
+        gain += f"; costs {t.counted(table.scores, 'new score')}."
         found.append((f"Fix a plan before the next scores. {gain}", "assaymark lock PLAN.toml --out plan"))
     if not any(item.name.startswith("human.") for item in book.run.measurements):
         drawn = f"assaymark draw {quote(clean(table.source, 120))} --sample {_SAMPLE}"
-        gain = f"Rankings that hold for people; costs {counted(_SAMPLE * table.agents, 'grade')}."
+        gain = f"Rankings that hold for people; costs {t.counted(_SAMPLE * table.agents, 'grade')}."
         found.append((f"No human grades: have a sample graded. {gain}", drawn))
     found.append(("Check the sentences of a text, at no cost.", "assaymark proofread README.md --run RUN"))
     return found
 
 
-def next_section(steps: Sequence[tuple[str, str]]) -> Section:
+def next_section(book: RunIndex) -> b.Section:
     """What to do next."""
+    steps = next_steps(book)
     lines: tuple[Inline, ...] = tuple((words, Markup("<br><code>{}</code>").format(what)) for words, what in steps)
-    return Section("next", "What to do next?", "", (Items(lines),))
+    return b.Section("next", "What to do next?", "", (b.Items(lines),))
 
 
-def orders_section(table: TableView) -> Section:
+def orders_section(table: TableView) -> b.Section:
     """Position bias, measured on the way."""
     heads = ("Judge", "Pairs in both orders", "The same text won", "The same position won", "Of these, the first",
              "A tie in one order")  # fmt: skip
@@ -352,6 +336,6 @@ def orders_section(table: TableView) -> Section:
          f"{one['one_tie'] / one['both']:.1%}")
         for judge, one in sorted(table.orders.items())
     )  # fmt: skip
-    made = Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
+    made = b.Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
     blocks = (_of_judges(len(rows), made),)
-    return Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)
+    return b.Section("orders", "Does the order in which texts are shown decide?", place_words(table), blocks)

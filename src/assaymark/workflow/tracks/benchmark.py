@@ -39,7 +39,7 @@ from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
 from assaymark.report.portbench import BenchRun, each_benchmark_page
 from assaymark.report.portbench.book import ALL, QUESTIONS
-from assaymark.report.records.study import Calls
+from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import Canaries, calls_of, check_call, say_raised
 from assaymark.workflow.progress import Progress, silent

@@ -62,7 +62,7 @@ from assaymark.report import Frame, judges_frame, render_comparison, render_data
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.records.answers import Answers, Booklet, answer_pages
 from assaymark.report.records.calls import ReadCalls
-from assaymark.report.records.study import Calls
+from assaymark.report.records.judgments import Calls
 from assaymark.report.translation import in_language
 from assaymark.workflow.ask import Canaries, ask, calls_of, stored_answers, unusable_of
 from assaymark.workflow.progress import Progress, silent

@@ -177,9 +177,11 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
             for step in steps:
                 moved = (fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT)
                 fills[step.day] += [(fill.symbol, fill.quantity) for fill in moved]
-            thrash = thrashing(list(fills.values()), WITHIN)
-            trips, across = len(thrash.trips), len(days)
-            detail = {"within": WITHIN, "trades": thrash.trades, "by_symbol": thrash.by_symbol}
+            found_trips, trades = thrashing(list(fills.values()), WITHIN)
+            trips, across = len(found_trips), len(days)
+            names = Counter(trip.symbol for trip in found_trips)
+            by_symbol = dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))
+            detail = {"within": WITHIN, "trades": trades, "by_symbol": by_symbol}
         yield measured(
             "season.thrash", labels, trips, (across, "days"),
             "trades that take back earlier ones of the same name within some days, the latest first",

@@ -1,0 +1,387 @@
+"""Daily bars: of what has a symbol through the client `yfinance`, of spot pairs of an exchange through `ccxt`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market.history import CLOSE_OF_DAY, FIELDS
+from assaymark.market.instruments import CLASSES, AssetClass, CorporateAction
+from assaymark.market.sources import request as service
+from assaymark.market.sources.request import (
+    Asking,
+    DailySeries,
+    Draft,
+    Request,
+    RetryPolicy,
+    ServiceUnavailable,
+    TransientError,
+    one_line,
+)
+
+
+def _kept(
+    what: str, request: Request, asking: Asking, series_of: Callable[[str], DailySeries],
+    noted: Callable[[DailySeries, DailySeries], str],
+) -> tuple[list[DailySeries], list[str]]:  # fmt: skip
+    """All series within the days asked for, with notes; refused as a whole when one of them has a problem."""
+    found: list[DailySeries] = []
+    problems: list[Problem] = []
+    notes = []
+    for done, symbol in enumerate(request.symbols):
+        asking.progress(what, done, len(request.symbols))
+        try:
+            series = series_of(symbol)
+        except InputError as exc:
+            problems += exc.problems
+            continue
+        kept = series.within(request.first, request.last(asking.now), asking.now)
+        notes.append(noted(series, kept))
+        problems += service.series_problems(kept)
+        found.append(kept)
+    asking.progress(what, len(request.symbols), len(request.symbols))
+    problems += service.set_problems(found)
+    if problems:
+        raise InputError("bars", problems)
+    return found, [*filter(None, notes)]
+
+
+_TIMES = (
+    "bars count as known at 21:00 UTC of their day, those of markets that never close and of funds at its end; what "
+    "the source corrected later is not marked"
+)
+_TRADED = (
+    "prices are as they were traded: the splits that the source takes out of earlier prices are put back, as far as it "
+    "lists them"
+)
+_FACTOR = (
+    "adj_factor carries splits and dividends and is as of the day of retrieval: a later one changes it for every "
+    "earlier day"
+)
+_YAHOO_NOTES = (_TRADED, _FACTOR, _TIMES)
+
+YAHOO = service.Source(
+    name="yfinance", extra="yfinance", gives="daily bars, and instruments with their currency",
+    needs="symbols as the service spells them, such as SPY",
+    licence="the terms of the data vendor apply: personal use, redistribution is not granted",
+    options={
+        "class.": "class.SYMBOL=EQ|BO|CO|CR|RE|CA: the asset class, where the service's own kind does not say it",
+        "endpoint": "a gateway that is asked in place of the service: ENDPOINT/<host>/<path>",
+    },
+)  # fmt: skip
+
+_KINDS: Mapping[str, AssetClass] = {
+    "EQUITY": "EQ", "ETF": "EQ", "MUTUALFUND": "EQ", "INDEX": "EQ", "CRYPTOCURRENCY": "CR", "FUTURE": "CO",
+}  # fmt: skip
+_MIXED = ("etf", "mutualfund", "index")
+_CLASSES: Mapping[str, AssetClass] = {one: one for one in CLASSES}
+_SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName")
+_FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volume": "Volume"}
+
+
+def fetch_yahoo(request: Request, asking: Asking) -> Draft:
+    """Daily bars of every symbol of the request."""
+    problems = []
+    for name, value in request.options.items():
+        if name.startswith("class.") and value not in CLASSES:
+            problems.append(Problem(f"option {name}", f"must be one of {', '.join(CLASSES)} (got {value!r})"))
+        if name.startswith("class.") and name.removeprefix("class.") not in request.symbols:
+            problems.append(Problem(f"option {name}", "names a symbol that is not asked for"))
+    if problems:
+        raise InputError("source yfinance", problems)
+    client = service.library("yfinance", YAHOO.extra)
+
+    def noted(series: DailySeries, kept: DailySeries) -> str:
+        lost = series.days.size - kept.days.size
+        what = f"{lost} bars outside the days asked for, or of a day that was not over, are left out"
+        return f"{series.id}: {what}" if lost else ""
+
+    with _session(asking.manners, request.options.get("endpoint")) as session:
+        found, notes = _kept(
+            "symbols", request, asking, lambda symbol: _yahoo_series(client, session, symbol, request, asking), noted
+        )
+    if taken := [one.id for one in found if one.sub in _MIXED and f"class.{one.id}" not in request.options]:
+        what = "the service does not say the asset class of a fund or index; guessed for"
+        notes.append(f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)")
+    return Draft(service.bar_tables(found, "yfinance"), (*_YAHOO_NOTES, *notes))
+
+
+def _yahoo_series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
+    """One symbol as the client service.library hands it over."""
+    exceptions = client.exceptions
+    try:
+        last = request.last(asking.now) + timedelta(days=1)
+        with service.outdated_uses_of("yfinance"):
+            ticker = client.Ticker(symbol, session=session)
+            frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=True)
+            said = ticker.get_history_metadata(repair=False)
+            # One by one: some keys of it are a question of their own to the service.
+            meta = {name: said.get(name) for name in _SAID}
+        # One symbol from the client's table and what it says about the instrument.
+        kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
+        chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
+        if chosen is None:
+            what = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here"
+            raise InputError(symbol, [Problem(symbol, f"{what} (say class.{symbol}=...)")])
+        if not currency:
+            raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
+        days = np.array([one.date() for one in frame.index], dtype="datetime64[D]")
+        bars = {name: frame[column].to_numpy(dtype=float) for name, column in _FIELDS.items()}
+        adjusted = frame["Adj Close"].to_numpy(dtype=float)
+        splits = frame["Stock Splits"].to_numpy(dtype=float)
+        splits = np.where(splits > 0.0, splits, 1.0)
+        # The service states earlier days in units of today; later splits make them those of their day again.
+        since = np.append(np.cumprod(splits[::-1])[::-1][1:], 1.0) if days.size else splits
+        bars = {name: one / since if name == "volume" else one * since for name, one in bars.items()}
+        paid = np.nan_to_num(frame["Dividends"].to_numpy(dtype=float)) * since
+        factor = np.divide(adjusted, bars["close"], out=np.full(days.size, np.nan), where=bars["close"] != 0)
+        actions = tuple(
+            CorporateAction(symbol, days[at].astype(object), float(splits[at]), float(paid[at]))
+            for at in np.flatnonzero((splits != 1.0) | (paid > 0.0)).tolist()
+        )
+        # The client hands over a time; no day where the service does not say it.
+        first = meta.get("firstTradeDate")
+        listed = first.date() if isinstance(first, datetime) and first == first else None
+        late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
+        return DailySeries(
+            id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
+            name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
+            bars=bars, adj_factor=factor, actions=actions, complete_at=service.END_OF_DAY if late else CLOSE_OF_DAY,
+        )  # fmt: skip
+    except (ServiceUnavailable, InputError):
+        raise
+    except exceptions.YFRateLimitError:
+        raise ServiceUnavailable("too many requests, says the service; try again later") from None
+    except exceptions.YFTickerMissingError as exc:
+        raise InputError(
+            symbol, [Problem(symbol, f"is not known or has no prices: {one_line(exc.rationale)}")]
+        ) from None
+    # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+    except Exception as exc:
+        if getattr(getattr(exc, "response", None), "status_code", None) == 404:
+            raise InputError(symbol, [Problem(symbol, "is not known or has no prices")]) from None
+        what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc)})"
+        raise InputError(symbol, [Problem(symbol, what)]) from None
+
+
+@contextmanager
+def _session(manners: RetryPolicy, endpoint: str | None) -> Iterator[Any]:
+    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards."""
+    transport, data = service.library("curl_cffi", YAHOO.extra), service.library("yfinance.data", YAHOO.extra)
+    config = service.library("yfinance.config", YAHOO.extra).YfConfig
+    session = transport.requests.Session(
+        impersonate="chrome", curl_options={transport.CurlOpt.MAXFILESIZE_LARGE: manners.most_bytes}
+    )
+    plain = session.request
+
+    def request(method: str, url: str, **rest: Any) -> Any:
+        parts = urlsplit(url)
+        data_wanted = parts.path.startswith("/v8/")
+        target = f"{endpoint.rstrip('/')}/{parts.netloc}{parts.path}" if endpoint else url
+        rest["timeout"] = manners.timeout
+
+        def once() -> Any:
+            try:
+                answer = plain(method, target, **rest)
+            except transport.CurlError as exc:
+                if getattr(exc, "code", None) == _TOO_LARGE:
+                    service.checked_size(manners.most_bytes + 1, manners)
+                raise TransientError(f"the service does not answer ({one_line(exc)})") from None
+            service.checked_size(len(answer.content), manners)
+            if data_wanted:
+                service.checked_status(answer.status_code, answer.headers)
+                service.checked_data(answer.content)
+            return answer
+
+        # Cookies, crumbs and profiles are extras that the client can do without, so they are asked for once.
+        # A failure of theirs is handed on as one of connection, after which the client goes on without.
+        if data_wanted:
+            return service.with_retries(once, manners)
+        try:
+            return once()
+        except TransientError as exc:
+            raise ConnectionError(str(exc)) from None
+
+    session.request = request
+    hidden = config.debug.hide_exceptions
+    data.YfData.cache_get.cache_clear()
+    config.debug.hide_exceptions = False
+    try:
+        yield session
+    finally:
+        config.debug.hide_exceptions = hidden
+        data.YfData.cache_get.cache_clear()
+        data.YfData(session=data.new_session())
+        session.close()
+
+
+_TOO_LARGE = 63
+"""libcurl's CURLE_FILESIZE_EXCEEDED."""
+
+
+# Exchanges of coins
+
+_EXCHANGE_NOTES = (
+    "a day is a UTC day and its bar is known at its end",
+    "prices are those of one exchange, in the currency that the pair is quoted in; nothing is adjusted",
+)
+
+CCXT = service.Source(
+    name="ccxt", extra="ccxt", gives="daily bars of spot pairs of one exchange",
+    needs="pairs such as BTC/USD, and option exchange=NAME",
+    licence="the terms of the exchange apply; redistribution is not granted",
+    options={
+        "exchange": "the exchange, as the client names it, such as kraken",
+        "timeframe": "1d, the only one that fits a table of days",
+        "endpoint": "a gateway that is asked in place of the exchange: ENDPOINT/<host>/<path>",
+    },
+)  # fmt: skip
+
+_DAY_MS = 86_400_000
+_MOST_PAGES = 400
+
+
+def fetch_exchange(request: Request, asking: Asking) -> Draft:
+    """Daily bars of every pair of the request."""
+    exchange = _exchange(request, asking.manners)
+    markets = _call(exchange, exchange.load_markets, asking.manners)
+    problems = []
+    for pair in request.symbols:
+        if pair not in markets:
+            problems.append(Problem(pair, f"is not known to {exchange.id}"))
+        elif not markets[pair].get("spot"):
+            kind = one_line(markets[pair].get("type"))
+            problems.append(Problem(pair, f"is a {kind} of {exchange.id}; only spot pairs are taken"))
+    if problems:
+        raise InputError("source ccxt", problems)
+
+    def noted(_: DailySeries, kept: DailySeries) -> str:
+        if not kept.days.size or kept.days[0] <= np.datetime64(request.first):
+            return ""
+        first = f"the first bar that the exchange gives is of {kept.days[0]}"
+        return f"{kept.id}: asked for from {request.first}, {first}"
+
+    found, notes = _kept(
+        "pairs", request, asking, lambda pair: _pair_series(exchange, pair, markets[pair], request, asking), noted
+    )
+    tables = service.bar_tables(found, f"ccxt {exchange.id}")
+    return Draft(tables, (*_EXCHANGE_NOTES, f"exchange: {exchange.id}", *notes))
+
+
+def _exchange(request: Request, manners: RetryPolicy) -> Any:
+    """The client for the exchange that the request names, with manners."""
+    module = service.library("ccxt", CCXT.extra)
+    name = request.options.get("exchange", "")
+    if not name:
+        raise InputError("source ccxt", [Problem("option exchange", "is needed, such as exchange=kraken")])
+    if name not in module.exchanges:
+        raise UnknownNameError("exchange", name, module.exchanges)
+    if (frame := request.options.get("timeframe", "1d")) != "1d":
+        what = f"must be 1d: a snapshot holds one bar a day and instrument (got {frame!r})"
+        raise InputError("source ccxt", [Problem("option timeframe", what)])
+    # Spot only, where the client can be told: the lists of derivatives are long and of no use here.
+    exchange = getattr(module, name)({"enableRateLimit": False, "options": {"fetchMarkets": {"types": ["spot"]}}})
+    if not exchange.has.get("fetchOHLCV") or "1d" not in (exchange.timeframes or {}):
+        raise InputError("source ccxt", [Problem("option exchange", f"{name} gives no daily bars")])
+    # The pause between questions is the exchange's own; the client would wait it out by the clock of this machine.
+    pause = exchange.rateLimit / 1000
+    exchange.session.request = _polite(exchange.session.request, manners, pause, request.options.get("endpoint"))
+    return exchange
+
+
+def _pair_series(exchange: Any, pair: str, market: Any, request: Request, asking: Asking) -> DailySeries:
+    """All bars of one pair, page by page; a page that brings nothing new is the last."""
+    since = int(datetime.combine(request.first, datetime.min.time(), UTC).timestamp()) * 1000
+    end = int(datetime.combine(request.last(asking.now), datetime.min.time(), UTC).timestamp()) * 1000
+    limit = exchange.feature_value(pair, "fetchOHLCV", "limit")
+    rows: list[Any] = []
+    problem = f"is not at its end after {_MOST_PAGES} pages; ask for fewer days"
+    for _ in range(_MOST_PAGES):
+        page = _call(exchange, lambda at=since: exchange.fetch_ohlcv(pair, "1d", at, limit), asking.manners)
+        try:
+            new = [[float("nan") if one is None else float(one) for one in row[:6]] for row in page if row[0] >= since]
+        except (TypeError, ValueError, IndexError) as exc:
+            problem = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc)})"
+            break
+        if any(len(row) < 6 for row in new):
+            problem = "the reply cannot be read: a bar is cut off"
+            break
+        rows += new
+        since = int(max((row[0] for row in new), default=end)) + _DAY_MS
+        if since > end:
+            problem = ""
+            break
+    if problem:
+        raise InputError(pair, [Problem(pair, problem)])
+    table = np.array(rows, dtype=float).reshape(-1, 6)
+    days = table[:, 0].astype("datetime64[ms]").astype("datetime64[D]")
+    bars = {name: table[:, place] for place, name in enumerate(FIELDS, start=1)}
+    quote, made = one_line(market.get("quote")), market.get("created")
+    # The day on which the exchange says that it listed a pair, if it does.
+    listed = datetime.fromtimestamp(made / 1000, UTC).date() if isinstance(made, int) and 0 < made < 1e13 else None
+    return DailySeries(
+        id=pair, asset_class="CR", sub="spot", name=f"{one_line(market.get('base'))} in {quote}",
+        currency=quote, listed=listed, days=days, bars=bars, adj_factor=np.ones(days.size),
+        complete_at=service.END_OF_DAY,
+    )  # fmt: skip
+
+
+def _call(exchange: Any, ask: Any, manners: RetryPolicy) -> Any:
+    """One question to the client. What the exchange says in an answer of its own about being busy is heeded too."""
+    errors = service.library("ccxt", CCXT.extra)
+
+    def once() -> Any:
+        try:
+            return ask()
+        except (TransientError, ServiceUnavailable):
+            raise
+        except (errors.RateLimitExceeded, errors.DDoSProtection, errors.ExchangeNotAvailable) as exc:
+            raise TransientError(f"{exchange.id} is busy ({one_line(exc)})") from None
+        except errors.BaseError as exc:
+            raise ServiceUnavailable(f"{exchange.id} refuses ({type(exc).__name__}: {one_line(exc)})") from None
+        # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+        except Exception as exc:
+            raise ServiceUnavailable(
+                f"the reply of {exchange.id} cannot be read ({type(exc).__name__}: {one_line(exc)})"
+            ) from None
+
+    return service.with_retries(once, manners)
+
+
+def _polite(plain: Any, manners: RetryPolicy, pause: float, endpoint: str | None) -> Any:
+    """The session's way to ask, with attempts, limits and checks around it."""
+    failures = service.library("requests", CCXT.extra).RequestException
+
+    def request(method: str, url: str, **rest: Any) -> Any:
+        place = urlsplit(url)
+        query = f"?{place.query}" if place.query else ""
+        target = f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
+
+        def once() -> Any:
+            manners.sleep(pause)
+            try:
+                answer = plain(method, target, **{**rest, "timeout": manners.timeout, "stream": True})
+                parts, size = [], 0
+                with answer:
+                    for part in answer.iter_content(1 << 16):
+                        size += len(part)
+                        service.checked_size(size, manners)
+                        parts.append(part)
+                answer._content = b"".join(parts)  # where the client looks for it
+            except failures as exc:
+                raise TransientError(f"the service does not answer ({type(exc).__name__})") from None
+            service.checked_status(answer.status_code, answer.headers)
+            service.checked_data(answer.content)
+            if answer.status_code < 400 and not answer.content.lstrip().startswith((b"{", b"[")):
+                raise ServiceUnavailable("the answer is no JSON")
+            return answer
+
+        return service.with_retries(once, manners)
+
+    return request

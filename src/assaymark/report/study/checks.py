@@ -1,0 +1,650 @@
+"""What a claim has to pass, check by check, what else could explain a difference, and what limits the result.
+
+Checks are in the order in which they are decided, and end with the one that stops. What is said of a claim that is not
+supported is the same for both directions of a pair, and for every agent. A fix says what would help and what that
+costs: calls by closed form, and USD where the price of a call is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from assaymark.claims import kind_of
+from assaymark.metrology.orders import LEVEL_SLACK
+from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
+from assaymark.report import blocks as b
+from assaymark.report import text as t
+from assaymark.report.inputs import RunIndex, score_words
+from assaymark.report.study.controls import GOOD, against, controls, favour_words, gate_words, mostly_terse
+from assaymark.text import clean, count, money, number
+
+ONE_FAMILY: Final = "not measurable: one judge family"
+
+_CAPS: Final[Mapping[str, str]] = {
+    "agreement": "agreement of the judges",
+    "stability": "significance or stability",
+    "own_family": "judges of the agents’ own makers",
+    "length": "length",
+    "distinct": "validity of the dimension",
+    "clusters": "the clusters",
+    "adversarial": "the control texts",
+    "datasheets": "the judges’ own tests",
+    "human_anchor": "people’s grades",
+    "other_judges": "other judges",
+    "preregistration": "preregistration",
+}
+_ANCHORS: Final[Mapping[AnchorState, str]] = {
+    "not-tested": "not graded by people",
+    "confirms": "people’s grades confirm it",
+    "undecided": "people’s grades leave it open",
+    "contradicts": "people’s grades contradict it",
+}
+_CONTROLS: Final[Mapping[str, str]] = {
+    "passed": "passed",
+    "construct-sensitive": "sensitive to style",
+    "contaminated": "failed: the scores reward length and confidence",
+    "not tested": "not tested",
+    "not judged": "not judged",
+}
+_LAGS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a claim. ``effect`` says whether it stops the claim, or leaves it with a condition."""
+
+    name: str
+    text: str
+    effect: Literal["", "condition", "stops"] = ""
+
+
+Row = tuple[str, str, str]
+"""A check as (name, field that limits the level, words)."""
+
+
+def cap_words(field: str) -> str:
+    """How a page calls a field that limits a claim."""
+    return _CAPS.get(field) or clean(field.replace("_", " "), 40)
+
+
+def stopping(verdict: Verdict) -> tuple[str, ...]:
+    """The fields that leave a claim unsupported."""
+    return tuple(cap.field for cap in verdict.caps if cap.level == "no-claim" and not cap.lifted)
+
+
+def is_significant(book: RunIndex, verdict: Verdict) -> bool:
+    """Whether the test of a claim's difference rejects, whatever then happens to it."""
+    if kind_of(verdict.claim) == "within":
+        return verdict.p_adjusted is not None and verdict.p_adjusted <= book.study.inference.alpha + LEVEL_SLACK
+    return verdict.stability is not None
+
+
+def significant(book: RunIndex, dimension: str = AGGREGATE) -> list[Verdict]:
+    """The pairs of a score whose test rejects."""
+    return [v for v in book.on(dimension, "pair") if is_significant(book, v)]
+
+
+def checked(book: RunIndex, verdict: Verdict) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """The checks of a claim up to the one that stops it, and the names of those behind that one. Of the first ranks
+    that are not supported, one agent's would show in which check it stops that it leads: all of them say the same."""
+
+    def made() -> tuple[tuple[Check, ...], tuple[str, ...]]:
+        kind, caps = kind_of(verdict.claim), {c.field: c.level for c in reversed(verdict.caps) if not c.lifted}
+        rows, found = list(_cell(book, verdict) if kind == "cell" else _rows(book, verdict)), list[Check]()
+        for name, field, text in rows:
+            if found and found[-1].effect == "stops":
+                break
+            level = caps.get(field)
+            found.append(Check(name, text, "stops" if level == "no-claim" else "condition" if level else ""))
+        if verdict.publication_level == "no-claim" and kind == "first" and found[0].effect != "stops":
+            found = [found[0], Check("Difference", "no supported lead over every other agent", "stops")]
+        return tuple(found), tuple(name for name, _, _ in rows[len(found) :])
+
+    return book.once(("checked", verdict.claim.id), made)
+
+
+def _rows(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
+    """The checks of a claim about agents."""
+    claim, kind, said = verdict.claim, kind_of(verdict.claim), verdict.publication_level != "no-claim"
+    tested, needed = bool(book.every("contrast", dimension=claim.dimension)), t.alpha(book.needed(claim.dimension))
+    item = book.pair("contrast", verdict) if tested and kind != "first" else None
+    adjusted = None if verdict.p_adjusted is None else t.p_value(verdict.p_adjusted)
+    # What limits a claim by significance or stability is the first of the two that does not hold.
+    survives = is_significant(book, verdict) if tested else verdict.stability_status != "stable"
+    gap = "not tested"
+    if not tested:
+        gap = "significance not tested: the table came without contrasts"
+    elif item is not None and item.value is None:
+        gap = t.state_words(item)
+    elif verdict.p is not None and adjusted is not None:
+        level = t.alpha(book.study.inference.alpha) if kind == "within" else needed
+        gap = f"adjusted {adjusted}; {level} needed"
+        if "own_family" in stopping(verdict):
+            gap = f"{t.p_value(verdict.p)} of all judges together"
+        if item is not None and said and claim.asserts_order:
+            clusters = item.detail.get("clusters")
+            where = f" in {t.counted(clusters, 'cluster')}" if isinstance(clusters, int) else ""
+            gap = book.to(item, f"{t.gap_words(item)} over {t.sizes(item)}{where}, {gap}")
+        elif kind == "first":
+            gap = f"the weakest lead: {gap}"
+    yield "Agreement", "agreement", agreement_words(book, verdict)
+    yield "Difference", "" if survives else "stability", gap
+    yield "Without any one judge family", "stability" if survives else "", family_words(book, verdict)
+    if tested:
+        items = _pairs_of(book, verdict, "recusal.contrast")
+        if verdict.own_family == "clear" and items:
+            own = "also with judges standing aside for agents of their own makers"
+            if claim.asserts_order and said and len(items) == 1 and items[0].value:
+                own = book.to(items[0], f"{own}: {t.gap_words(items[0])}")
+        else:
+            rests = f"{'' if items else 'orders that rest on '}judges from the agents’ own makers; without them"
+            rests += f": adjusted {adjusted}; {needed} needed" if adjusted else ""
+            own = {
+                "clear": "no judge shares a family with the agents",
+                "rests-on-own-family": f"rests on {rests}",
+                "turns-without-own-family": "turns without the judges from the agents’ own makers",
+                "no-disinterested-judge": "every judge shares its family with one of the two",
+                "unknown": "families are not given",
+                "not-applicable": "not tested",
+            }[verdict.own_family]
+        yield "Own family", "own_family", own
+        yield "Length", "length", _length(book, verdict)
+        if claim.dimension != AGGREGATE:
+            yield "Dimension", "distinct", _distinct(book, verdict)
+        yield "Clusters", "clusters", _clusters(book, verdict)
+    yield from _further(book, verdict)
+    if claim.asserts_order and tested:
+        p = [one for m in _pairs_of(book, verdict, "judges.contrast") if (one := t.real(m.detail.get("p"))) is not None]
+        level = f": {t.p_value(max(p))}; {t.alpha(book.study.inference.alpha)} needed" if len(p) == 1 else ""
+        yield (
+            "Other judges",
+            "other_judges",
+            {
+                "yes": f"expected of other judges, too{level}",
+                "no": f"not shown for other judges{level}",
+                "not-tested": "not tested: three judge families are needed",
+                "not-applicable": "not tested",
+            }[verdict.other_judges],
+        )
+
+
+def _further(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
+    """The checks behind those of the scores: control texts, the judges' own tests, people, and the plan."""
+    # What control texts say of a claim, with their numbers; not "passed" where one judge family makes it so.
+    found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
+    turned = "; ".join(f"{control.name} {control.without}" for control in found if control.turned)
+    said = _CONTROLS[verdict.adversarial_status]
+    said = f"depends on the judges: {turned}" if turned and verdict.adversarial_status == "passed" else said
+    numbers = "; ".join(f"{control.name} {gate_words(control)}, {control.outcome}" for control in found)
+    people, item = _ANCHORS[verdict.human_anchor], None
+    if kind_of(verdict.claim) == "pair" and verdict.publication_level != "no-claim":
+        item = book.pair("human.contrast", verdict)
+    if item is not None and item.value is not None:
+        graded = t.plural(item.n, "graded cycle")
+        people = book.to(item, f"{people}: {t.gap_words(item)}, {graded}; judges favour {favour_words(item)}")
+    failing = any(cap.field == "datasheets" for cap in verdict.caps)
+    fixed = "yes" if verdict.preregistered else "no: the scores had been seen when the plan was locked"
+    yield "Control texts", "adversarial", f"{said}; {numbers}" if numbers else said
+    yield "Judges’ own tests", "datasheets", "a judge misses a limit of the plan" if failing else "no limit missed"
+    yield "People", "human_anchor", people
+    yield "Preregistered", "preregistration", fixed
+    for cap in verdict.caps:
+        if cap.field not in _CAPS:
+            yield cap_words(cap.field).capitalize(), cap.field, "limits this claim"
+
+
+def _cell(book: RunIndex, verdict: Verdict) -> Iterator[Row]:
+    """The checks of a claim about control texts."""
+    cell = verdict.claim.subjects[0]
+    item, control = book.one("cell.agreement", cell=cell), next((c for c in controls(book) if c.cell == cell), None)
+    agreed = {
+        "publish": "every judge family sees the difference",
+        "methodology": "every panel without one family sees the difference, but not every family alone",
+    }.get(
+        verdict.agreement_status,
+        f"not every panel without one judge family sees the difference, or {book.sign} is too low",
+    )
+    if item is not None and item.value is not None:
+        agreed += f"; {book.sign} with the honest records {number(item.value)}"
+    result = "not measured" if control is None else book.to(
+        control.gate, f"{gate_words(control)} against {against(cell)}: {control.said}"
+    )  # fmt: skip
+    stable = verdict.stability_status == "stable"
+    without = "holds without any one judge family" if stable else "depends on one of them"
+    yield "Number of the rule", "", result
+    yield "Agreement", "agreement", book.to(item, agreed)
+    yield "Without any one judge family", "stability", without
+    yield "Judges of the writer’s family", "adversarial", _CONTROLS[verdict.adversarial_status]
+    yield from list(_further(book, verdict))[1:]
+
+
+def agreement_words(book: RunIndex, verdict: Verdict) -> str:
+    """The kappa that decides, and what is needed."""
+    dimension, gates = verdict.claim.dimension, book.study.gates
+    item = book.gating(dimension)
+    if item is None or item.value is None:
+        return t.shown(item)
+    needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
+    return book.to(item, f"{book.gating_words(dimension)}; {number(needed)} needed")
+
+
+def family_words(book: RunIndex, verdict: Verdict) -> str:
+    """What leaving out each judge family does to a claim."""
+    finding, families = verdict.stability, len(book.study.families)
+    if finding is None:
+        return {
+            "stable": "holds without any one judge family",
+            "tie-class": "not shown without each judge family",
+            "judge-dependent": "depends on one judge family",
+        }.get(verdict.stability_status if families > 1 else "", ONE_FAMILY)
+    names = t.listing([clean(name, 60) for name in finding.families], last="or")
+    return {
+        "stable": f"holds without any one of {t.plural(families, 'judge family', 'judge families')}",
+        "rests-on": f"needs judge family {names} to be seen",
+        "reversed-without": f"turns without judge family {names}",
+        "not-measurable": ONE_FAMILY,
+    }[finding.state]
+
+
+def _pairs_of(book: RunIndex, verdict: Verdict, name: str) -> list[Measurement]:
+    """The measurements of a kind about the pairs that a claim compares."""
+    one, *rest = verdict.claim.subjects
+    others = rest or [agent for agent in book.agents if agent != one]
+    found = (book.contrast(verdict.claim.dimension, one, other, name) for other in others)
+    return [item for item in found if item is not None]
+
+
+def _length(book: RunIndex, verdict: Verdict) -> str:
+    """Whether length may explain it. How long each agent writes would turn the word into a direction."""
+    said = {
+        "clear": "also at equal length",
+        "may-be-length": "may be length",
+        "length": "length explains it",
+        "not-tested": "not tested",
+        "not-applicable": "not tested",
+    }[verdict.length]
+    items = _pairs_of(book, verdict, "length.contrast")
+    gap, slope = (t.real(items[0].detail.get(key)) for key in ("gap", "slope")) if len(items) == 1 else (None, None)
+    if verdict.publication_level == "no-claim" or gap is None or slope is None:
+        return said
+    longer, other = (clean(items[0].labels[key], 60) for key in (("high", "low") if gap >= 0 else ("low", "high")))
+    text = f"{said}: {longer} writes {number(2 ** abs(gap), 1)} times as much as {other}, {t.signed(slope)} points a "
+    text += "doubling"
+    if verdict.p_adjusted_headline is not None:
+        needed = t.alpha(book.needed(verdict.claim.dimension))
+        text += f"; at equal length adjusted {t.p_value(verdict.p_adjusted_headline)}, {needed} needed"
+    return book.to(items[0], text)
+
+
+def _distinct(book: RunIndex, verdict: Verdict) -> str:
+    item, phi = book.one("dimension.distinct", dimension=verdict.claim.dimension), ""
+    if item is not None and item.value is not None:
+        cut, tested = number(book.study.claims.distinct), t.p_of(item, "p_holm", ", adjusted ", "")
+        phi = book.to(item, f": correlation {number(item.value)}{t.ends_of(item)}; below {cut} needed{tested}")
+    return {
+        "passed": f"told apart from the overall impression{phi}",
+        "not-told-apart": f"not told apart from the overall impression{phi}",
+        "smaller": "told apart, but the difference is smaller than on the other dimensions",
+        "not-tested": "not tested",
+        "not-applicable": "the only dimension",
+    }[verdict.distinct]
+
+
+def _clusters(book: RunIndex, verdict: Verdict) -> str:
+    details = [m.detail for m in _pairs_of(book, verdict, "contrast") if isinstance(m.detail.get("clusters"), int)]
+    if not details:
+        return "not stated"
+    detail = min(details, key=lambda one: int(one["clusters"]))
+    few, worth = count(detail["clusters"]), t.real(detail.get("effective"))
+    item = book.one("order.autocorrelation", dimension=verdict.claim.dimension)
+    if item is not None and item.detail.get("order") == "consecutive":
+        effective = "" if worth is None else f", worth about {number(worth, 0)}"
+        return book.to(item, f"{few} that follow each other in time{effective}")
+    follow = ", but they follow each other in time" if item is not None and item.detail.get("flagged") else ""
+    return book.to(item, f"{few}, taken as independent{follow}")
+
+
+# --- what else could explain a difference: the own family, length, one overall impression, time -----------------------
+#
+# The tables describe judges and the design, so they are shown whatever the verdicts are; of pairs they hold counts
+# alone.
+
+
+def explanations_section(book: RunIndex) -> b.Section:
+    """What else could explain a difference: a table for each explanation that could be measured."""
+    overall, passed, distinct, lags = significant(book), [], [], []
+    for dimension in book.dimensions:
+        if found := significant(book, dimension):
+            own, length, apart, others = (
+                Counter(getattr(v, name) for v in found)
+                for name in ("own_family", "length", "distinct", "other_judges")
+            )
+            passed.append((
+                book.title(dimension), count(len(found)), count(own["clear"]),
+                "not tested" if length["not-tested"] == len(found) else count(length["clear"]),
+                count(length["may-be-length"] + length["length"]),
+                "not applicable" if apart["not-applicable"] == len(found) else count(apart["passed"]),
+                "not tested" if others["not-tested"] == len(found) else count(others["yes"]),
+            ))  # fmt: skip
+        item = book.one("order.autocorrelation", dimension=dimension)  # how far neighbouring clusters are alike
+        known = [one for lag in item.detail.get("lags", ()) if (one := t.real(lag)) is not None] if item else []
+        if item is not None and known:
+            flag = t.real(item.detail.get("flag"))
+            said = "follow each other" if item.detail.get("flagged") else "not shown to follow each other"
+            cells = [*map(t.signed, known[:_LAGS]), *[""] * (_LAGS - len(known))]
+            end = said if flag is None else f"{said} (above {number(flag)} needed)"
+            lags.append((book.title(dimension), book.to(item, cells[0]), *cells[1:], end))
+    for item in distinct_items(book):
+        result = t.state_words(item) if item.value is None else "yes" if told_apart(book, item) else "no"
+        distinct.append((book.title(item.labels["dimension"]), book.to(item, t.shown(item)),
+                         t.ends_of(item)[2:-1] or "no interval", t.p_of(item, "p_holm"), result))  # fmt: skip
+    liking = [(clean(m.labels["judge"], 60), book.to(m, t.state_words(m) if m.value is None else t.estimate(m)),
+               t.p_of(m, "p_holm")) for m in own_family_items(book)]  # fmt: skip
+    answer = "No difference on the overall score is significant, so there is none to explain."
+    if overall:
+        own, length = Counter(v.own_family for v in overall), Counter(v.length for v in overall)
+        numbers = {
+            "on judges of the agents’ own makers": own["rests-on-own-family"] + own["turns-without-own-family"],
+            "on judges that each share a family with one of the two": own["no-disinterested-judge"],
+            "perhaps on length": length["may-be-length"] + length["length"],
+        }
+        parts = [f"{count(n)} {'rests' if n == 1 else 'rest'} {said}" for said, n in numbers.items() if n]
+        answer = f"Of {t.counted(len(overall), 'significant difference')} on the overall score, "
+        answer += f"{t.listing(parts)}." if parts else "none is explained by own families or length."
+    titled = (
+        ("How many significant differences pass each check?", b.table_of(
+            ("Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
+             "For other judges"), passed, 6)),
+        ("Do judges favour agents of their own maker?", b.table_of(
+            ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p"), liking)),
+    )  # fmt: skip
+    heads = ("Dimension", f"Correlation, below {number(book.study.claims.distinct)} needed", "Interval", "Adjusted p",
+             "Told apart")  # fmt: skip
+    return b.section(
+        "explanations", "What else could explain a difference?", answer,
+        [b.Group(title, (table,)) for title, table in titled if table is not None],
+        b.table_of(heads, distinct, 3, "Do judges tell dimensions from their overall impression?"),
+        b.table_of(("Score", *(f"Lag {lag}" for lag in range(1, _LAGS + 1)), "Clusters"), lags, _LAGS,
+                 "The same as a table"),
+        b.notes([detectable_words(book)]),
+    )  # fmt: skip
+
+
+def own_family_items(book: RunIndex) -> list[Measurement]:
+    """How much more each judge gives agents of its own maker on the overall score, by judge."""
+    return [m for m in book.every("judge.own_family", dimension=AGGREGATE) if m.labels["judge"] != "common"]
+
+
+def distinct_items(book: RunIndex) -> list[Measurement]:
+    """The correlation of each dimension with the overall impression, in rubric order."""
+    found = (book.one("dimension.distinct", dimension=d) for d in book.dimensions if d != AGGREGATE)
+    return [item for item in found if item is not None]
+
+
+def told_apart(book: RunIndex, item: Measurement) -> bool:
+    """Whether judges tell a dimension from their overall impression."""
+    p = t.real(item.detail.get("p_holm"))
+    return p is not None and p <= book.study.inference.alpha + LEVEL_SLACK
+
+
+def detectable_words(book: RunIndex) -> str:
+    """The smallest differences that the design could detect."""
+    item = book.one("order.detectable", dimension=AGGREGATE)
+    if item is None or item.value is None:
+        return t.sentence(f"Smallest detectable difference: {t.shown(item)}")
+    pair, power = t.real(item.detail.get("pair")), t.real(item.detail.get("power"))
+    single = "" if pair is None else f", {number(pair)} for a single pair"
+    with_power = "" if power is None else f" with power {number(power, 1)}"
+    return (
+        f"The smallest differences that this study could detect{with_power}: {number(item.value)} points for a "
+        f"leader{single}. A leader needs all of its pairs and is found less often."
+    )
+
+
+# --- the judges' own tests --------------------------------------------------------------------------------------------
+
+TESTS: Final = {
+    "dark_current": ("dark_current", "preferences between two equal texts", 1),
+    "positional": ("delta0.positional", "verdicts that change with the position of a text", 1),
+    "threshold": ("threshold", "requirements that a difference needs to be seen", 1),
+    "vacuum_score": ("point.vacuum_score", "for a text without content", 1),
+    "slope": ("point.slope", "points for a further requirement", -1),
+    "verbosity": ("point.verbosity", "points per 100 words of filler", 1),
+}
+"""The limits of a judge's own test: the measurement, what it counts, and whether the limit is the most or the least."""
+
+
+def failed_judges(book: RunIndex) -> dict[str, tuple[str, ...]]:
+    """The judges that miss a limit of the plan, with what they miss, such as ``verbosity 0.30, at most 0.15``."""
+    gates = [m for m in book.every("datasheet.gate") if m.value is None or m.value > 0]
+    return {m.labels["judge"]: tuple(map(str, m.detail.get("failed", ()))) for m in gates}
+
+
+def own_test(book: RunIndex, name: str, judge: str) -> Measurement | None:
+    """What a judge's own test measured: over all scores of a text, or under the plain prompt."""
+    found = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
+    whole = [m for m in found if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
+    return min(whole, key=lambda m: m.id, default=None)
+
+
+def own_tests_words(book: RunIndex) -> str:
+    """Which judges fail their own test, with numbers; else that all of them pass it."""
+    failing, limits = failed_judges(book), book.study.datasheets
+
+    def beside_limit(judge: str, limit: str, missed: str = "") -> str:
+        """“Auditor +0.30 points per 100 words of filler; 0.15 allowed”, or ``missed`` where only that is known."""
+        name, unit, side = TESTS[limit]
+        item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)
+        if item is None or item.value is None:
+            return f"{clean(judge, 60)} {clean(missed.replace(limit, unit, 1), 120) or 'has no own test'}"
+        allowed = "" if cut is None else f"; {number(cut)} {'allowed' if side > 0 else 'needed'}"
+        return f"{clean(judge, 60)} {t.signed(item.value)} {unit}{allowed}"
+
+    if failing:
+        split = [(judge, one.partition(" ")[0], one) for judge, named in failing.items() for one in named]
+        known = [beside_limit(judge, name, one) for judge, name, one in split if name in TESTS]
+        return "; ".join(known) or f"{t.listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
+    if limits is None:
+        return "no limit was set for the judges’ own tests"
+    if not book.every("datasheet.gate"):
+        return "the judges’ own tests were not run"
+    which = next(iter(limits.set), "")
+    measured, _, side = TESTS.get(which, ("", "", 1))
+
+    def value(judge: str) -> float:
+        item = own_test(book, measured, judge)
+        return -math.inf if item is None or item.value is None else side * item.value
+
+    most = max(book.study.judges, key=lambda one: value(one.name), default=None)
+    if most is None or which not in TESTS or own_test(book, measured, most.name) is None:
+        return "every judge is within the limits of the plan"
+    return beside_limit(most.name, which)
+
+
+# --- what limits the result, and what would help ----------------------------------------------------------------------
+
+_OF_TABLES: Final[Mapping[str, str]] = {
+    "adversarial": "Have the same judges grade control texts: rows with the column derivation, as in the docs.",
+    "clusters": "Name larger clusters (--cluster COLUMN), or declare that they follow in time (--cluster-order).",
+    "few-clusters": "More items, or smaller clusters.",
+    "preregistration": "Lock a plan before the next scores are made, and name it with --study.",
+    "own_family": "Name the makers of judges and systems (--family NAME=MAKER), or add a judge without an interest.",
+    "missing_replies": "Have the judges grade what is missing.",
+}
+"""What helps where a table of scores is all there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit of the result: its name, what was measured against what is needed, its effect, and the fix."""
+
+    title: str
+    measured: str
+    effect: str
+    fix: str
+    affected: int
+
+
+def fix_words(book: RunIndex, field: str, verdict: Verdict | None = None) -> str:
+    """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
+    run, panel, decided = book.run, len(book.study.judges), book.answers
+    if run.table is not None and field in _OF_TABLES:
+        return _OF_TABLES[field]
+    if field == "stability" and (verdict is None or not is_significant(book, verdict)):
+        return f"{_smallest_words(book)} {_more_words(book)}".strip()
+    failing = [clean(judge, 60) for judge in failed_judges(book)]
+    controlled = sum(c.score.n for c in controls(book) if c.score is not None) or 100
+    another = ("Add a judge from a maker that built no agent: \0. No guarantee.", decided, 1)
+    # The words, how many calls, and of how many judges of the panel.
+    said, calls, judges = {
+        "agreement": ("Rewrite the anchors of the rubric and pilot on 100 texts: \0. No guarantee.", 100, panel),
+        "stability": another, "own_family": another, "other_judges": another,
+        "length": (
+            "Judge texts of equal length: \0 for each agent rewritten.", decided / max(len(book.agents), 1), panel),
+        "distinct": ("Describe what sets this dimension apart in the rubric, and score it in a call of its own.", 0, 0),
+        "clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(book.clusters, 1), panel),
+        "few-clusters": ("Two more market regimes: \0 of the judges.", 2 * decided / max(book.clusters, 1), panel),
+        "adversarial": (
+            "Give the judges a rubric that asks for facts, and grade the control texts again: \0", controlled, panel),
+        "datasheets": (f"Replace {t.listing(failing) or 'the judge'} with a judge that passes the test: \0.",
+                       decided, max(len(failing), 1)),
+        "human_anchor": (
+            "Find out in which texts judges and people differ most; another panel, or another rubric, may not.", 0, 0),
+        "preregistration": ("Lock the plan before new decisions are scored.", 0, 0),
+    }.get(field, ("Complete what is missing and judge it again.", 0, 0))  # fmt: skip
+    return said.replace("\0", _calls(book, calls, judges))
+
+
+def _calls(book: RunIndex, calls: float, judges: int) -> str:
+    """So many calls of so many judges of the panel, with their trials, and their price where one is known."""
+    total = round(calls * judges * max((judge.trials for judge in book.study.judges), default=1))
+    paid = book.run.paid or ()
+    priced = sum(one.calls - one.unpriced for one in paid)
+    said = t.counted(total, "call" if book.run.table is None else "score")
+    return f"{said}, about {money(sum(one.usd for one in paid) / priced * total)} USD" if priced else said
+
+
+def _smallest(book: RunIndex) -> float | None:
+    """The smallest difference of two agents that the design could detect; None where it is not known."""
+    item = book.one("order.detectable", dimension=AGGREGATE)
+    pair = None if item is None else t.real(item.detail.get("pair", item.value))
+    return pair if pair is not None and pair > 0 else None
+
+
+def _smallest_words(book: RunIndex) -> str:
+    """The smallest difference that the design could detect, in words; empty where it is not known."""
+    pair = _smallest(book)
+    if pair is not None and pair > book.study.points:
+        return "This study could not detect any gap on this scale: too few common clusters."
+    return "" if pair is None else f"The smallest gap this study could detect is {number(pair)} points."
+
+
+def _more_words(book: RunIndex) -> str:
+    """What detecting a smaller difference would take."""
+    pair = _smallest(book)
+    if pair is None or pair > book.study.points:
+        return "More decisions in more market regimes; this design does not tell how many."
+    target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.study.points / 4)) < 0.9 * pair), pair / 2)
+    factor = (pair / target) ** 2
+    calls = _calls(book, factor * book.answers, len(book.study.judges))
+    return f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
+
+
+def binding(verdict: Verdict) -> tuple[str, ...]:
+    """The fields that hold a claim at its level."""
+    level = verdict.publication_level
+    return tuple(dict.fromkeys(c.field for c in verdict.caps if not c.lifted and c.level == level))
+
+
+def limits_of(book: RunIndex) -> list[Limit]:
+    """The limits of the result, those that affect most claims first."""
+    stops, conditions = Counter[str](), Counter[str]()
+    for verdict in book.run.verdicts:
+        stopped = next(iter(stopping(verdict)), None)
+        if stopped is None:
+            qualified = (cap.field for cap in verdict.caps if not cap.lifted and cap.level == "qualified")
+            conditions.update(dict.fromkeys(qualified, 1))
+            continue
+        # Significance and stability are one field of a verdict, and two limits for a reader.
+        if kind_of(verdict.claim) == "first" and stopped != "agreement":  # one agent's own would show that it leads
+            stopped = "lead"
+        elif stopped == "stability":
+            stopped = "family" if is_significant(book, verdict) else "difference"
+            stopped = "untested" if verdict.pair_state == "cannot-be-tested" else stopped
+        stops[stopped] += 1
+    found, known = [], {
+        "lead": "Whatever helps the single orders.", "difference": _more_words(book),
+        "untested": "More decisions in more market regimes.", "family": fix_words(book, "own_family"),
+    }  # fmt: skip
+    for field in dict.fromkeys((*stops, *conditions)):
+        effects = [f"Stops {t.counted(stops[field], 'sentence')}"] if stops[field] else []
+        adds = f"{'adds' if effects else 'Adds'} a condition to {t.counted(conditions[field], 'sentence')}"
+        effects += [adds] if conditions[field] else []
+        title, measured = _named(book, field)
+        fix = known.get(field) or fix_words(book, field)
+        found.append(Limit(title, t.sentence(measured), "; ".join(effects), fix, stops[field] + conditions[field]))
+    return sorted(found, key=lambda one: (-one.affected, one.title))
+
+
+def _named(book: RunIndex, field: str) -> tuple[str, str]:
+    """The title of a limit and its number beside the threshold."""
+    run, gates, table = book.run, book.study.gates, book.run.table
+    if field == "agreement":
+        weak = [d for d in book.dimensions if book.status(d) in ("halt", "methodology")]
+        many = f"{t.words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
+        needed = f"{number(gates.halt)} needed, {number(gates.publish)} without a condition"
+        low = ", ".join(map(book.gating_words, weak))
+        return f"The judges agree too little on {many}", f"agreement {low}; {needed}"
+    if field == "family":
+        found = [v.stability for v in run.verdicts if v.stability and v.stability.state != "stable"]
+        families = sorted({clean(name, 60) for finding in found for name in finding.families})
+        without = f"not seen without {t.listing(families, last='or') or 'one of them'}"
+        return "Some orders rest on one judge family", without
+    if field == "own_family":
+        shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
+        if not shared and table is not None:
+            return "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
+        return "Judges share a maker with agents", f"{t.listing(shared) or 'families'} made agents and judges"
+    terse = t.listing(mostly_terse(book))
+    if field == "length":
+        item = book.one("score.length_correlation")
+        value = "how length moves scores could not be excluded" if item is None or item.value is None else (
+            f"length and score correlate at {number(item.value)}"
+        )  # fmt: skip
+        return "Score follows length", value + (f"; most texts of {terse} are very short" if terse else "")
+    if field == "adversarial":
+        bad = [c for c in controls(book) if c.outcome not in GOOD]
+        said = "; ".join(f"{c.name} {gate_words(c)}, {c.said}" for c in bad if c.gate is not None)
+        brief = f"most texts of {terse} have fewer than {run.study.cells.terse_tokens} words" if terse else ""
+        return "Style may explain scores", said or brief or "control texts were not graded"
+    if field == "datasheets":
+        failing = t.listing([clean(judge, 60) for judge in failed_judges(book)])
+        return f"{failing or 'A judge'} fails its own test", own_tests_words(book)
+    some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
+    told = {
+        "lead": ("Only one agent can rank first", "a first rank needs a supported order over every other agent"),
+        "untested": ("Pairs of agents cannot be tested",
+                     f"too few common clusters; the study has {t.words(book.clusters)}"),
+        "difference": ("Some agents are too close", _smallest_words(book) or "their differences are not significant"),
+        "clusters": (f"Only {t.plural(book.clusters, 'market regime')}",
+                     "neighbouring clusters may follow each other in time"),
+        "other_judges": ("Not shown for other judges",
+                         f"{t.plural(len(run.study.families), 'judge family', 'judge families')}"),
+        "distinct": ("Some dimensions repeat the overall impression",
+                     f"correlation below {number(run.study.claims.distinct)} needed"),
+        "human_anchor": ("People’s grades contradict it",
+                         "people see less than half of the difference that the judges see"),
+        "preregistration": ("The plan was locked after the scores",
+                            "the scores had been seen when the plan was locked"),
+        "missing_replies": ("Scores are missing", f"{some or 'some '}scores are missing, or those of a judge left out"),
+    }  # fmt: skip
+    if table is not None:
+        told |= {
+            "clusters": ("Neighbouring clusters resemble each other", "they may count for less than their number"),
+            "preregistration": ("The scores came before a plan", "these scores were analysed after they were seen"),
+        }
+    return told.get(field, (clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"))
