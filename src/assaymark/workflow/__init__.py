@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from assaymark.workflow.track import Within, bench_text, read_study, study_text
     from assaymark.workflow.tracks.benchmark import (
-        Wanted, bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
+        bench_pipeline, bench_qa, bench_report, default_folder, plan_text, write_set,
     )  # fmt: skip
     from assaymark.workflow.tracks.benchmark_plan import expected as expect_bench
     from assaymark.workflow.tracks.datasheet import (
@@ -87,9 +87,9 @@ __all__ = [
     "HOST", "HUMAN", "JUDGMENTS", "MANIFEST", "MEASUREMENTS", "OUTCOMES", "PAIRS", "POINTS", "PRICES", "PROBE",
     "SCORES", "STUDY", "VERDICTS", "Checked", "Computing", "Document", "Draw", "Forecast", "HumanGrade", "JudgeResult",
     "JudgingSession", "LabelDesk", "Labelling", "Locked", "MadeSheets", "MeasuredTable", "Piece", "Progress",
-    "Reported", "RunFolder", "Served", "Shown", "Stage", "Store", "Table", "VerdictFile", "VerifiedRun", "Wanted",
-    "Within", "adopt_rules", "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa",
-    "bench_report", "bench_text", "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table",
+    "Reported", "RunFolder", "Served", "Shown", "Stage", "Store", "Table", "VerdictFile", "VerifiedRun", "Within",
+    "adopt_rules", "amend_study", "amendment_lines", "ask_judge", "bars", "bench_pipeline", "bench_qa", "bench_report",
+    "bench_text", "changed_fields", "check_ledger_name", "check_market", "check_real", "check_table",
     "chosen_languages", "claim_study", "computing_of", "conduct_of", "content_digest", "datasheet_report", "decide",
     "default_folder", "default_study", "demo", "draw_cycles", "draw_lines", "draw_sample", "expect_bench",
     "expect_datasheets", "expect_judging", "expect_season_judging", "expect_season_run", "expect_study", "export_arrow",
