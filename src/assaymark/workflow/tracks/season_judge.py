@@ -14,7 +14,7 @@ from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging import asks_again, second_call
-from assaymark.judging.prompts import Read, ReplyState
+from assaymark.judging.prompts import Read, Reasoned, ReplyState
 from assaymark.judging.season.calls import (
     HorizonLedger,
     HorizonTask,
@@ -32,7 +32,6 @@ from assaymark.judging.season.plans import (
     MOST_CHARACTERS,
     MOST_NOTE_TOKENS,
     HorizonAnswer,
-    Reasoned,
     ScoringPlan,
     read_horizon_reply,
     read_outcome_reply,
